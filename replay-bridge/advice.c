@@ -5,7 +5,7 @@
 
 #include "common/cli.h"
 
-/* Whether a speed, checked already, is 1Gf, however it is written. */
+/* Whether a valid speed equals 1Gf, in any notation. */
 static bool is_gigaflop(const char *speed)
 {
     char *unit;
@@ -19,7 +19,6 @@ static bool is_gigaflop(const char *speed)
     return value == 1e9;
 }
 
-/* Say where a volume is no exact number of instructions. */
 void ti_replay_warn_of_volumes(const struct ti_replay_options *o, const struct ti_volumes *v)
 {
     bool time = !strcmp(v->unit, "nanoseconds");
@@ -50,8 +49,8 @@ void ti_replay_warn_of_volumes(const struct ti_replay_options *o, const struct t
                 v->counter);
 }
 
-/* Say where none of the sites of the rates is in the trace, as after the program was built anew.
- * Ranks mostly have the same sites, so one of them is asked. */
+/* Typical cause: the program was rebuilt, so its sites have changed.  Ranks mostly have the same
+ * sites, so a single rank is checked. */
 void ti_replay_warn_of_sites(struct ti_source *s, const struct ti_replay_options *o)
 {
     const char *site;
@@ -70,7 +69,6 @@ void ti_replay_warn_of_sites(struct ti_source *s, const struct ti_replay_options
                 ti_source_path(s), o->rate);
 }
 
-/* Say where durations are not those that the program has by itself. */
 void ti_replay_warn_of_times(struct ti_source *s, const struct ti_volumes *v)
 {
     const json_t *plan = json_object_get(ti_source_manifest(s), "plan");
@@ -87,7 +85,6 @@ void ti_replay_warn_of_times(struct ti_source *s, const struct ti_volumes *v)
             (long long)folding);
 }
 
-/* Say what the trace does not tell of the program. */
 void ti_replay_warn_of_caveats(struct ti_source *s, struct ti_caveats *c)
 {
     const json_t *run = ti_source_manifest(s), *own = json_object_get(run, "acquisition");
@@ -98,7 +95,6 @@ void ti_replay_warn_of_caveats(struct ti_source *s, struct ti_caveats *c)
         ti_warn("%s", text);
 }
 
-/* Advice to the user of a trace that cannot be replayed. */
 void ti_replay_hint(const struct ti_replay_result *res, const struct ti_replay_trace *t,
                     struct ti_err *err)
 {

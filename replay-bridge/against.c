@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEFT "Process left the game" /* SMPI's word for a rank that has ended */
+#define LEFT "Process left the game" /* SimGrid's message when a rank has ended */
 
 const char *const ti_against_log[] = {"--log=smpi_process.thres:debug",
                                       "--log=smpi_process.fmt:clock=%.12r%e%m%n", NULL};
@@ -68,7 +68,7 @@ static ti_status check(const char *path, const json_t *j, struct ti_err *err)
     return st;
 }
 
-/* Ranks that each run tells of. */
+/* Number of ranks whose times are in every run; 0: none. */
 static int64_t common_ranks(const json_t *runs)
 {
     size_t least = SIZE_MAX;

@@ -8,7 +8,7 @@
 
 #include "common/cli.h"
 
-/* Names of 3.32; 4.x has them as aliases. */
+/* Option names of SimGrid 3.32; 4.x accepts them as aliases. */
 #define CFG_OS      "smpi/os:"
 #define CFG_OIS     "smpi/ois:"
 #define CFG_OR      "smpi/or:"
@@ -18,7 +18,7 @@
 #define CFG_EARLY   "smpi/async-small-thresh:"
 #define CFG_BUFFERS "smpi/buffering:"
 
-/* Links between the nearest two hosts. */
+/* Number of links between the two nearest hosts. */
 static int path_links(const struct ti_topology *topology)
 {
     switch (topology->kind) {
@@ -68,7 +68,8 @@ static void take_settings(struct ti_calibrated *c)
     add(c, CFG_LAT, f->network.latency_factor);
     if (f->network.eager < 0)
         return;
-    /* Below these sizes a sender goes on, and the message is on its way without a receiver. */
+    /* Below these sizes the sender does not wait, and the message is sent before a receive is
+     * posted. */
     snprintf(size, sizeof size, "%" PRId64,
              f->network.eager < INT_MAX ? f->network.eager + 1 : INT_MAX);
     add(c, CFG_EAGER, size);
@@ -115,7 +116,7 @@ bool ti_calibrated_eager_given(char **user, int nuser)
     return false;
 }
 
-/* The user may have the name of 4.x for what we give the old one. */
+/* Whether two settings have the same key.  The user may use the names of SimGrid 4.x. */
 static bool same_key(const char *ours, const char *user)
 {
     size_t key = strcspn(ours, ":") + 1;

@@ -21,8 +21,8 @@ static bool ends_with(const char *text, const char *end)
     return n >= m && !strcmp(text + n - m, end);
 }
 
-/* A platform of the user's: its absolute name, or where smpirun would split
- * that, a link to it in the scratch directory. */
+/* A platform file of the user: its absolute path, or a symbolic link in the scratch directory if
+ * smpirun would split the path. */
 static ti_status use_platform(const struct ti_replay_options *o, struct ti_replay_result *res,
                               struct ti_err *err)
 {
@@ -42,7 +42,7 @@ static ti_status use_platform(const struct ti_replay_options *o, struct ti_repla
     return TI_OK;
 }
 
-/* A made platform in words. */
+/* Description of a generated platform. */
 static void name_made(const struct ti_replay_options *o, int64_t hosts,
                       struct ti_replay_result *res)
 {
@@ -85,7 +85,7 @@ static ti_status make_platform(const struct ti_replay_options *o, int64_t hosts,
     return TI_OK;
 }
 
-/* What else is wrong with the file, or odd, is said at once. */
+/* Reads the sites file.  Warnings, and errors after the first, are printed at once. */
 static ti_status read_sites(const struct ti_replay_options *o, struct ti_replay_result *res,
                             struct ti_err *err)
 {
@@ -98,7 +98,7 @@ static ti_status read_sites(const struct ti_replay_options *o, struct ti_replay_
     return st;
 }
 
-/* Of a cluster whose hosts are not counted by an option. */
+/* Number of hosts of a cluster without an option that gives it. */
 static int64_t hosts_needed(const struct ti_replay_options *o, int64_t np)
 {
     int64_t each = o->ranks_per_host ? o->ranks_per_host : 1;
@@ -106,7 +106,7 @@ static int64_t hosts_needed(const struct ti_replay_options *o, int64_t np)
     return (np + each - 1) / each;
 }
 
-/* The hosts of the platform; *sure: it has no others. */
+/* The hosts of the platform; *sure: there are no others. */
 static ti_status platform_hosts(const struct ti_replay_options *o, struct ti_replay_result *res,
                                 struct ti_hosts *hosts, bool *sure, struct ti_err *err)
 {
@@ -150,7 +150,7 @@ static ti_status write_hostfile(const struct ti_replay_result *res, struct ti_er
     return TI_OK;
 }
 
-/* Why the platform has no hosts that we can find. */
+/* The error if no hosts are found in the platform. */
 static ti_status no_hosts(const char *path, struct ti_err *err)
 {
     FILE *f = fopen(path, "re");
@@ -177,7 +177,7 @@ static ti_status no_hosts(const char *path, struct ti_err *err)
     return TI_ERR_INPUT;
 }
 
-/* The hosts that ranks may use: those of the platform, or of the hostfile. */
+/* The hosts that ranks may use: from the hostfile, else from the platform. */
 static ti_status take_hosts(const struct ti_replay_options *o, struct ti_replay_result *res,
                             const struct ti_hosts *platform, bool sure, struct ti_err *err)
 {
@@ -199,7 +199,7 @@ static ti_status take_hosts(const struct ti_replay_options *o, struct ti_replay_
     return TI_OK;
 }
 
-/* Ranks go where the placement file says; the platform's own slots are no limit then. */
+/* Places ranks by the placement file; slots of the platform are no limit then. */
 static ti_status take_placement_file(const struct ti_replay_options *o,
                                      struct ti_replay_result *res, const struct ti_hosts *platform,
                                      bool sure, struct ti_err *err)
@@ -217,7 +217,6 @@ static ti_status take_placement_file(const struct ti_replay_options *o,
     return TI_OK;
 }
 
-/* Before the trace is read: are there hosts for it? */
 ti_status ti_replay_find_hosts(const struct ti_replay_options *o, struct ti_replay_result *res,
                                struct ti_err *err)
 {
@@ -240,7 +239,7 @@ ti_status ti_replay_find_hosts(const struct ti_replay_options *o, struct ti_repl
     return st;
 }
 
-/* Describes a platform of the user's: its hosts, as its links are not read. */
+/* Describes a platform file of the user: only hosts, since links are not read. */
 static ti_status show_given(const struct ti_replay_options *o, struct ti_replay_result *res,
                             struct ti_err *err)
 {
@@ -261,7 +260,7 @@ static ti_status show_given(const struct ti_replay_options *o, struct ti_replay_
     return TI_OK;
 }
 
-/* Describes the platform that would be made, for the ranks of the trace if there is one. */
+/* Describes the generated platform, sized for the ranks of the trace if there is one. */
 ti_status ti_replay_show_platform(const struct ti_replay_options *o, struct ti_source *s,
                                   struct ti_replay_result *res, struct ti_err *err)
 {

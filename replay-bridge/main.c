@@ -23,7 +23,7 @@
 
 /* ---- the steps ---- */
 
-/* Whether what is to be said of the volumes of one trace holds for the other one. */
+/* Whether a warning about the volumes of one trace also covers the other. */
 static bool same_volumes(const struct ti_replay_trace *a, const struct ti_replay_trace *b)
 {
     const struct ti_volumes *x = &a->lint.volumes, *y = &b->lint.volumes;
@@ -32,7 +32,7 @@ static bool same_volumes(const struct ti_replay_trace *a, const struct ti_replay
            x->inexact == y->inexact && x->estimate == y->estimate;
 }
 
-/* Bursts with the rates of --rate. */
+/* Sets up bursts with the rates of --rate. */
 static struct ti_bursts rated(const struct ti_replay_options *o)
 {
     return (struct ti_bursts){.as = TI_BURSTS_RATES, .rates = o->rates, .rates_path = o->rate};
@@ -80,7 +80,7 @@ static ti_status lint(struct ti_replay_options *o, struct ti_replay_result *res,
     return st;
 }
 
-/* Chooses how bursts are replayed: threads share the cores that a host has for each rank. */
+/* Chooses how bursts are replayed.  The threads of a rank share the host's cores per rank. */
 static void choose_bursts(const struct ti_replay_options *o, int64_t cores,
                           struct ti_replay_trace *t)
 {
@@ -103,7 +103,8 @@ static void choose_bursts(const struct ti_replay_options *o, int64_t cores,
                 (long long)o->speeds.cores, t->path);
 }
 
-/* ti-smpi-replay can replay whatever stock replay can, and is faster. */
+/* Chooses ti-smpi-replay where it exists: it can replay all that stock replay can, and is faster.
+ */
 static ti_status choose_engine(const struct ti_replay_options *o, struct ti_replay_result *res,
                                struct ti_err *err)
 {
@@ -125,8 +126,8 @@ static ti_status choose_engine(const struct ti_replay_options *o, struct ti_repl
     return TI_ERR_IO;
 }
 
-/* Adds options of SimGrid's for collectives, in front of those of --cfg, which win; above
- * MANY_RANKS never silently. */
+/* Adds SimGrid options for collectives in front of those of --cfg, which take precedence.  Above
+ * MANY_RANKS this is always announced. */
 static void choose_collectives(struct ti_replay_options *o, struct ti_replay_result *res)
 {
     const char *cfg[TI_COLLECTIVES_CFG];
@@ -148,7 +149,7 @@ static void choose_collectives(struct ti_replay_options *o, struct ti_replay_res
                (long long)res->np, res->collectives);
 }
 
-/* Events of all jobs. */
+/* Number of events of all jobs. */
 static uint64_t events(const struct ti_replay_result *res)
 {
     uint64_t n = 0;
@@ -165,7 +166,7 @@ static void take_message(void *arg, const char *line)
     ti_messages_line(&res->messages, line);
 }
 
-/* The share of all events that is replayed. */
+/* The share of all events that has been replayed. */
 static double share_done(void *arg)
 {
     const struct ti_replay_result *res = arg;
@@ -176,7 +177,8 @@ static double share_done(void *arg)
     return res->actions ? (double)done / (double)res->actions : 0;
 }
 
-/* The bursts of all jobs; ti-smpi-replay finds out by itself which traces tell threads apart. */
+/* The setting of bursts for all jobs; ti-smpi-replay itself detects which traces have data on
+ * threads. */
 static const struct ti_bursts *all_bursts(const struct ti_replay_result *res)
 {
     const struct ti_bursts *bursts = &res->trace[0].bursts;
@@ -208,7 +210,7 @@ static ti_status replayer_command(const struct ti_replay_options *o, struct ti_r
     return st;
 }
 
-/* What the engine needs in the scratch directory. */
+/* Writes the files that the engine needs into the scratch directory. */
 static ti_status prepare_engine(const struct ti_replay_options *o, struct ti_replay_result *res,
                                 struct ti_err *err)
 {
@@ -227,7 +229,7 @@ static ti_status prepare_engine(const struct ti_replay_options *o, struct ti_rep
     return st ? st : replayer_command(o, res, err);
 }
 
-/* When each job ended, and each rank beside when it really did. */
+/* Takes the end of each job, and the simulated ends of ranks for --against. */
 static void note_ends(struct ti_replay_result *res)
 {
     struct ti_against *a = &res->against;
@@ -256,7 +258,8 @@ static ti_status read_profile(struct ti_replay_result *res, struct ti_err *err)
                         : ti_err_set(err, TI_ERR_IO, "cannot read '%s': %s", path, why.text);
 }
 
-/* What the messages of the simulation are to links: SimGrid tells the routes, in another run. */
+/* Computes the load of links from the messages of the simulation.  A second run of SimGrid gives
+ * the routes. */
 static ti_status find_links(const struct ti_replay_options *o, struct ti_replay_result *res,
                             struct ti_err *err)
 {
@@ -324,7 +327,7 @@ static ti_status simulate(const struct ti_replay_options *o, struct ti_replay_re
     return st;
 }
 
-/* The real times, before anything takes long. */
+/* Reads the real times of --against early, so that errors show before the replay. */
 static ti_status read_against(const struct ti_replay_options *o, struct ti_replay_result *res,
                               struct ti_err *err)
 {
@@ -337,7 +340,7 @@ static ti_status read_against(const struct ti_replay_options *o, struct ti_repla
     return st;
 }
 
-/* The jobs, once the traces are open. */
+/* Makes the jobs, once the traces are open. */
 static ti_status make_jobs(const struct ti_replay_options *o, struct ti_replay_result *res,
                            struct ti_err *err)
 {
@@ -362,7 +365,7 @@ static ti_status make_jobs(const struct ti_replay_options *o, struct ti_replay_r
                             (long long)res->np, (long long)TI_RANKS_MAX);
 }
 
-/* The file that the timeline goes to: that it cannot be written is said before the replay. */
+/* Creates the timeline file, so that an error shows before the replay. */
 static ti_status make_timeline(const struct ti_replay_options *o, struct ti_err *err)
 {
     FILE *f = o->timeline ? fopen(o->timeline, "we") : NULL;
@@ -400,7 +403,7 @@ static ti_status replay(struct ti_replay_options *o, struct ti_replay_result *re
     return st;
 }
 
-/* The ranks that did not come to their end, and where they are. */
+/* Lists the ranks that did not finish, with their current events. */
 static json_t *waiting(const struct ti_replay_result *res)
 {
     json_t *list = json_array(), *j;
@@ -425,7 +428,7 @@ static json_t *waiting(const struct ti_replay_result *res)
     return list;
 }
 
-/* The replays of a sweep, by child processes. */
+/* Runs a sweep. */
 static ti_status sweep(struct ti_replay_options *o, const struct ti_replay_result *res, char **argv,
                        struct ti_err *err)
 {

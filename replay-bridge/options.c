@@ -163,7 +163,7 @@ const struct ti_cli ti_replay_cli = {
 
 /* ---- options ---- */
 
-/* "BANDWIDTH,LATENCY", which `copy` keeps. */
+/* Parses "BANDWIDTH,LATENCY"; `copy` holds the texts. */
 static ti_status take_pair(const char *text, const char *option, char copy[128],
                            const char **bandwidth, const char **latency, struct ti_err *err)
 {
@@ -179,7 +179,7 @@ static ti_status take_pair(const char *text, const char *option, char copy[128],
     return st ? st : ti_unit_check(*latency, TI_UNIT_LATENCY, option, err);
 }
 
-/* One more --cfg; what it says of eager sends decides what can be expressed. */
+/* Adds a --cfg.  The eager limit is noted, since lint needs it. */
 static ti_status take_cfg(struct ti_replay_options *o, const char *text, struct ti_err *err)
 {
     static char copy[TI_REPLAY_CFG_MAX][256];
@@ -205,7 +205,7 @@ static ti_status take_cfg(struct ti_replay_options *o, const char *text, struct 
     return TI_OK;
 }
 
-/* Which of the words in `list`, separated by blanks, `text` is; -1: none. */
+/* Index of `text` in the blank-separated `list`; -1: not found. */
 static int word_of(const char *list, const char *text)
 {
     for (int i = 0; *list; i++) {
@@ -230,7 +230,7 @@ static ti_status take_word(const char *option, const char *list, const char *tex
 static ti_status take_option(struct ti_replay_options *o, int id, const char *arg,
                              struct ti_err *err);
 
-/* One more --sweep, each value of which its option must take. */
+/* Adds a --sweep, after checking that the option accepts each value. */
 static ti_status take_sweep(struct ti_replay_options *o, const char *text, struct ti_err *err)
 {
     struct ti_sweep *sweep = &o->sweep.sweep;
@@ -382,7 +382,7 @@ static ti_status take_option(struct ti_replay_options *o, int id, const char *ar
     TI_BUG("an option without a case");
 }
 
-/* Options of made platforms that do not go together. */
+/* Checks for conflicting options of generated platforms. */
 static ti_status check_made(const struct ti_replay_options *o, struct ti_err *err)
 {
     if (o->sites_path && (strcmp(o->topology_text, "cluster") != 0 || o->hosts))
@@ -397,7 +397,7 @@ static ti_status check_made(const struct ti_replay_options *o, struct ti_err *er
     return ti_platform_check(&o->topology, &o->speeds, err);
 }
 
-/* Keep an option for the replays of a sweep, unless it is about what is shown. */
+/* Keeps an option for the replays of a sweep, unless it only affects output. */
 static void keep_option(struct ti_replay_options *o, int id, const char *arg)
 {
     static const int others[] = {OPT_SWEEP,
@@ -422,7 +422,7 @@ static void keep_option(struct ti_replay_options *o, int id, const char *arg)
     ti_args_addf(&o->sweep.base, "--%s%s%s", opt->name, arg ? "=" : "", arg ? arg : "");
 }
 
-/* What does not go together with a sweep, or without: TI_CLI_END, or how the program shall end. */
+/* Checks for options that conflict with a sweep, or need one.  TI_CLI_END, or the exit status. */
 static int check_sweep(const struct ti_replay_options *o)
 {
     const struct ti_sweep_command *sweep = &o->sweep;
@@ -441,7 +441,7 @@ static int check_sweep(const struct ti_replay_options *o)
     return TI_CLI_END;
 }
 
-/* What does not go together with `n` traces. */
+/* Checks for options that conflict with `n` traces. */
 static int check_jobs(const struct ti_replay_options *o, int n)
 {
     int64_t jobs = o->copies ? o->copies : n;
@@ -472,7 +472,7 @@ const char *ti_replay_needs_tiara(const struct ti_replay_options *o)
                                              : NULL;
 }
 
-/* What does not go together: TI_CLI_END, or how the program shall end. */
+/* Checks for conflicting options.  TI_CLI_END, or the exit status. */
 static int check_options(const struct ti_replay_options *o, int n, char **operand)
 {
     struct ti_err err = {0};
@@ -533,7 +533,7 @@ static int check_options(const struct ti_replay_options *o, int n, char **operan
     return TI_CLI_END;
 }
 
-/* TI_CLI_END, or how the program shall end. */
+/* Returns TI_CLI_END, or the exit status. */
 int ti_replay_parse(struct ti_replay_options *o, int argc, char **argv)
 {
     struct ti_err err = {0};
@@ -568,7 +568,7 @@ int ti_replay_parse(struct ti_replay_options *o, int argc, char **argv)
     return check_options(o, o->ntraces, o->trace);
 }
 
-/* What the calibration has and no option gives. */
+/* Takes values of the calibration that no option gives. */
 ti_status ti_replay_calibrate(struct ti_replay_options *o, struct ti_err *err)
 {
     struct ti_calibrated *c = &o->calibrated;
@@ -613,7 +613,6 @@ ti_status ti_replay_read_rates(struct ti_replay_options *o, struct ti_err *err)
     return TI_OK;
 }
 
-/* The calibrated speed is instructions a second: volumes that are times keep the default. */
 void ti_replay_speed_for(struct ti_replay_options *o, const struct ti_volumes *v)
 {
     if (o->speeds.speed == o->calibrated.speed && strcmp(v->unit, "nanoseconds") == 0)

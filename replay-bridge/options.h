@@ -60,8 +60,8 @@ struct ti_replay_options {
     bool no_compute;         /* bursts take no time */
     bool times;              /* bursts take their measured durations */
     const char *rate;        /* file of --rate; NULL: not given */
-    struct ti_rates *rates; /* contents of `rate`; main() frees it; NULL: not given or not read */
-    char reference[32];     /* reference speed of the rates */
+    struct ti_rates *rates;  /* contents of `rate`; main() frees it; NULL: not given or not read */
+    char reference[32];      /* reference speed of the rates */
     const char *reduce_rate; /* bandwidth of the arithmetic of reductions; NULL: no time */
     bool lint_only;
     struct ti_sweep_command sweep;
@@ -71,12 +71,12 @@ struct ti_replay_options {
     const char *timeline; /* file to be written; NULL: none */
     bool profile;         /* print the profile */
     bool links;           /* print the load of links */
-    const char *keep;    /* folder for all files of the replay; NULL: none */
+    const char *keep;     /* folder for all files of the replay; NULL: none */
     bool quiet, verbose, json, no_progress;
 };
 
-/* Parses the command line into `o`, which must be zeroed.  TI_CLI_END: continue.  Any other value is
- * the exit status; errors have been printed. */
+/* Parses the command line into `o`, which must be zeroed.  TI_CLI_END: continue.  Any other value
+ * is the exit status; errors have been printed. */
 int ti_replay_parse(struct ti_replay_options *o, int argc, char **argv);
 
 /* The first given option that only ti-smpi-replay supports; NULL: none was given. */

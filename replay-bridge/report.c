@@ -26,7 +26,7 @@ double ti_replay_simulated_time(const struct ti_replay_result *res)
 static const char *const engine_names[] = {
     [TI_ENGINE_STOCK] = "stock", [TI_ENGINE_TIARA] = "tiara"};
 
-/* When each of several jobs began and ended. */
+/* Start and end of each of several jobs. */
 static void print_jobs(const struct ti_replay_result *res)
 {
     for (int j = 0; res->njobs > 1 && j < res->njobs; j++)
@@ -74,7 +74,7 @@ static void report_text(const struct ti_replay_options *o, const struct ti_repla
         ti_profile_print_links(res->links, stdout);
 }
 
-/* A name may be no UTF-8. */
+/* File names need not be valid UTF-8. */
 static json_t *text_json(const char *text)
 {
     json_t *json = json_string(text);
@@ -82,7 +82,7 @@ static json_t *text_json(const char *text)
     return json ? json : json_string("?");
 }
 
-/* What the check of a trace found. */
+/* Result of the check of a trace. */
 static void add_lint(json_t *j, const struct ti_replay_trace *t)
 {
     const struct ti_volumes *volumes = &t->lint.volumes;
@@ -102,7 +102,7 @@ static void add_lint(json_t *j, const struct ti_replay_trace *t)
     json_object_set_new(j, "problems", ti_problems_json(&t->problems));
 }
 
-/* How the bursts of a trace were replayed. */
+/* Treatment of the bursts of a trace. */
 static void add_bursts(json_t *j, const struct ti_bursts *bursts)
 {
     if (bursts->as == TI_BURSTS_THREADS)
@@ -133,11 +133,11 @@ static json_t *jobs_json(const struct ti_replay_result *res)
     return list;
 }
 
-/* What was simulated, and where. */
+/* Jobs, ranks and platform of the simulation. */
 static void add_simulation(json_t *j, const struct ti_replay_options *o,
                            const struct ti_replay_result *res)
 {
-    if (!o->show && res->np) /* it is chosen after the traces have been opened */
+    if (!o->show && res->np) /* the engine is chosen after the traces have been opened */
         json_object_set_new(j, "engine", json_string(engine_names[res->engine]));
     if (res->collectives)
         json_object_set_new(j, "collective_algorithms", json_string(res->collectives));

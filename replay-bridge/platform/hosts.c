@@ -192,7 +192,7 @@ static struct span attribute(struct span tag, const char *name)
     return (struct span){NULL, 0};
 }
 
-/* "0-15,20": each number between prefix and suffix. */
+/* Adds a host PREFIX NUMBER SUFFIX for each number of a radical such as "0-15,20". */
 static void add_radical(struct ti_hosts *hosts, struct span prefix, struct span radical,
                         struct span suffix, int64_t cores)
 {
@@ -224,7 +224,7 @@ static void add_radical(struct ti_hosts *hosts, struct span prefix, struct span 
     }
 }
 
-/* SimGrid's default is one. */
+/* Number of cores of a host; SimGrid's default is 1. */
 static int64_t cores_of(struct span tag)
 {
     struct span core = attribute(tag, "core");
@@ -292,7 +292,7 @@ static int by_name(const void *a, const void *b)
     return strcmp((*x)->name, (*y)->name);
 }
 
-/* Lines of the same host have its cores by their slots. */
+/* Several lines of the same host share its cores in proportion to their slots. */
 static void share_cores(struct ti_hosts *hosts)
 {
     size_t none = 0;

@@ -54,7 +54,7 @@ struct frame {
     double left, top, width, height;
 };
 
-/* Around all vertices, with room for bends and for the title and the legend above. */
+/* Bounding box of all vertices, with room for bends, and for title and legend above. */
 static struct frame frame_of(const struct ti_picture *pic)
 {
     double x0 = 0, y0 = 0, x1 = 0, y1 = 0, head = 46 + 18 * pic->nkeys;
@@ -87,7 +87,7 @@ static void svg_edge(FILE *out, const struct ti_picture *pic, const struct ti_ed
 
         fprintf(out, "<path d=\"M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f\"/>\n", from, a->y, middle,
                 a->y, middle, b->y, to, b->y);
-    } else if (e->bend != 0 && length > 0) { /* it goes half as far as its control point */
+    } else if (e->bend != 0 && length > 0) { /* the curve goes half as far as its control point */
         fprintf(out, "<path d=\"M%.1f %.1fQ%.1f %.1f %.1f %.1f\"/>\n", a->x, a->y,
                 (a->x + b->x) / 2 + dy / length * 2 * e->bend,
                 (a->y + b->y) / 2 - dx / length * 2 * e->bend, b->x, b->y);
@@ -105,7 +105,7 @@ static size_t edges_of_kind(const struct ti_picture *pic, int kind)
     return n;
 }
 
-/* Those of which there are many lie below, and are fainter. */
+/* Draws links of the largest classes first and fainter, so that others remain visible. */
 static void svg_edges(FILE *out, const struct ti_picture *pic)
 {
     size_t below = SIZE_MAX, n;
@@ -214,7 +214,7 @@ static void draw_svg(FILE *out, const struct ti_picture *pic)
 
 /* ---- Graphviz ---- */
 
-/* Graphviz draws it with our layout, but for bends: `dot -Tpdf FILE.dot`. */
+/* The graph has fixed positions, without bends: draw it with `dot -Tpdf FILE.dot`. */
 static void draw_dot(FILE *out, const struct ti_picture *pic)
 {
     fprintf(out, "graph platform {\n  label=");

@@ -1,5 +1,5 @@
 /*
- * Where hosts, switches and links of a platform are in its picture.
+ * Layout: positions of hosts, switches and links in the picture of a platform.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -13,7 +13,7 @@
 
 #define HOST_W   24
 #define HOST_H   16
-#define STEP     32 /* from a host to the next */
+#define STEP     32 /* distance between neighbouring hosts */
 #define TAU      6.283185307179586
 #define RING_MAX 64 /* groups that a summary draws as boxes in a ring */
 
@@ -70,14 +70,14 @@ static void edge(struct ti_picture *pic, int a, int b, int kind, double bend)
     pic->e[pic->ne++] = (struct ti_edge){a, b, kind, bend, false};
 }
 
-/* From the right side of a to the left side of b. */
+/* An edge from the right side of a to the left side of b. */
 static void branch(struct ti_picture *pic, int a, int b, int kind)
 {
     edge(pic, a, b, kind, 0);
     pic->e[pic->ne - 1].branches = true;
 }
 
-/* On a circle around (x, y), from the top on. */
+/* Point on a circle around (x, y), `turn` (0 to 1) clockwise from the top. */
 static double on_x(double x, double r, double turn)
 {
     return x + r * sin(TAU * turn);
@@ -323,7 +323,7 @@ static void sum_tree(struct ti_picture *pic, const struct ti_shown *p)
                   (double)(levels - level) * 90);
 }
 
-/* Groups in a ring, each connected with each, where there are not too many. */
+/* Summary of at most RING_MAX groups: a ring of boxes, each linked with each. */
 static void sum_groups(struct ti_picture *pic, const struct ti_shown *p, int64_t groups,
                        const char *word, int kind)
 {
@@ -431,7 +431,7 @@ static void draw_sites(struct ti_picture *pic, const struct ti_shown *p)
     pic->v[wan].y = (y - 14 - 46) / 2;
 }
 
-/* ---- all of it ---- */
+/* ---- whole picture ---- */
 
 static void add_keys(struct ti_picture *pic, const struct ti_shape *s)
 {

@@ -38,7 +38,7 @@ ti_status ti_placement_parse(const char *text, struct ti_placement *out, struct 
 
 /* ---- hosts by name ---- */
 
-/* By name; those of the same name in their order. */
+/* Sorts by name; hosts of equal name keep their order. */
 static int by_name(const void *a, const void *b)
 {
     const struct ti_host *const *x = a, *const *y = b;
@@ -171,7 +171,7 @@ static void shuffle(uint64_t seed, uint32_t *slot, size_t n)
 
 struct share {
     int64_t slots, ranks;
-    int64_t rest; /* what is lost by rounding `ranks` down */
+    int64_t rest; /* remainder lost by rounding `ranks` down */
 };
 
 /* Ranks of each site: in proportion to its slots, what is left by rounding to those that lost most

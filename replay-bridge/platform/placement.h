@@ -26,8 +26,8 @@ ti_status ti_placement_parse(const char *text, struct ti_placement *out, struct 
 
 /*
  * Reads a placement file: each line has the host of the next rank, or "NAME:N" for the next N
- * ranks; '#' starts a comment.  `out` gets one host per line, with one slot per rank.  The hosts are
- * in the order of ranks, so TI_PLACE_BLOCK places the ranks on them.
+ * ranks; '#' starts a comment.  `out` gets one host per line, with one slot per rank.  The hosts
+ * are in the order of ranks, so TI_PLACE_BLOCK places the ranks on them.
  *
  *   known     hosts of the platform, with their cores; NULL if they cannot be known
  *   slots     hosts with limits on the ranks they take; NULL: no limits

@@ -44,13 +44,13 @@ static int64_t product(const int64_t *n, int count)
     return all;
 }
 
-/* Step over the ';' between two lists. */
+/* Skips the ';' between two lists. */
 static bool next_list(const char **p)
 {
     return *(*p)++ == ';';
 }
 
-/* "levels;down links;up links;cables": a host for each way down. */
+/* Parses "levels;down links;up links;cables".  The number of hosts is the product of down links. */
 static bool fat_tree(const char *p, struct ti_topology *t)
 {
     int64_t levels[TI_LEVELS_MAX];
@@ -71,7 +71,7 @@ static bool one_list(const char *p, struct ti_topology *t)
     return t->n >= 1 && !*p;
 }
 
-/* "groups,links;chassis,links;routers,links;hosts a router" */
+/* Parses "groups,links;chassis,links;routers,links;hosts per router". */
 static bool dragonfly(const char *p, struct ti_topology *t)
 {
     int64_t pair[TI_LEVELS_MAX];
@@ -103,7 +103,7 @@ static const struct {
              {"dragonfly", "DRAGONFLY", dragonfly},
              {"hierarchical", NULL, hierarchical}};
 
-/* Whether each level of a fat tree has a number of nodes and links that can be had. */
+/* Whether the numbers of nodes and links of each level of a fat tree are within limits. */
 static bool tree_fits(const struct ti_topology *t)
 {
     for (int level = 0; level <= t->n; level++) {
@@ -118,7 +118,7 @@ static bool tree_fits(const struct ti_topology *t)
     return true;
 }
 
-/* What the numbers must not be, though they are well-formed. */
+/* Constraints on numbers that are well-formed. */
 static ti_status check_numbers(const char *text, const struct ti_topology *t, struct ti_err *err)
 {
     int64_t links[3];

@@ -2,7 +2,7 @@
  * Generated platforms: a description in SimGrid's XML (DTD 4.1), made from a topology and speeds.
  * Hosts are named node-0, node-1, ...
  *
- * A plain cluster, a fat tree, a torus and a dragonfly are written as SimGrid's <cluster>.  Networks
+ * A plain cluster, a fat tree, a torus and a dragonfly are written as SimGrid's <cluster>. Networks
  * that <cluster> cannot express are written link by link and route by route: fat trees whose levels
  * differ in bandwidth or latency, and hierarchical direct networks.  For platforms of several sites
  * see platform_sites.h.
@@ -111,7 +111,8 @@ bool ti__levels_differ(const struct ti_topology *topology, const struct ti_speed
 /* Whether a fat tree has a single path between any two hosts. */
 bool ti__one_path(const struct ti_topology *topology);
 
-/* Numbers of links of a hierarchical network: within groups, between groups, between supergroups. */
+/* Numbers of links of a hierarchical network: within groups, between groups, between supergroups.
+ */
 void ti__hierarchical_links(const struct ti_topology *topology, int64_t links[3]);
 
 /* Number, within a supergroup, of the node that has the link to supergroup `to`. */

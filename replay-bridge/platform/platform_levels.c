@@ -1,5 +1,5 @@
 /*
- * Networks that are written link by link: fat trees whose levels differ, and hierarchical ones.
+ * Networks that are written link by link: fat trees whose levels differ, and hierarchical networks.
  */
 #include "replay-bridge/platform/platform.h"
 
@@ -94,7 +94,7 @@ static void put_hop(FILE *out, int64_t link, const char *direction)
     fprintf(out, "<link_ctn id=\"l%lld\" direction=\"%s\"/>", (long long)link, direction);
 }
 
-/* Whether the host is below the node, which has the digits. */
+/* Whether `host` is below `node`, both given by their digits. */
 static bool is_above(const struct ti_topology *t, int level, const int64_t node[TI_LEVELS_MAX],
                      const int64_t host[TI_LEVELS_MAX])
 {
@@ -134,7 +134,7 @@ static void put_tree_route(FILE *out, const struct ti_topology *t, int64_t from,
     fprintf(out, "</route>\n");
 }
 
-/* Name of a node: hosts as ever, switches by level and position. */
+/* Name of a node: hosts as in all platforms, switches by level and position. */
 static const char *node_name(int level, int64_t position, char buf[48])
 {
     if (level)
@@ -144,7 +144,8 @@ static const char *node_name(int level, int64_t position, char buf[48])
     return buf;
 }
 
-/* Where there is one path, SimGrid finds it. */
+/* Writes routes between adjacent nodes only.  In a tree with a single path between hosts, SimGrid
+ * finds the rest. */
 static void put_tree_edges(FILE *out, const struct ti_topology *t)
 {
     char low[48], high[48];
@@ -233,7 +234,7 @@ static void put_supergroup(FILE *out, const struct ti_topology *t, const struct 
     fprintf(out, "    </zone>\n");
 }
 
-/* Routes between supergroups go by way of the two nodes that have the link between them. */
+/* A route between two supergroups passes the two nodes that have the link between them. */
 static void put_remote_route(FILE *out, const struct ti_topology *t, int64_t a, int64_t b)
 {
     int64_t nodes = t->down[0] * t->down[1];

@@ -2,8 +2,8 @@
  * Platforms of several sites, from a sites file (tiara-sites(5)).
  *
  * A site is a crossbar: each node has a link to it, with the bandwidth and latency of the node's
- * cluster.  One link connects a site to the wide-area network, which itself has no limit.  A message
- * to another site crosses the links of both sites.  All links are full duplex.
+ * cluster.  One link connects a site to the wide-area network, which itself has no limit.  A
+ * message to another site crosses the links of both sites.  All links are full duplex.
  */
 #ifndef TI_PLATFORM_SITES_H
 #define TI_PLATFORM_SITES_H

@@ -40,7 +40,7 @@ static void cluster(const struct ti_shown *p, struct ti_shape *s)
         s->bisection_Bps = (double)p->hosts / 2 * rate_of(c);
 }
 
-/* Half of the links of each level are below one half of the tree: the narrowest level counts. */
+/* Bisection of a fat tree: half of the links of the narrowest level. */
 static void fat_tree(const struct ti_shown *p, struct ti_shape *s)
 {
     const struct ti_topology *t = p->topology;
@@ -59,7 +59,8 @@ static void fat_tree(const struct ti_shown *p, struct ti_shape *s)
     }
 }
 
-/* Cut through the longest dimension, which rings cross twice; a ring of two is one link. */
+/* Bisection of a torus: cut through the longest dimension.  Each ring crosses the cut twice; a ring
+ * of two hosts is a single link. */
 static void torus(const struct ti_shown *p, struct ti_shape *s)
 {
     const struct ti_topology *t = p->topology;
@@ -106,7 +107,7 @@ static void dragonfly(const struct ti_shown *p, struct ti_shape *s)
         s->bisection_Bps = half;
 }
 
-/* The cut is between halves of the highest level of which there are several. */
+/* Bisection: the cut halves the highest level that has more than one element. */
 static void hierarchical(const struct ti_shown *p, struct ti_shape *s)
 {
     static const char *const names[] = {"within a group", "groups of a supergroup", "supergroups"};
@@ -270,7 +271,7 @@ void ti_shape_print(FILE *out, const struct ti_shown *p)
         print_topology(out, p);
 }
 
-/* Fewest and most cores of a host. */
+/* Minimum and maximum number of cores of a host. */
 static void range_of_cores(const struct ti_hosts *hosts, int64_t *least, int64_t *most)
 {
     *least = *most = hosts->list[0].cores;

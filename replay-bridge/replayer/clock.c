@@ -1,11 +1,10 @@
 /*
- * libti-smpi-clock.so: a clock that is not read.
+ * libti-smpi-clock.so: a replacement of clock_gettime() that saves system calls.
  *
- * SMPI reads the CPU time of the thread before and after each MPI call, to know how long the
- * program has computed between them.  A replay does not want to know
- * (smpi/simulate-computation:no), but SMPI reads all the same, and each reading is a system call: a
- * fifth of all time.  ti-replay has this library preloaded into smpirun, which says 0 for that one
- * clock.
+ * SMPI reads the CPU time of the thread before and after each MPI call, to measure computation
+ * between the calls.  A replay needs no such measurement (smpi/simulate-computation:no), but SMPI
+ * reads the clock anyway.  Each reading is a system call, and together they take a fifth of the
+ * wall time.  ti-replay preloads this library into smpirun; it returns 0 for this clock only.
  */
 #include <sys/syscall.h>
 #include <time.h>

@@ -18,7 +18,7 @@ struct arguments {
     int root;
     MPI_Op op;
     const void *sent;
-    int nsent; /* elements of the one block that is given, and the same of what is taken */
+    int nsent; /* elements of the single sent block; `ntaken`: of the received block */
     MPI_Datatype sent_type;
     int *sent_counts, *sent_places; /* for each partner that has a block of its own */
     void *taken;
@@ -38,7 +38,7 @@ static int root_of(int64_t root)
     return root == TI_SELF ? MPI_ROOT : root == TI_NULL ? MPI_PROC_NULL : (int)root;
 }
 
-/* How many partners have a block: ranks of the communicator or of the other group, or
+/* Number of partners with a block: ranks of the communicator or of the remote group, or
  * neighbours. */
 static int64_t partners(const struct ti_replayer *p, const struct ti_event *ev,
                         const struct ti_replay_comm *c, bool giving)
@@ -51,9 +51,10 @@ static int64_t partners(const struct ti_replayer *p, const struct ti_event *ev,
 }
 
 /*
- * The counts of a vector and, behind them in `counts`, the places of the blocks: in a simulation
- * all at the start, since nobody reads them, else one behind the other.  `order` is the position
- * of each neighbour in the library's order.  Returns the elements that all blocks have together.
+ * Fills `counts` with the counts of a vector, followed by the displacements of the blocks.  In a
+ * simulation all displacements are 0, since the data is never read; else blocks are contiguous.
+ * `order` is the position of each neighbour in the library's order, or NULL.  Returns the sum of
+ * the counts.
  */
 static int64_t place_blocks(struct ti_replayer *p, const struct ti_vec *vec, const int *order,
                             int *counts, int unit)
@@ -77,7 +78,7 @@ static int64_t place_blocks(struct ti_replayer *p, const struct ti_vec *vec, con
     return sum;
 }
 
-/* How many of *type an element of a vector's blocks is: see ti_replay_count(). */
+/* Number of *type per element of a vector's blocks; see ti_replay_count(). */
 static int unit_of(struct ti_replayer *p, const struct ti_event *ev, const struct ti_vec *vec,
                    int64_t esize, MPI_Datatype *type)
 {
@@ -91,7 +92,8 @@ static int unit_of(struct ti_replayer *p, const struct ti_event *ev, const struc
     return (int)esize;
 }
 
-/* The blocks of both vectors, as far as the event has them; *sent and *taken are their bytes. */
+/* Fills in the blocks of both vectors, if the event has them.  *sent and *taken get their sizes in
+ * bytes. */
 static void take_vectors(struct ti_replayer *p, const struct ti_event *ev,
                          const struct ti_replay_comm *c, struct arguments *a, int64_t *sent,
                          int64_t *taken)
@@ -148,8 +150,8 @@ static struct arguments arguments(struct ti_replayer *p, const struct ti_event *
         taken = ev->arg[TI_F_BYTES2];
         a.ntaken = ti_replay_count(p, taken, ev->arg[TI_F_ESIZE2], &a.taken_type);
     }
-    /* MPI ignores the sizes of a rank that takes no part, but Open MPI takes 0 for a call that is
-     * complete, and then numbers the non-blocking collectives differently on this rank. */
+    /* MPI ignores the sizes of a rank that takes no part.  But with size 0, Open MPI regards the
+     * call as complete, and numbers later non-blocking collectives differently on this rank. */
     if (!SIMULATED && ev->arg[TI_F_ROOT] == TI_NULL) {
         a.nsent = a.ntaken = 1;
         a.sent_type = a.taken_type = MPI_BYTE;
@@ -230,7 +232,7 @@ CALL(neighbor_allgatherv, Neighbor_allgatherv, Ineighbor_allgatherv, SENT, TAKEN
 CALL(neighbor_alltoall, Neighbor_alltoall, Ineighbor_alltoall, SENT, TAKEN, a->comm)
 CALL(neighbor_alltoallv, Neighbor_alltoallv, Ineighbor_alltoallv, SENT_V, TAKEN_V, a->comm)
 
-/* The only collective whose places are addresses. */
+/* The only collective whose displacements are addresses. */
 #define NEAR_W                                                                                     \
     a->sent, a->sent_counts, a->zeros, a->types, a->taken, a->taken_counts, a->zeros, a->types
 
@@ -238,7 +240,7 @@ CALL(neighbor_alltoallw, Neighbor_alltoallw, Ineighbor_alltoallw, NEAR_W, a->com
 
 #endif
 
-/* By the blocking form of the operation. */
+/* Calls the blocking form of the operation. */
 static int (*const calls[TI_OP_COUNT])(const struct arguments *) = {
     [TI_OP_BARRIER] = call_barrier,
     [TI_OP_BCAST] = call_bcast,
@@ -270,7 +272,7 @@ static int (*const calls[TI_OP_COUNT])(const struct arguments *) = {
 
 #if SIMULATED
 
-/* Bytes of the block for, or from, the i-th neighbour. */
+/* Size in bytes of the block for, or from, neighbour `i`. */
 static int64_t block_bytes(const struct ti_event *ev, bool giving, int64_t i)
 {
     if (giving)

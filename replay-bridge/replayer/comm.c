@@ -1,10 +1,9 @@
 /*
- * Communicators: each is made by the call that was recorded, with its recorded members.
+ * Communicators: each is made by the recorded call, and has the recorded members.
  *
- * What decides the members beside the arguments may differ where the replay runs: which ranks
- * share a node, how a library reorders.  A live run therefore compares the members of what it
- * made with those of the trace; where any rank finds others, all of them make the communicator
- * anew by a split.
+ * The members may depend on the machine: which ranks share a node, how the MPI library reorders
+ * ranks.  So a live run compares the members of a new communicator with those in the trace.  If
+ * they differ on any rank, all ranks replace the communicator by a split.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +13,7 @@
 #include "replay-bridge/replayer/functions.h"
 #include "replay-bridge/replayer/profile.h"
 
-/* ---- what the trace says ---- */
+/* ---- members in the trace ---- */
 
 /* The communicator that the current event makes; NULL: this rank is in none. */
 static const struct ti_comm *made_by(struct ti_replayer *p, const struct ti_event *ev)
@@ -47,10 +46,10 @@ static MPI_Group group_of(struct ti_replayer *p, const int32_t *a, int64_t na, c
     return group;
 }
 
-/* ---- what was made ---- */
+/* ---- new communicators ---- */
 
-/* Whether `handle` has the members of the trace, in the same order, and no others.  In a
- * simulation, where arguments decide the members, their number and the own rank are enough. */
+/* Whether `handle` has exactly the members in the trace, in the same order.  In a simulation the
+ * arguments alone determine the members, so comparing size and own rank is enough. */
 static bool as_recorded(struct ti_replayer *p, MPI_Comm handle, const struct ti_comm *made)
 {
     MPI_Group found, expected;
@@ -72,7 +71,7 @@ static bool as_recorded(struct ti_replayer *p, MPI_Comm handle, const struct ti_
     return same == MPI_IDENT;
 }
 
-/* Files a communicator under its number. */
+/* Registers a communicator under its number in the trace. */
 static struct ti_replay_comm *keep(struct ti_replayer *p, int64_t number,
                                    const struct ti_comm *made, MPI_Comm handle)
 {
@@ -94,7 +93,7 @@ static void learn_topology(struct ti_replayer *p, const struct ti_event *ev,
     ti_neighbours_learn(&p->topologies, ev, made->index, &local);
 }
 
-/* A split of `parent` into the communicators of the trace, whatever made them there. */
+/* Splits `parent` into the communicators of the trace, whichever call made them there. */
 static MPI_Comm split_as_recorded(struct ti_replayer *p, MPI_Comm parent,
                                   const struct ti_comm *made)
 {
@@ -105,8 +104,8 @@ static MPI_Comm split_as_recorded(struct ti_replayer *p, MPI_Comm parent,
     return handle;
 }
 
-/* Whether `good` holds on all ranks of `comm`; of both groups, if it has two: a rank is told of
- * the other group first, and then what that one was told of its own. */
+/* Whether `good` holds on all ranks of `comm`, which may be an intercommunicator.  There the first
+ * reduction returns the result of the remote group, and the second that of the own group. */
 static int agreed(struct ti_replayer *p, MPI_Comm comm, int good)
 {
     int inter, all;
@@ -120,8 +119,8 @@ static int agreed(struct ti_replayer *p, MPI_Comm comm, int good)
     return good && all;
 }
 
-/* Files what the current event made as `handle`; one with other members than the trace has is
- * made anew. */
+/* Registers the communicator `handle`, which the current event made from `parent`.  If its members
+ * differ from those in the trace, it is replaced by a split of `parent`. */
 static struct ti_replay_comm *take(struct ti_replayer *p, const struct ti_event *ev,
                                    MPI_Comm parent, MPI_Comm handle)
 {
@@ -145,8 +144,8 @@ static struct ti_replay_comm *take(struct ti_replayer *p, const struct ti_event 
 
 #if SIMULATED
 
-/* SMPI has no intercommunicators: the ranks of both groups are in one communicator, first the
- * group whose first member is lower in the world. */
+/* SMPI has no intercommunicators.  Both groups share one communicator instead; the group whose
+ * first member has the lower world rank comes first. */
 static void make_both(struct ti_replayer *p, const struct ti_event *ev)
 {
     const struct ti_comm *made = made_by(p, ev);
@@ -187,8 +186,8 @@ void ti_replay_idup_done(struct ti_replayer *p, struct ti_replay_request *q)
     q->made = NULL;
 }
 
-/* The handle of the new communicator is written when the request completes, so it has a place of
- * its own until then. */
+/* MPI writes the handle of the new communicator before the request completes, so it needs memory of
+ * its own until then: p->comm may move. */
 static void idup(struct ti_replayer *p, const struct ti_event *ev, MPI_Comm parent)
 {
     struct ti_replay_request *q = ti_replay_new_request(p);
@@ -262,7 +261,7 @@ void replay_comm_split(struct ti_replayer *p, const struct ti_event *ev)
                                          key, &handle));
     else if (SIMULATED)
         handle = split_as_recorded(p, parent, made_by(p, ev));
-    else /* by another type than this, only MPI's own library knows which */
+    else /* the recorded type may be specific to an MPI library: use the standard one */
         ti_replay_must(
             p, MPI_Comm_split_type(parent, colour == TI_NULL ? MPI_UNDEFINED : MPI_COMM_TYPE_SHARED,
                                    key, MPI_INFO_NULL, &handle));
@@ -271,8 +270,8 @@ void replay_comm_split(struct ti_replayer *p, const struct ti_event *ev)
 
 #if !SIMULATED
 
-/* All ranks of a group of an intercommunicator name the same members, but the trace has them only
- * where a rank is one: the other group is told, and tells what it was told. */
+/* The group of members that all ranks of one side of an intercommunicator name.  Only the trace of
+ * a member has them, so the two sides exchange this knowledge by broadcasts. */
 static MPI_Group group_of_inter(struct ti_replayer *p, const struct ti_event *ev,
                                 const struct ti_comm *made)
 {
@@ -311,7 +310,7 @@ static MPI_Group group_of_inter(struct ti_replayer *p, const struct ti_event *ev
 
 #endif
 
-/* The group that the rank names as the members of a new communicator. */
+/* The group argument of the rank: the members of a new communicator. */
 static MPI_Group group_for(struct ti_replayer *p, const struct ti_event *ev,
                            const struct ti_comm *made)
 {
@@ -398,7 +397,7 @@ void replay_graph_create(struct ti_replayer *p, const struct ti_event *ev)
 
 #else
 
-/* Where each neighbour of the trace, ascending, stands in the library's order `found`. */
+/* Position in the library's order `found` of each neighbour of the trace, which are ascending. */
 static int *order_of(const int64_t *recorded, const int *found, int n)
 {
     size_t none = 0;
@@ -418,7 +417,7 @@ static int *order_of(const int64_t *recorded, const int *found, int n)
     return order;
 }
 
-/* A library has the neighbours of a distributed graph in any order. */
+/* MPI libraries may list the neighbours of a distributed graph in any order. */
 static void learn_orders(struct ti_replayer *p, struct ti_replay_comm *c, int64_t number)
 {
     const struct ti_neighbours *near = ti_neighbours_of(&p->topologies, number);
@@ -442,7 +441,7 @@ static void learn_orders(struct ti_replayer *p, struct ti_replay_comm *c, int64_
     free(sources);
 }
 
-/* MPI_Graph_create wants the edges of all ranks, each rank's trace has its own. */
+/* MPI_Graph_create needs the edges of all ranks, but the trace of a rank has only its own. */
 static MPI_Comm graph(struct ti_replayer *p, const struct ti_event *ev, MPI_Comm parent)
 {
     const struct ti_comm *made = made_by(p, ev);

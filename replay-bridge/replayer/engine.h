@@ -63,8 +63,8 @@ void ti_engine_combine(int64_t bytes);
 void *ti_engine_send_buffer(struct ti_replayer *p, size_t bytes);
 void *ti_engine_recv_buffer(struct ti_replayer *p, size_t bytes);
 
-/* The same for point-to-point messages.  In a simulation a sent message is at MPI_BOTTOM, which SMPI
- * does not read: no payload is allocated or copied, and the simulated times are the same. */
+/* The same for point-to-point messages.  In a simulation a sent message is at MPI_BOTTOM, which
+ * SMPI does not read: no payload is allocated or copied, and the simulated times are the same. */
 const void *ti_engine_sent(struct ti_replayer *p, size_t bytes);
 void *ti_engine_received(struct ti_replayer *p, size_t bytes);
 

@@ -43,7 +43,7 @@ void ti_engine_start(struct ti_replayer *p)
     PMPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
 }
 
-/* Before MPI_Init, only the launcher tells the rank. */
+/* Before MPI_Init, the rank is only known from the launcher's environment. */
 static bool is_rank_0(void)
 {
     static const char *const names[] = {"PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK",
@@ -135,7 +135,7 @@ void ti_engine_combine(int64_t bytes)
     (void)bytes;
 }
 
-/* Requests may still use what was too small: it is not freed. */
+/* The old buffer is not freed, because pending requests may still use it. */
 static void *grow(void **buffer, size_t *room, size_t bytes)
 {
     size_t none = 0, want = *room ? *room : BUFFER_LEAST;
@@ -182,7 +182,7 @@ void ti_engine_buffer_sends(struct ti_replayer *p)
     p->buffered = true;
 }
 
-/* ---- what only a simulation has: see profile.h ---- */
+/* ---- functions of a simulation only: see profile.h ---- */
 
 size_t ti_engine_eager_bytes(void)
 {

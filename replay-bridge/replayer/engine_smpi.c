@@ -20,7 +20,7 @@
 
 const char ti_engine_name[] = "ti-smpi-replay";
 
-/* What all ranks share, also where smpirun gives each rank global variables of its own. */
+/* State shared by all ranks.  Not a global variable, because smpirun may privatize these. */
 struct shared {
     struct ti_replay_setup setup;
     bool made;
@@ -56,7 +56,7 @@ void ti_engine_start(struct ti_replayer *p)
     s->running = s->running ? s->running : p->all_ranks;
 }
 
-/* No simulated time passes while one rank checks, and the others find what it found. */
+/* All ranks share the setup, so they have the same status without communication. */
 int ti_engine_agree(int root, int status)
 {
     (void)root;
@@ -70,7 +70,7 @@ int ti_engine_first(const struct ti_replayer *p, bool here)
     return -1;
 }
 
-/* One rank of a process parses for all. */
+/* One rank parses for all, so no output needs to be discarded. */
 bool ti_engine_hush(bool hush)
 {
     (void)hush;
@@ -86,7 +86,7 @@ bool ti_engine_end(struct ti_replayer *p, double *end)
     return --s->running == 0;
 }
 
-/* After SMPI's MPI_Abort the simulation ends with status 0. */
+/* MPI_Abort is not used: in SMPI the simulation would end with status 0. */
 void ti_engine_abort(int status)
 {
     fflush(NULL);
@@ -109,7 +109,7 @@ void ti_engine_burst(const struct ti_replay_setup *setup, uint64_t amount, bool 
         smpi_execute_flops((double)amount);
 }
 
-/* (smpi_execute() ignores durations below smpi/cpu-threshold.) */
+/* Uses flops, because smpi_execute() ignores durations below smpi/cpu-threshold. */
 void ti_engine_combine(int64_t bytes)
 {
     double rate = shared()->setup.reduce_rate;
@@ -118,8 +118,8 @@ void ti_engine_combine(int64_t bytes)
         smpi_execute_flops((double)bytes / rate * sg_host_get_speed(sg_host_self()));
 }
 
-/* SMPI maps one block of memory again and again, so that any size takes as little; and it does not
- * copy messages between buffers of that kind. */
+/* A buffer of SMPI's shared memory maps one block repeatedly, so any size takes little memory. SMPI
+ * does not copy messages between such buffers. */
 static void *grow(void **buffer, size_t *room, size_t bytes)
 {
     if (bytes > *room) {
@@ -172,7 +172,7 @@ void ti_engine_wait_until(double seconds)
         sg_actor_sleep_for(left);
 }
 
-/* SMPI asks for a buffer that is large enough, but has its own. */
+/* SMPI checks the size of the attached buffer, but does not use it. */
 void ti_engine_buffer_sends(struct ti_replayer *p)
 {
     if (!p->buffered)

@@ -19,7 +19,7 @@
 #include "replay-bridge/replayer/engine.h"
 #include "replay-bridge/replayer/functions.h"
 
-/* Bytes of a file that the program reads but did not write: more than it can read. */
+/* Size of a file that the program reads but did not write: more than it can read. */
 #define INPUT_BYTES ((off_t)1 << 40)
 
 static struct ti_replay_file *file_at(struct ti_replayer *p, const struct ti_event *ev)
@@ -115,7 +115,7 @@ static bool make_folder(struct ti_replayer *p, const char *path)
     return false;
 }
 
-/* Makes the folders that a path in ours leads through. */
+/* Creates the parent folders of a path below our folder. */
 static void make_folders(struct ti_replayer *p, char *path)
 {
     p->made_files = make_folder(p, p->setup->files) || p->made_files;
@@ -126,9 +126,9 @@ static void make_folders(struct ti_replayer *p, char *path)
     }
 }
 
-/* Where the file of the event is, below our folder; to be freed.  The path that was recorded is
- * kept, so that files stay apart, but nothing in it may lead out of the folder, or tell the MPI
- * library of a file system. */
+/* Path of the event's file below our folder; free() it.  The recorded path is kept, so that
+ * different files stay different.  But ".." must not lead out of the folder, and a prefix such as
+ * "ufs:" must not select a file system of the MPI library. */
 static char *path_of(struct ti_replayer *p, const struct ti_event *ev)
 {
     const char *name = ti_reader_string(p->r, TI_STRING_FILE, ev->arg[TI_F_NAME]);
@@ -161,7 +161,7 @@ void ti_replay_remove_files(const struct ti_replayer *p)
         nftw(p->setup->files, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* A file that the program only reads was there before it: there is one, long enough. */
+/* Creates a file that the program only reads, with enough bytes, unless it exists. */
 static void provide(struct ti_replayer *p, const char *path)
 {
     int fd = open(path, O_CREAT | O_EXCL | O_WRONLY, 0666);
@@ -220,11 +220,11 @@ void replay_file_delete(struct ti_replayer *p, const struct ti_event *ev)
     free(path);
 }
 
-/* ---- what is not access to data ---- */
+/* ---- views, sizes, positions ---- */
 
-/* Where this rank's piece lies among those of all ranks: *before it and in *all there are so many
- * bytes.  False: they are not pieces of one whole; such as begin at one place are if each has
- * several elements. */
+/* Position of this rank's piece among the pieces of all ranks: *before gets the bytes in front of
+ * it, *all the sum.  True if the pieces form one whole: each piece follows the previous one, or all
+ * begin at the same offset and `several` is true. */
 static bool lies_among(struct ti_replayer *p, MPI_Comm comm, int64_t at, int64_t bytes,
                        bool several, int64_t *before, int64_t *all)
 {
@@ -249,9 +249,9 @@ static bool lies_among(struct ti_replayer *p, MPI_Comm comm, int64_t at, int64_t
 }
 
 /*
- * A trace has the bytes of a view's file type, but not its gaps.  Ranks whose pieces begin at one
- * place, or where the piece of the rank before ends, have the gaps that the pieces of the others
- * fill; a view without gaps would have them all write to the same bytes.
+ * A trace has the size of a view's file type, but not its gaps.  If the pieces of all ranks form
+ * one whole (lies_among()), the gaps of a rank are the pieces of the others.  Without gaps, all
+ * ranks would write to the same bytes.
  */
 static void set_view(struct ti_replayer *p, const struct ti_event *ev, struct ti_replay_file *f)
 {
@@ -323,7 +323,7 @@ static bool at_own_pointer(uint32_t op)
            op == TI_OP_FILE_IREAD_ALL || op == TI_OP_FILE_READ_ALL_BEGIN;
 }
 
-/* Has the file reach to byte `end`. */
+/* Extends the file to `end` bytes. */
 static void extend(struct ti_replayer *p, const struct ti_replay_file *f, MPI_Offset end)
 {
     int fd = open(f->path, O_WRONLY);
@@ -333,14 +333,14 @@ static void extend(struct ti_replayer *p, const struct ti_replay_file *f, MPI_Of
     close(fd);
 }
 
-/* Has it end there. */
+/* Truncates the file to `end` bytes. */
 static void cut(struct ti_replayer *p, const struct ti_replay_file *f, MPI_Offset end)
 {
     if (truncate(f->path, (off_t)end) != 0)
         ti_replay_fail(p, TI_ERR_IO, "cannot make '%s' %lld bytes long", f->path, (long long)end);
 }
 
-/* Where `bytes` bytes from element `at` of the view on end in the file. */
+/* Offset in the file of the end of `bytes` bytes from element `at` of the view. */
 static MPI_Offset end_of(struct ti_replayer *p, const struct ti_replay_file *f, MPI_Offset at,
                          int64_t bytes)
 {
@@ -353,9 +353,9 @@ static MPI_Offset end_of(struct ti_replayer *p, const struct ti_replay_file *f, 
 }
 
 /*
- * A read gets as much as was recorded.  Where a program moved the rank's own file pointer is not
- * recorded, since it communicates nothing: here it is moved when the file would end too early, or
- * too late.  The shared pointer is where it was recorded to be, so that the file is cut there.
+ * Makes a read return the recorded number of bytes.  Seeks of the rank's own file pointer are not
+ * recorded, so the pointer is moved if the file would end too early or too late.  The shared
+ * pointer has its recorded position, so the file is truncated instead.
  */
 static void aim(struct ti_replayer *p, const struct ti_event *ev, const struct ti_replay_file *f)
 {
@@ -384,7 +384,7 @@ static void aim(struct ti_replayer *p, const struct ti_event *ev, const struct t
         extend(p, f, end);
 }
 
-/* What any access needs. */
+/* Arguments of any access. */
 struct access {
     MPI_File file;
     MPI_Offset at;
@@ -442,7 +442,7 @@ void replay_file_access(struct ti_replayer *p, const struct ti_event *ev)
     if (q)
         q->active = true;
     a.count = ti_replay_count(p, ev->arg[TI_F_BYTES], ev->arg[TI_F_ESIZE], &a.type);
-    /* A write from the buffer that is read into as well: nobody looks at what it holds. */
+    /* Writes use the receive buffer too: its contents have no meaning. */
     a.data = ti_engine_recv_buffer(p, (size_t)ev->arg[TI_F_BYTES]);
     aim(p, ev, f);
     returned = READ(&a, ev->op);

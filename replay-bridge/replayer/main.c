@@ -120,7 +120,7 @@ static ti_status take_speed(struct ti_replay_setup *setup, const char *text, str
     return TI_OK;
 }
 
-/* The jobs are not known yet: as many as the list has are made. */
+/* The jobs are not known yet, so the start times are only stored. */
 static ti_status take_start(struct ti_replay_setup *setup, const char *text, struct ti_err *err)
 {
     static double start_s[JOBS_MOST];
@@ -274,7 +274,7 @@ static int first_with(const struct ti_replay_setup *setup, int j)
     return i;
 }
 
-/* Whether a rank calls MPI_Cancel; damage is told where the trace is replayed. */
+/* Whether any rank calls MPI_Cancel.  Damage is ignored here and reported by the replay. */
 static bool has_cancels(struct ti_source *s)
 {
     bool found = false;
@@ -317,7 +317,7 @@ static ti_status open_trace(struct ti_replay_setup *setup, int j, struct ti_err 
     return st;
 }
 
-/* Ranks of all jobs. */
+/* Number of ranks of all jobs. */
 static int64_t all_ranks(const struct ti_replay_setup *setup)
 {
     const struct ti_replay_job *last = &setup->job[setup->njobs - 1];
@@ -356,7 +356,7 @@ static ti_status check(const struct ti_replay_job *job)
     return st;
 }
 
-/* A copy for good: SMPI frees the arguments of a rank that has ended. */
+/* A permanent copy: SMPI frees the arguments of a rank that has ended. */
 static char **copy_of(char **argv, int argc)
 {
     size_t none = 0;
@@ -369,8 +369,8 @@ static char **copy_of(char **argv, int argc)
     return copy;
 }
 
-/* What the first rank of a process finds out before any MPI call: how the program ends, or
- * TI_CLI_END and in setup->status whether the trace could be opened. */
+/* Done by the first rank of a process before any MPI call.  Returns the exit status, or TI_CLI_END
+ * to continue; then setup->status tells whether the traces could be opened. */
 static int prepare(struct ti_replay_setup *setup, int argc, char **argv)
 {
     bool hushed = ti_engine_hush(true);
@@ -379,7 +379,7 @@ static int prepare(struct ti_replay_setup *setup, int argc, char **argv)
     if (hushed)
         ti_engine_hush(false);
     if (end != TI_CLI_END)
-        return hushed ? TI_OK : end; /* a launcher may kill the rank that talks for this one */
+        return hushed ? TI_OK : end; /* on an error, a launcher may kill the rank that prints it */
     ti_talk_init(cli.tool, setup->quiet, true);
     setup->status = open_traces(setup, &setup->err);
     if (SIMULATED && setup->status)
@@ -404,7 +404,7 @@ static int thread_level(const struct ti_replay_setup *setup)
 
 /* ---- a rank ---- */
 
-/* Which rank of which job this is; of the first job, if there are more ranks than jobs have. */
+/* Sets the job of this rank, and its rank there.  Excess ranks get the first job. */
 static void find_job(struct ti_replayer *p)
 {
     const struct ti_replay_setup *setup = p->setup;
@@ -454,8 +454,9 @@ static ti_status check_jobs(const struct ti_replay_setup *setup, int64_t ranks)
     return st;
 }
 
-/* TI_OK if the trace can be replayed, else how all ranks end.  One rank of a process finds out; of
- * those that could not open the trace, which may lie on some nodes only, the first one says why. */
+/* TI_OK if the traces can be replayed, else the exit status of all ranks.  A single rank checks. If
+ * some ranks could not open a trace, which may be missing on some nodes, the lowest rank prints the
+ * error. */
 static int may_start(struct ti_replayer *p, struct ti_replay_setup *setup)
 {
     bool asks = SIMULATED ? !setup->asked : p->all_rank == 0;
@@ -471,7 +472,7 @@ static int may_start(struct ti_replayer *p, struct ti_replay_setup *setup)
     return ti_engine_agree(0, setup->status);
 }
 
-/* `end` is the latest time at which a rank ended. */
+/* `end`: the latest end of a rank, in seconds. */
 static void report(const struct ti_replay_setup *setup, double end)
 {
     if (!setup->quiet && SIMULATED)
@@ -485,9 +486,10 @@ static void report(const struct ti_replay_setup *setup, double end)
 }
 
 /*
- * Several jobs: each gets a communicator of its own ranks as its world.  Making that takes time, so
- * time 0 of all jobs is when no rank can be at it any more: four times as late as when the last
- * one began to agree on it, which is a shorter exchange than those before.
+ * With several jobs, each job gets a communicator of its own ranks as its world.  The split takes
+ * simulated time, so time 0 of all jobs must be later than the end of the setup on every rank.  The
+ * last step, the reduction of the latest time, is shorter than the steps before it; four times its
+ * result is therefore late enough.
  */
 static MPI_Comm make_world(struct ti_replayer *p)
 {

@@ -8,7 +8,7 @@
 #include "replay-bridge/replayer/functions.h"
 #include "replay-bridge/replayer/profile.h"
 
-/* A message as MPI's functions want it. */
+/* Arguments of MPI functions for a message. */
 struct message {
     MPI_Comm comm;
     int peer, tag, count;
@@ -16,7 +16,7 @@ struct message {
     size_t bytes;
 };
 
-/* A message to or from nobody may be larger than what can be counted. */
+/* An empty message for MPI_PROC_NULL: the recorded size may exceed the limits of counts. */
 static struct message nothing(struct message m)
 {
     m.bytes = 0;
@@ -25,7 +25,7 @@ static struct message nothing(struct message m)
     return m;
 }
 
-/* What `ev` sends. */
+/* The message that `ev` sends. */
 static struct message sent(struct ti_replayer *p, const struct ti_event *ev)
 {
     const struct ti_replay_comm *c = ti_replay_comm(p, ev->arg[TI_F_COMM]);
@@ -43,9 +43,10 @@ static struct message sent(struct ti_replayer *p, const struct ti_event *ev)
     return m;
 }
 
-/* The source and the tag that a wildcard of `ev` matched: in the event of a blocking receive, or
- * where the request completes.  In a simulation, a receive that completes as cancelled is from
- * nobody: messages may come earlier there, and it must not take what another one received. */
+/* Replaces wildcards of `ev` by the source and the tag that matched.  A blocking receive has them
+ * in its own event, a request in the event that completes it.  In a simulation, a receive that
+ * completes as cancelled gets MPI_PROC_NULL as source.  Messages may arrive earlier there, and the
+ * receive must not take a message that another one received. */
 static void matched(struct ti_replayer *p, const struct ti_event *ev, int64_t req, int64_t *peer,
                     int64_t *tag)
 {
@@ -61,11 +62,11 @@ static void matched(struct ti_replayer *p, const struct ti_event *ev, int64_t re
         if (SIMULATED && match.state == TI_MATCH_KNOWN && match.from == TI_NULL)
             *peer = TI_NULL;
         if (match.state != TI_MATCH_KNOWN || match.from == TI_NULL)
-            return; /* it never matches: a wildcard will do */
+            return; /* the receive never matches, so the wildcard may stay */
         from = match.from;
         from_tag = match.tag;
     } else if (!(ev->mask & TI_M_FROM)) {
-        return; /* of a persistent receive, whose starts match this and that */
+        return; /* a persistent receive, whose starts may match different messages */
     }
     if (*peer == TI_ANY)
         *peer = from;
@@ -73,7 +74,7 @@ static void matched(struct ti_replayer *p, const struct ti_event *ev, int64_t re
         *tag = from_tag;
 }
 
-/* What `ev` receives, with request `req` (-1: none). */
+/* The message that `ev` receives, with request `req` (-1: none). */
 static struct message received(struct ti_replayer *p, const struct ti_event *ev, int64_t req)
 {
     bool second = ti_op_is(ev->op, TI_T_SENDS | TI_T_RECEIVES);
@@ -126,7 +127,7 @@ void replay_sendrecv(struct ti_replayer *p, const struct ti_event *ev)
     size_t most = s.bytes > r.bytes ? s.bytes : r.bytes;
     void *in = ti_engine_received(p, most);
 
-    if (SIMULATED && s.peer == r.peer) /* to oneself, SMPI copies */
+    if (SIMULATED && s.peer == r.peer) /* SMPI copies messages to oneself, so buffers are needed */
         ti_replay_must(p, MPI_Sendrecv(ti_engine_send_buffer(p, s.bytes), s.count, s.type, s.peer,
                                        s.tag, ti_engine_recv_buffer(p, r.bytes), r.count, r.type,
                                        r.peer, r.tag, s.comm, MPI_STATUS_IGNORE));
@@ -261,7 +262,7 @@ void ti_replay_arrived(struct ti_replayer *p, const struct ti_event *ev,
         ti_replay_must(p, MPI_Parrived(*q->handle, (int)ev->arg[TI_F_PART], &arrived));
 }
 
-#else /* request.c keeps the event and sends or receives all partitions at once */
+#else /* request.c keeps the event, and sends or receives all partitions at once */
 
 void ti_replay_prepare_partitioned(struct ti_replayer *p, const struct ti_event *ev,
                                    struct ti_replay_request *q)
@@ -307,7 +308,7 @@ void replay_probe(struct ti_replayer *p, const struct ti_event *ev)
 
 #if SIMULATED
 
-/* SMPI has no matched probe: the message is received where it is probed. */
+/* SMPI has no matched probes, so the message is received at the probe. */
 void replay_mprobe(struct ti_replayer *p, const struct ti_event *ev)
 {
     const struct ti_replay_comm *c = ti_replay_comm(p, ev->arg[TI_F_COMM]);

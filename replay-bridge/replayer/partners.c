@@ -4,18 +4,18 @@
 
 #include "common/map.h"
 
-/* A message of which one side is known, or both. */
+/* A message of which one side or both sides are registered. */
 struct ti_message {
     double sent, received; /* when; 0: not yet */
     int tag;
-    int holders; /* tickets, and 1 while it is in a list */
+    int holders; /* reference count: tickets, and 1 while the message is in a list */
     struct ti_message *next;
 };
 
-/* A collective operation that some ranks have entered and not all have left. */
+/* A collective that at least one rank has entered and not all ranks have left. */
 struct ti_meeting {
     uint64_t comm, call;
-    int64_t size, left;       /* ranks; those that have given up their tickets */
+    int64_t size, left;       /* number of ranks; number of released tickets */
     double latest, root_came; /* 0: not yet */
     struct ti_meeting *next;
 };
@@ -74,7 +74,7 @@ static struct ti_message **list_of(struct ti_partners *p, const struct ti_messag
     return &p->unmatched[pair];
 }
 
-/* The first message of the tag; NULL: none. */
+/* The link to the first message with this tag, or to the end of the list. */
 static struct ti_message **first_of(struct ti_message **list, int tag)
 {
     while (*list && (*list)->tag != tag)
@@ -82,7 +82,8 @@ static struct ti_message **first_of(struct ti_message **list, int tag)
     return list;
 }
 
-/* The message whose other side came before, out of the list; or a new one, at its end. */
+/* Removes from the list the first message that has only the other side; if there is none, appends a
+ * new message. */
 static struct ti_message *match(struct ti_partners *p, const struct ti_message_key *key, bool send)
 {
     struct ti_message **at = first_of(list_of(p, key), key->tag), *m = *at;
@@ -90,7 +91,7 @@ static struct ti_message *match(struct ti_partners *p, const struct ti_message_k
 
     if (m && (send ? m->sent : m->received) == 0) {
         *at = m->next;
-        return m; /* the list's hold on it becomes that of the ticket */
+        return m; /* the list's reference passes to the ticket */
     }
     while (*at)
         at = &(*at)->next;
@@ -100,14 +101,14 @@ static struct ti_message *match(struct ti_partners *p, const struct ti_message_k
     return m;
 }
 
-/* Time 0 means "not yet", and no message is sent before that. */
+/* Time 0 means "not yet", so a message at time 0 gets a slightly later time. */
 static double above_zero(double now)
 {
     return now > 0 ? now : 1e-300;
 }
 
-struct ti_ticket ti_partners_send(struct ti_partners *p, const struct ti_message_key *key, bool waits,
-                                  double now)
+struct ti_ticket ti_partners_send(struct ti_partners *p, const struct ti_message_key *key,
+                                  bool waits, double now)
 {
     struct ti_message *m = match(p, key, true);
 

@@ -5,8 +5,8 @@
  * A rank in an MPI call waits until its partner arrives, then communicates.  Scalasca calls such
  * waits late sender, late receiver and wait at a collective.  All ranks of a simulation live in one
  * process and share one table.  At each send, receive or collective, the rank registers the
- * simulated time and gets a ticket.  When the call ends, the ticket gives the time at which the last
- * partner arrived.
+ * simulated time and gets a ticket.  When the call ends, the ticket gives the time at which the
+ * last partner arrived.
  *
  * Messages are matched as MPI does: in order, for each pair of ranks, communicator and tag.
  * Wildcards must be resolved by the caller.
@@ -42,10 +42,11 @@ struct ti_message_key {
 struct ti_partners *ti_partners_new(void);
 void ti_partners_free(struct ti_partners *p); /* NULL is fine */
 
-/* Registers that a message is sent, or a receive posted, at time `now`.  `waits` is false for a send
- * that does not wait for its receiver.  Each ticket must be given to ti_partners_came() once. */
-struct ti_ticket ti_partners_send(struct ti_partners *p, const struct ti_message_key *key, bool waits,
-                                  double now);
+/* Registers that a message is sent, or a receive posted, at time `now`.  `waits` is false for a
+ * send that does not wait for its receiver.  Each ticket must be given to ti_partners_came() once.
+ */
+struct ti_ticket ti_partners_send(struct ti_partners *p, const struct ti_message_key *key,
+                                  bool waits, double now);
 struct ti_ticket ti_partners_receive(struct ti_partners *p, const struct ti_message_key *key,
                                      double now);
 

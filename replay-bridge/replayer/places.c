@@ -37,7 +37,7 @@ static void free_batch(struct ti_handle_batch *b)
     *b = (struct ti_handle_batch){0};
 }
 
-/* ---- what the reader meets ---- */
+/* ---- events that the reader meets ---- */
 
 static bool is_live(const struct ti_handle_places *p, int64_t req)
 {
@@ -56,7 +56,7 @@ static void make(struct ti_handle_places *p, const struct ti_event *ev)
     int64_t req = ev->arg[TI_F_REQ];
     bool persistent = ti_op_is(ev->op, TI_T_PERSISTENT);
 
-    if (req < 0 || (size_t)req > p->nlive) /* the lowest free number is at most that */
+    if (req < 0 || (size_t)req > p->nlive) /* new requests get the lowest free number */
         return;
     p->live = ti_grow(p->live, &p->live_room, (size_t)req + 1, sizeof *p->live);
     if (p->nlive == (size_t)req)
@@ -72,7 +72,7 @@ static void start(struct ti_handle_places *p, int64_t req)
         activate(p, req);
 }
 
-/* The place of an active request; NULL: it has gone. */
+/* The place of an active request; NULL: already dropped. */
 static struct ti_handle_place *place_of(const struct ti_handle_places *p, int64_t req)
 {
     uint64_t place = p->live[req].place;
@@ -95,7 +95,7 @@ static void note_cancelled(struct ti_handle_places *p, const struct ti_event *ev
     }
 }
 
-/* The request is the next one of the batch. */
+/* Appends the request to the batch, if it is active. */
 static void put(struct ti_handle_places *p, struct ti_handle_batch *b, int64_t req)
 {
     if (!is_live(p, req) || !p->live[req].active)
@@ -104,7 +104,7 @@ static void put(struct ti_handle_places *p, struct ti_handle_batch *b, int64_t r
     b->req[b->n++] = req;
 }
 
-/* How many requests the event completes, at most. */
+/* Maximum number of requests that the event can complete. */
 static size_t most_of(const struct ti_handle_places *p, const struct ti_event *ev)
 {
     size_t n = 0;
@@ -118,8 +118,8 @@ static size_t most_of(const struct ti_handle_places *p, const struct ti_event *e
     return n;
 }
 
-/* Where a call completed all requests, their order is known of those that matched a wildcard
- * only; it makes no difference to the others. */
+/* If a call completed all requests, the trace has the order only of those that matched a wildcard.
+ * For the others the order does not matter. */
 static void complete(struct ti_handle_places *p, const struct ti_event *ev)
 {
     const struct ti_vec *reqs = &ev->vec[0], *matched = &ev->vec[1];
@@ -154,7 +154,7 @@ static void complete(struct ti_handle_places *p, const struct ti_event *ev)
 static void read_on(struct ti_handle_places *p)
 {
     struct ti_event ev = {0};
-    struct ti_err ignored; /* the replay finds the same damage, and tells it */
+    struct ti_err ignored; /* the replay finds the same damage and reports it */
 
     if (ti_reader_next(p->r, &ev, &ignored) != 1) {
         p->ended = true;
@@ -172,8 +172,8 @@ static void read_on(struct ti_handle_places *p)
     p->index++;
 }
 
-static ti_status read_past(struct ti_handle_places *p, struct ti_source *s, int64_t rank, uint64_t event,
-                           struct ti_err *err)
+static ti_status read_past(struct ti_handle_places *p, struct ti_source *s, int64_t rank,
+                           uint64_t event, struct ti_err *err)
 {
     ti_status st = p->r ? TI_OK : ti_source_reader(s, rank, &p->r, err);
 
@@ -182,10 +182,11 @@ static ti_status read_past(struct ti_handle_places *p, struct ti_source *s, int6
     return st;
 }
 
-/* ---- what is asked ---- */
+/* ---- queries ---- */
 
-ti_status ti_handle_place_find(struct ti_handle_places *p, struct ti_source *s, int64_t rank, uint64_t event,
-                   int64_t req, struct ti_handle_place *place, struct ti_err *err)
+ti_status ti_handle_place_find(struct ti_handle_places *p, struct ti_source *s, int64_t rank,
+                               uint64_t event, int64_t req, struct ti_handle_place *place,
+                               struct ti_err *err)
 {
     ti_status st = read_past(p, s, rank, event, err);
     size_t at;
@@ -200,7 +201,7 @@ ti_status ti_handle_place_find(struct ti_handle_places *p, struct ti_source *s, 
         at++;
     if (at == p->nplaces || p->place[at].event != event)
         return TI_OK;
-    at -= p->first_place; /* the list moves as it grows */
+    at -= p->first_place; /* reading on may compact the queue */
     while (!p->place[p->first_place + at].handle && !p->ended)
         read_on(p);
     if (p->place[p->first_place + at].handle)
@@ -208,8 +209,8 @@ ti_status ti_handle_place_find(struct ti_handle_places *p, struct ti_source *s, 
     return TI_OK;
 }
 
-ti_status ti_handle_batch_find(struct ti_handle_places *p, struct ti_source *s, int64_t rank, uint64_t event,
-                         struct ti_handle_batch *batch, struct ti_err *err)
+ti_status ti_handle_batch_find(struct ti_handle_places *p, struct ti_source *s, int64_t rank,
+                               uint64_t event, struct ti_handle_batch *batch, struct ti_err *err)
 {
     ti_status st = read_past(p, s, rank, event, err);
 

@@ -7,8 +7,8 @@
  * replay.  To know the array when a request is made, a second reader runs ahead to the event that
  * completes the request.
  *
- * Persistent requests have no place here, since each has a handle of its own.  The same reader finds
- * out whether a request completes as cancelled.
+ * Persistent requests have no place here, since each has a handle of its own.  The same reader
+ * finds out whether a request completes as cancelled.
  */
 #ifndef TI_PLACES_H
 #define TI_PLACES_H
@@ -49,14 +49,15 @@ struct ti_handle_places {
 };
 
 /* Finds the place of request `req`, which event `event` of `rank` makes or starts, and whether it
- * completes as cancelled.  place->handle is not meant for persistent requests.  Calls must be in the
- * order of events. */
-ti_status ti_handle_place_find(struct ti_handle_places *p, struct ti_source *s, int64_t rank, uint64_t event,
-                   int64_t req, struct ti_handle_place *place, struct ti_err *err);
+ * completes as cancelled.  place->handle is not meant for persistent requests.  Calls must be in
+ * the order of events. */
+ti_status ti_handle_place_find(struct ti_handle_places *p, struct ti_source *s, int64_t rank,
+                               uint64_t event, int64_t req, struct ti_handle_place *place,
+                               struct ti_err *err);
 
 /* The requests that event `event` completes, in *batch, which is valid until the next call. */
-ti_status ti_handle_batch_find(struct ti_handle_places *p, struct ti_source *s, int64_t rank, uint64_t event,
-                         struct ti_handle_batch *batch, struct ti_err *err);
+ti_status ti_handle_batch_find(struct ti_handle_places *p, struct ti_source *s, int64_t rank,
+                               uint64_t event, struct ti_handle_batch *batch, struct ti_err *err);
 
 void ti_handle_places_free(struct ti_handle_places *p);
 

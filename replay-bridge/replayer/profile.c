@@ -17,7 +17,7 @@ struct times {
     double computing, communicating, waiting;
 };
 
-/* What an operation takes at one call site, on one rank or on all. */
+/* Times of an operation at one call site, on one rank or on all. */
 struct site {
     char *text; /* of the table of all ranks */
     uint32_t op;
@@ -25,7 +25,7 @@ struct site {
 };
 
 struct ti_profile {
-    int64_t np, ranks; /* all; those that have started */
+    int64_t np, ranks; /* number of ranks; number of ranks that have started */
     struct ti_partners *partners;
     struct ti_timeline *timeline; /* NULL: none */
     size_t eager_bytes;           /* sends of fewer bytes do not wait */
@@ -35,11 +35,11 @@ struct ti_profile {
     size_t nsites, sites_room;
 };
 
-/* One rank's. */
+/* The profile of one rank. */
 struct ti_profile_rank {
     struct ti_profile *all;
-    double event, call; /* when the current event began, and its MPI function was called */
-    double late;        /* when the last of the partners came that the call waits for */
+    double event, call; /* times at which the current event began and its MPI call began */
+    double late;        /* latest arrival of a partner that the call waits for */
     struct ti_ticket *ticket;
     size_t ntickets, tickets_room; /* of what the current event has posted or completed */
     struct ti_map sites; /* by the number of its string in the trace of the rank, and operation: one
@@ -113,7 +113,7 @@ static void add(struct times *sum, const struct times *t)
     sum->waiting += t->waiting;
 }
 
-/* Adds the sites of a rank, whose texts its reader has, to those of all. */
+/* Adds the sites of a rank to those of all ranks.  The texts are from the rank's reader. */
 static void add_sites(struct ti_replayer *p)
 {
     struct ti_profile_rank *mine = p->profile;
@@ -141,7 +141,7 @@ static int by_text(const void *a, const void *b)
     return order ? order : x->op < y->op ? -1 : x->op > y->op;
 }
 
-/* Puts what the ranks have of one site together. */
+/* Merges the entries that the ranks have for the same site. */
 static void merge_sites(struct ti_profile *all)
 {
     size_t n = 0;
@@ -249,7 +249,7 @@ static const char *site_text(const struct ti_replayer *p)
     return text ? text : "";
 }
 
-/* All members of the communicator or window call it, and it is none of coll.c's. */
+/* Whether the event is collective over its communicator or window, but not handled by coll.c. */
 static bool is_synchronization(const struct ti_event *ev, uint32_t field)
 {
     return ti_op_is(ev->op, TI_T_BY_ALL) && !ti_op_is(ev->op, TI_T_COLLECTIVE) &&
@@ -275,7 +275,7 @@ void ti_profile_burst(struct ti_replayer *p)
         ti_profile_collective(p, &p->window[p->ev->arg[TI_F_WIN]].of, p->ev);
 }
 
-/* The time of the current call in which its partners had not come. */
+/* The waiting time of the current call: until its last partner arrived. */
 static double waited(struct ti_profile_rank *mine, double now)
 {
     double late = mine->late;
@@ -314,7 +314,7 @@ void ti_profile_call(struct ti_replayer *p)
                            p->index, site_text(p));
 }
 
-/* ---- what the rank does ---- */
+/* ---- actions of the rank ---- */
 
 static uint64_t mix(uint64_t hash, uint64_t more)
 {
@@ -331,8 +331,8 @@ static uint64_t hash_of(const int32_t *member, int64_t n)
     return hash;
 }
 
-/* How many communicators this rank has made with these members: all of the members make them in
- * the same order. */
+/* Counts the communicators that this rank has made with these members.  All members make them in
+ * the same order, so the count is the same on all of them. */
 static uint64_t times_made(struct ti_profile_rank *mine, uint64_t members)
 {
     size_t i = 0;
@@ -362,11 +362,12 @@ void ti_profile_window(struct ti_replayer *p, struct ti_replay_window *w)
 {
     if (!p->profile)
         return;
-    w->of.id = mix(w->of.id, w->of.calls); /* its creation was such a call */
+    w->of.id =
+        mix(w->of.id, w->of.calls); /* the creation was a collective call, so this is unique */
     w->of.calls = 0;
 }
 
-/* The rank in the handle, where both groups of an intercommunicator are. */
+/* Own rank in the handle, which may have both groups of an intercommunicator. */
 static int own_rank(const struct ti_replay_comm *c)
 {
     return (int)(c->rank + (c->one_for_two && !c->offset ? c->peers : 0));
@@ -403,7 +404,7 @@ void ti_profile_receive(struct ti_replayer *p, const struct ti_replay_comm *c, i
 {
     struct ti_message_key key = {.comm = c->id, .from = peer, .to = own_rank(c), .tag = tag};
 
-    if (p->profile && !is_wild(peer, tag)) /* a wildcard is left where nothing ever matches */
+    if (p->profile && !is_wild(peer, tag)) /* remaining wildcards never match */
         hold(p->profile, ti_partners_receive(p->profile->all->partners, &key, clock_of(p)));
 }
 

@@ -50,7 +50,7 @@ void ti_replay_must(const struct ti_replayer *p, int returned)
 
 #define PIECE ((int64_t)1 << 30) /* elements */
 
-/* More elements than an int can count. */
+/* A datatype of more elements than an int can count. */
 static MPI_Datatype in_pieces(struct ti_replayer *p, int64_t n, MPI_Datatype of)
 {
     int lengths[2] = {(int)(n / PIECE), (int)(n % PIECE)};
@@ -88,7 +88,7 @@ MPI_Datatype ti_replay_contiguous(struct ti_replayer *p, int64_t n, MPI_Datatype
     return made->type;
 }
 
-/* MPI_DATATYPE_NULL: no predefined datatype has that many bytes. */
+/* The predefined datatype of `esize` bytes; MPI_DATATYPE_NULL: none. */
 static MPI_Datatype predefined(int64_t esize)
 {
     return esize == 1   ? MPI_BYTE
@@ -103,7 +103,7 @@ int ti_replay_unit(struct ti_replayer *p, int64_t esize, MPI_Datatype *type)
     *type = predefined(esize);
     if (*type != MPI_DATATYPE_NULL)
         return 1;
-    /* SMPI packs what is no predefined datatype; there, its bytes are as good. */
+    /* SMPI packs data of derived datatypes; plain bytes avoid that. */
     if (SIMULATED && esize > 0 && esize <= INT_MAX) {
         *type = MPI_BYTE;
         return (int)esize;
@@ -199,7 +199,7 @@ MPI_Op ti_replay_op(struct ti_replayer *p, int64_t redop, int64_t esize, MPI_Dat
 
     if (redop < 0 || redop >= TI_REDOP_COUNT)
         ti_replay_fail(p, TI_ERR_INPUT, "no reduction has the number %lld", (long long)redop);
-    /* NULL: the rank takes no part, or the trace was converted and does not say. */
+    /* No operation: the rank takes no part, or the trace was converted and lacks it. */
     if (redop == TI_REDOP_USER || redop == TI_REDOP_USER_NC || redop == TI_REDOP_NULL)
         return user_op(p, redop != TI_REDOP_USER_NC);
     if (redop == TI_REDOP_REPLACE || redop == TI_REDOP_NO_OP)

@@ -46,8 +46,8 @@ struct ti_replay_setup {
     enum { TI_SPEND_LOOP, TI_SPEND_SLEEP, TI_SPEND_NOTHING } spend; /* bursts of a live run */
     double speed;       /* instructions per second, for TI_SPEND_SLEEP */
     double reduce_rate; /* of a simulation: bytes per second of reductions; 0: unlimited */
-    bool any;     /* post wildcards as such, not with the source that matched */
-    bool checked; /* the caller has checked the trace */
+    bool any;           /* post wildcards as such, not with the source that matched */
+    bool checked;       /* the caller has checked the trace */
     bool quiet;
     const char *files; /* folder for the files of a live run */
     const char *state_path;
@@ -187,8 +187,8 @@ struct ti_replay_comm *ti_replay_comm(struct ti_replayer *p, int64_t index);
  * become MPI_PROC_NULL and MPI_ANY_SOURCE. */
 int ti_replay_peer(const struct ti_replayer *p, const struct ti_replay_comm *c, int64_t delta);
 
-/* The count and datatype for `bytes` bytes in elements of `esize` bytes.  Fails if the count exceeds
- * an int. */
+/* The count and datatype for `bytes` bytes in elements of `esize` bytes.  Fails if the count
+ * exceeds an int. */
 int ti_replay_elements(struct ti_replayer *p, int64_t bytes, int64_t esize, MPI_Datatype *type);
 
 /* The same for data without arithmetic.  In a simulation the elements are bytes where an int can
@@ -214,8 +214,8 @@ struct ti_replay_request *ti_replay_new_request(struct ti_replayer *p);
 /* Appends a part to `q`: the address for a handle of the MPI library. */
 MPI_Request *ti_replay_part(struct ti_replay_request *q);
 
-/* Element `index` of an array that grows as needed.  `index` is evaluated several times: it must not
- * depend on the array. */
+/* Element `index` of an array that grows as needed.  `index` is evaluated several times: it must
+ * not depend on the array. */
 #define TI_REPLAY_AT(p, array, n, room, index)                                                     \
     ((p)->array = ti_grow((p)->array, &(p)->room, (size_t)(index) + 1, sizeof *(p)->array),        \
      (p)->n = (p)->n > (size_t)(index) ? (p)->n : (size_t)(index) + 1, &(p)->array[index])

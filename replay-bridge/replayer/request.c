@@ -33,14 +33,15 @@ static void look_ahead(struct ti_replayer *p, struct ti_replay_request *q)
 
 #else
 
-/* Finds out how the request completes, which the current event makes or starts, and where its
- * handle is kept. */
+/* Reads ahead for the request that the current event makes or starts: the place of its handle, and
+ * whether it completes as cancelled. */
 static void look_ahead(struct ti_replayer *p, struct ti_replay_request *q)
 {
     struct ti_handle_place place;
     struct ti_err err;
 
-    if (ti_handle_place_find(&p->places, p->source, p->rank, p->index, q - p->request, &place, &err))
+    if (ti_handle_place_find(&p->places, p->source, p->rank, p->index, q - p->request, &place,
+                             &err))
         ti_replay_fail(p, TI_ERR_INPUT, "%s", err.text);
     q->cancelled = place.cancelled;
     if (!q->persistent)
@@ -54,7 +55,7 @@ struct ti_replay_request *ti_replay_new_request(struct ti_replayer *p)
     int64_t number = p->ev->arg[TI_F_REQ];
     struct ti_replay_request *q;
 
-    if (number < 0 || (size_t)number > p->nrequests) /* the lowest free number is at most that */
+    if (number < 0 || (size_t)number > p->nrequests) /* new requests get the lowest free number */
         ti_replay_fail(p, TI_ERR_INPUT, "request number %lld is out of range", (long long)number);
     q = TI_REPLAY_AT(p, request, nrequests, requests_room, number);
     if (q->used)
@@ -108,7 +109,7 @@ void replay_nonblocking(struct ti_replayer *p, const struct ti_event *ev)
 
 /* ---- persistent requests ---- */
 
-/* Keeps the event that each start repeats. */
+/* Keeps a copy of the event, which each start repeats. */
 static void keep_init(struct ti_replay_request *q, const struct ti_event *ev)
 {
     size_t none = 0;
@@ -134,7 +135,7 @@ static void forget_init(struct ti_replay_request *q)
     q->init = NULL;
 }
 
-/* Whether the MPI library has persistent requests of this kind, which work. */
+/* Whether the MPI library has working persistent requests of this kind. */
 static bool has_persistent(const struct ti_event *ev)
 {
     if (SIMULATED)
@@ -157,7 +158,7 @@ void replay_persistent(struct ti_replayer *p, const struct ti_event *ev)
     q->partitioned_send = ti_op_is(ev->op, TI_T_PARTITIONED | TI_T_SENDS);
 }
 
-/* Starts a request that the MPI library does not have as persistent. */
+/* Starts a persistent request that the MPI library lacks, by its non-blocking function. */
 static void start_kept(struct ti_replayer *p, struct ti_replay_request *q)
 {
     q->nparts = 0;
@@ -236,7 +237,7 @@ static void add_handle(struct ti_replayer *p, MPI_Request handle)
     p->batch[p->nbatch++] = handle;
 }
 
-/* Adds what stands for a request that completes to the batch. */
+/* Adds the handles of a completing request, or of its parts, to the batch. */
 static void collect(struct ti_replayer *p, struct ti_replay_request *q)
 {
     if (q->nparts == 0)
@@ -245,7 +246,6 @@ static void collect(struct ti_replayer *p, struct ti_replay_request *q)
         add_handle(p, q->part[i]);
 }
 
-/* A request is complete. */
 static void finish(struct ti_replayer *p, struct ti_replay_request *q)
 {
     if (q->made)
@@ -263,13 +263,13 @@ static void finish(struct ti_replayer *p, struct ti_replay_request *q)
 
 #if !SIMULATED
 
-/* The requests that the current event completes, or those the MPI library has instead of them. */
+/* The handles of the requests that the current event completes, or of their parts. */
 struct completed {
     MPI_Request *handle;
     int n;
 };
 
-/* Waits until all could complete, without completing any. */
+/* Waits until all requests are complete, without freeing any. */
 static void await(struct ti_replayer *p, const struct completed *c)
 {
     for (int i = 0; i < c->n; i++)
@@ -287,7 +287,7 @@ static void complete_some(struct ti_replayer *p, uint32_t op, const struct compl
                           c->n, c->handle, &done, p->numbers, MPI_STATUSES_IGNORE));
 }
 
-/* The function that was recorded, on the requests that it completed. */
+/* Calls the recorded function on the requests that it completed. */
 static void complete_as_recorded(struct ti_replayer *p, uint32_t op, const struct completed *c)
 {
     int done = 0, index;
@@ -377,7 +377,7 @@ static void cancel(struct ti_replayer *p, int64_t req)
     *q->handle = MPI_REQUEST_NULL;
 }
 
-/* Cancels what the event shows as cancelled. */
+/* Cancels the requests that the event shows as cancelled. */
 static void cancel_as_recorded(struct ti_replayer *p, const struct ti_event *ev)
 {
     const struct ti_vec *matched = &ev->vec[1];
@@ -415,9 +415,10 @@ void replay_request_free(struct ti_replayer *p, const struct ti_event *ev)
     q->used = q->active = false;
 }
 
-/* In a simulation nothing is cancelled but what the trace shows as cancelled, where it completes:
- * here the trace does not say yet whether the call came in time.  In a live run, the message is
- * awaited that the call came too late for; no send is, since it may wait for a later receive. */
+/* In a simulation this does nothing: a request is cancelled where the trace shows it complete as
+ * cancelled.  In a live run a receive that was not cancelled in the trace is first awaited, so that
+ * the call is too late here as well.  Sends are not awaited, since they may need a later receive.
+ */
 void replay_cancel(struct ti_replayer *p, const struct ti_event *ev)
 {
     struct ti_replay_request *q = request_at(p, ev->arg[TI_F_REQ]);

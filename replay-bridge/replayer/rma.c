@@ -23,7 +23,7 @@ static struct ti_replay_window *window_at(struct ti_replayer *p, const struct ti
     return &p->window[number];
 }
 
-/* Rank in the window's communicator. */
+/* Rank of the partner in the window's communicator. */
 static int target_of(const struct ti_replayer *p, const struct ti_replay_window *w, int64_t delta)
 {
     if (delta == TI_NULL)
@@ -46,8 +46,8 @@ static int assertions(int64_t mode)
 
 #if SIMULATED
 
-/* All memory is as good as any other, and windows that the MPI library allocates would cost
- * the memory of all ranks. */
+/* All kinds of windows use the shared buffer: windows allocated by SMPI would need memory for each
+ * rank. */
 static void make_window(struct ti_replayer *p, const struct ti_event *ev,
                         struct ti_replay_window *w)
 {
@@ -60,7 +60,7 @@ static void make_window(struct ti_replayer *p, const struct ti_event *ev,
 
 #else
 
-/* Every rank tells the others where its memory is. */
+/* Exchanges the addresses of the ranks' memory. */
 static void share_addresses(struct ti_replayer *p, struct ti_replay_window *w)
 {
     size_t none = 0;
@@ -119,7 +119,7 @@ void replay_win_attach(struct ti_replayer *p, const struct ti_event *ev)
     struct ti_replay_window *w = window_at(p, ev);
     size_t none = 0, known = p->nattached;
 
-    /* The trace does not say what is detached: the memory that was attached last. */
+    /* The trace does not say which memory is detached; take the memory attached last. */
     if (ev->op == TI_OP_WIN_ATTACH) {
         struct ti_replay_attached *a = TI_REPLAY_AT(p, attached, nattached, attached_room, known);
 
@@ -178,7 +178,7 @@ static struct side side(struct ti_replayer *p, int64_t bytes, int64_t esize)
     return s;
 }
 
-/* Both sides of an accumulation are made of one predefined datatype, which the operation takes. */
+/* An accumulation needs the same predefined datatype on both sides, valid for the operation. */
 static MPI_Op operation(struct ti_replayer *p, const struct ti_event *ev, struct side *origin,
                         struct side *target)
 {
@@ -188,7 +188,7 @@ static MPI_Op operation(struct ti_replayer *p, const struct ti_event *ev, struct
     MPI_Datatype type = MPI_BYTE;
     MPI_Op op;
 
-    if (SIMULATED) /* takes any datatype, and as long as another */
+    if (SIMULATED) /* SMPI accepts any datatype, with the same time */
         return ev->arg[TI_F_REDOP] == TI_REDOP_NO_OP ? MPI_NO_OP : MPI_REPLACE;
     ti_replay_unit(p, basic, &type);
     op = ti_replay_op(p, ev->arg[TI_F_REDOP], basic, &type);

@@ -1,12 +1,12 @@
 /*
- * ti-smpi-routes: what links carry, from what hosts send each other.
+ * ti-smpi-routes: computes the load of links from the messages between hosts.
  *
  *   smpirun -np 1 ... ti-smpi-routes PAIRS LINKS
  *
- * PAIRS has lines "FROM TO MESSAGES BYTES" of two hosts.  LINKS is written: a JSON array of the
- * links that these messages take, each with its bandwidth (bytes a second), latency (seconds),
- * whether messages share it, and its messages and bytes.  It simulates nothing: smpirun runs it
- * because only SimGrid knows the routes of a platform.
+ * PAIRS is read: lines "FROM TO MESSAGES BYTES" of two hosts.  LINKS is written: a JSON array of
+ * the links on the routes of these messages, each with bandwidth (bytes per second), latency
+ * (seconds), whether messages share it, and its messages and bytes.  Nothing is simulated: the
+ * program runs under smpirun because only SimGrid knows the routes of a platform.
  */
 #include <inttypes.h>
 #include <jansson.h>
@@ -27,7 +27,7 @@ struct carried {
 };
 
 struct carriers {
-    struct ti_map of; /* by the address of the link */
+    struct ti_map of; /* address of a link -> its index */
     struct carried *list;
     size_t room;
 };
@@ -42,7 +42,7 @@ static void add(struct carriers *all, sg_link_t link, uint64_t messages, uint64_
     all->list[i].bytes += bytes;
 }
 
-/* One line of PAIRS; false if it is none. */
+/* Takes a line of PAIRS; false if it is malformed. */
 static bool add_pair(struct carriers *all, char *line)
 {
     char *from = strtok(line, " "), *to = strtok(NULL, " "), *counts = strtok(NULL, "");

@@ -16,7 +16,7 @@ struct ti_timeline {
 
 /* ---- Paje ---- */
 
-/* Events of the format, each with its own number. */
+/* Numbers of the event types, as defined in the header of the file. */
 enum {
     DEFINE_CONTAINER,
     DEFINE_STATE,

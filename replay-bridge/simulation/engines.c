@@ -10,7 +10,7 @@
 #include "common/scratch.h"
 #include "replay-bridge/simulation/simulate.h"
 
-/* Characters that neither a shell expands nor LD_PRELOAD splits at. */
+/* Characters that no shell expands and at which LD_PRELOAD is not split. */
 #define PLAIN                                                                                      \
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"                                         \
     "0123456789%+,-./=@_"
@@ -50,9 +50,9 @@ void ti_engine_files(struct ti_engine_files *out)
 /* ---- the command ---- */
 
 /*
- * Makes `path` one word of a command.  smpirun is a shell script that expands its arguments again:
- * blanks split them, * and ? stand for files, and quotes stay.  A path with any such character is
- * replaced by that of a link in the scratch directory, where smpirun runs.
+ * Makes `path` a single word of a command.  smpirun is a shell script that expands its arguments
+ * again: blanks split them, * and ? match files, quotes are kept.  So a path with such a character
+ * is replaced by a symbolic link in the scratch directory, where smpirun runs.
  */
 static ti_status as_word(const char *path, const char *link, char out[PATH_MAX], struct ti_err *err)
 {
@@ -187,8 +187,8 @@ ti_status ti_routes_command(const struct ti_engine_files *files, char **out, str
 
 int ti_collectives_cfg(const char *which, const char *cfg[TI_COLLECTIVES_CFG])
 {
-    /* As few messages as a tree has.  Those of SimGrid's default are sent all at once by, or to,
-     * one rank. */
+    /* Tree algorithms.  With SimGrid's default one rank sends, or receives, all messages at once.
+     */
     static const char *const tree[] = {"smpi/barrier:ompi_tree",     "smpi/reduce:binomial",
                                        "smpi/allreduce:redbcast",    "smpi/gather:ompi_binomial",
                                        "smpi/scatter:ompi_binomial", "smpi/allgather:bruck"};

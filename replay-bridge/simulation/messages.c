@@ -8,8 +8,8 @@
 
 /* ---- counting ---- */
 
-/* "15 TIME TYPE CONTAINER VALUE FROM KEY BYTES", where KEY is the numbers of sender and receiver,
- * from 1 on, of the tag and of the message, with "_" between. */
+/* Parses "15 TIME TYPE CONTAINER VALUE FROM KEY BYTES".  KEY is SENDER_RECEIVER_TAG_MESSAGE; ranks
+ * count from 1. */
 static bool parse(const struct ti_messages *m, const char *line, int64_t *from, int64_t *to,
                   uint64_t *bytes)
 {

@@ -34,9 +34,9 @@ ti_status ti_messages_write(const struct ti_messages *m, const struct ti_hosts *
                             const char *path, struct ti_err *err);
 void ti_messages_free(struct ti_messages *m);
 
-/* Reads the result of ti-smpi-routes: an array of the links that messages took, the busiest first (a
- * new reference).  Adds "use" to each link: the share of its bandwidth that was used over `seconds`.
- * NULL: cannot be read, see `err`. */
+/* Reads the result of ti-smpi-routes: an array of the links that messages took, the busiest first
+ * (a new reference).  Adds "use" to each link: the share of its bandwidth that was used over
+ * `seconds`. NULL: cannot be read, see `err`. */
 json_t *ti_messages_links(const char *path, double seconds, struct ti_err *err);
 
 #endif

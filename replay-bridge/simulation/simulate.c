@@ -18,7 +18,7 @@
 #include "common/map.h"
 #include "common/scratch.h"
 
-#define FILES_SPARE 64  /* descriptors SimGrid needs beside the traces */
+#define FILES_SPARE 64  /* descriptors that SimGrid needs in addition to the traces */
 #define PATIENCE_S  5.0 /* between SIGTERM and SIGKILL */
 /* The stack of a rank and its guard page are two mappings; Linux gives a process 65530 by default.
  */
@@ -89,7 +89,7 @@ static void arg(struct args *a, const char *prefix, const char *text)
     a->v[a->n] = NULL;
 }
 
-/* The words of `text`, which blanks separate. */
+/* Appends the blank-separated words of `text`. */
 static void words(struct args *a, const char *text)
 {
     char *copy = strdup(text), *rest = copy, *word;
@@ -108,15 +108,14 @@ static void free_args(struct args *a)
     free(a->v);
 }
 
-/* Options that have SimGrid tell of each message. */
+/* Options that make SimGrid trace each message. */
 static const char *const tracing[] = {":yes", "/smpi:yes", "/smpi/internals:yes",
                                       "/smpi/display-sizes:yes",
                                       ("/filename:" TI_SIM_MESSAGES)};
 
 /*
- * smpirun splits at blanks, so every name here is without; paths are relative
- * to the scratch directory.  The log's layout makes it print the simulated
- * clock beside "Simulation time", with more digits.
+ * smpirun splits at blanks, so no name here has any.  Paths are relative to the scratch directory.
+ * The layout of the log adds the simulated clock, with more digits, to "Simulation time".
  */
 static struct args command(const struct ti_sim *sim)
 {
@@ -182,7 +181,7 @@ ti_status ti_sim_script(const struct ti_sim *sim, struct ti_err *err)
 
 /* ---- the child ---- */
 
-/* Before what is preloaded already. */
+/* Puts the library in front of LD_PRELOAD. */
 static void preload(const char *library)
 {
     const char *others = getenv("LD_PRELOAD");
@@ -203,7 +202,7 @@ static _Noreturn void child(const struct ti_sim *sim, char **argv, int out, int 
     dup2(out, STDOUT_FILENO);
     dup2(out, STDERR_FILENO);
     if (tmp && strpbrk(tmp, " \t\n"))
-        unsetenv("TMPDIR"); /* smpirun would split it */
+        unsetenv("TMPDIR"); /* smpirun would split its value at blanks */
     raise_files(sim->np);
     if (sim->preload)
         preload(sim->preload);
@@ -216,12 +215,12 @@ static _Noreturn void child(const struct ti_sim *sim, char **argv, int out, int 
 
 struct running {
     pid_t pid;
-    int out; /* what it prints */
+    int out; /* output of smpirun */
     FILE *log;
     double start, term; /* when SIGTERM went out, 0: not yet */
     bool killed;
     int messages; /* the FIFO of SimGrid's tracing; -1: none, or at its end */
-    char *line;   /* of it, as far as it has come */
+    char *line;   /* the incomplete last line from the FIFO */
     size_t line_bytes, line_room;
 };
 
@@ -238,7 +237,7 @@ static void escalate(struct running *r)
     }
 }
 
-/* "simulating, 12 s, 40 %, 18 s left". */
+/* Progress line: "simulating, 12 s, 40 %, 18 s left". */
 static void show_progress(const struct ti_sim *sim, const struct running *r)
 {
     double seconds = now_s() - r->start, done = sim->done ? sim->done(sim->arg) : 0;
@@ -250,7 +249,7 @@ static void show_progress(const struct ti_sim *sim, const struct running *r)
         ti_progress("simulating, %.0f s", seconds);
 }
 
-/* Takes what SimGrid's tracing has written, line by line. */
+/* Reads the FIFO of SimGrid's tracing, and passes on each complete line. */
 static void take_messages(struct running *r, const struct ti_sim *sim)
 {
     char buf[65536], *at = buf, *end;
@@ -316,7 +315,7 @@ static int reap(struct running *r)
         escalate(r);
         nanosleep(&pause, NULL);
     }
-    /* smpirun, when told to stop, does not wait for what it runs */
+    /* smpirun does not wait for its child when it gets SIGTERM */
     kill(-r->pid, SIGKILL);
     while (waitpid(-r->pid, NULL, 0) > 0)
         ;
@@ -358,8 +357,8 @@ static ti_status start(const struct ti_sim *sim, struct running *r, struct ti_er
     return ti_err_errno(err, TI_ERR_IO, "cannot run smpirun");
 }
 
-/* The FIFO that SimGrid's tracing writes.  Its reader is there first, so that opening it never
- * waits for us. */
+/* Opens the FIFO of SimGrid's tracing for reading.  This is done before smpirun starts, so that
+ * SimGrid's open never blocks. */
 static ti_status open_messages(struct running *r, struct ti_err *err)
 {
     const char *path = ti_scratch_path(TI_SIM_MESSAGES);

@@ -25,24 +25,24 @@ struct ti_sim {
                                                      NULL: no tracing */
     bool routes;            /* `replayer` is ti-smpi-routes: output goes to TI_SIM_ROUTES */
     const char *const *log; /* further --log=... options; ends with NULL; may be NULL */
-    bool verbose; /* copy the output of smpirun to stderr */
+    bool verbose;           /* copy the output of smpirun to stderr */
 };
 
 /* Checks that smpirun can be found; TI_ERR_IO with a hint if not. */
 ti_status ti_sim_available(struct ti_err *err);
 
-/* Whether a process can have one file open for each rank.  Raises the soft limit as far as possible.
- * If false, the ranks must share one file. */
+/* Whether a process can have one file open for each rank.  Raises the soft limit as far as
+ * possible. If false, the ranks must share one file. */
 bool ti_sim_can_open(int64_t np);
 
 /* Writes TI_SIM_COMMAND, the script that runs smpirun. */
 ti_status ti_sim_script(const struct ti_sim *sim, struct ti_err *err);
 
 /*
- * Runs the script, with its output in the log.  TI_OK once smpirun has ended: *exit_status is as the
- * shell has it (128 + signal), *wall_s the wall time in seconds.  If this process gets a signal, the
- * process group of smpirun gets SIGTERM, then SIGKILL after 5 seconds or at a second signal; the
- * result is TI_ERR_IO "interrupted".
+ * Runs the script, with its output in the log.  TI_OK once smpirun has ended: *exit_status is as
+ * the shell has it (128 + signal), *wall_s the wall time in seconds.  If this process gets a
+ * signal, the process group of smpirun gets SIGTERM, then SIGKILL after 5 seconds or at a second
+ * signal; the result is TI_ERR_IO "interrupted".
  */
 ti_status ti_simulate(const struct ti_sim *sim, int *exit_status, double *wall_s,
                       struct ti_err *err);

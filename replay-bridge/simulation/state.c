@@ -19,7 +19,7 @@ ti_status ti_replay_state_make(const char *path, int64_t np, struct ti_err *err)
 
     if (fd < 0)
         return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
-    /* Allocated now: a mapping of a file that finds no room later ends the program. */
+    /* Allocate now: writing to a mapping when the disk is full would end the program. */
     rc = posix_fallocate(fd, 0, (off_t)((size_t)np * sizeof(struct ti_replay_progress)));
     close(fd);
     if (rc == 0)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TAIL 3 /* lines quoted when none is telling */
+#define TAIL 3 /* last lines quoted if no line shows the error */
 
 struct findings {
     bool deadlock, platform, nothing, route, option, memory, stack, ours;
@@ -49,7 +49,7 @@ static void take_line(const char *line, struct ti_verdict *v, struct findings *f
         "Aborted",  "Assert",       "assert",      "Cannot",          "cannot",
         "violated", "Segmentation", "waiting for", "connecting path", "ti-smpi-replay: ",
         NULL};
-    /* SimGrid's words, libc's, the dynamic linker's and ours */
+    /* texts of SimGrid, libc, the dynamic linker and ti-smpi-replay */
     static const char *const memory[] = {
         " bytes failed",         "Failed to allocate", "Failed to protect stack",
         "Could not map",         "bad_alloc",          "Cannot allocate memory",
@@ -67,13 +67,13 @@ static void take_line(const char *line, struct ti_verdict *v, struct findings *f
                                          " is invalid! Valid models",
                                          "Please use a valid factory",
                                          NULL};
-    /* What becomes of a speed or bandwidth of 0 or less. */
+    /* SimGrid's failures for a speed or bandwidth of 0 or less. */
     static const char *const nothing[] = {"The Impossible Did Happen",
                                           "Variable penalty should not be negative", NULL};
     static const char ours[] = "simulated time: ", our_clock[] = "clock at end: ";
     const char *time = strstr(line, "Simulation time ");
 
-    /* SimGrid's own replay tells both in one line, ti-smpi-replay in two. */
+    /* Stock replay prints both in one line, ti-smpi-replay in two lines. */
     if (!strncmp(line, ours, strlen(ours))) {
         copy_number(v->time, sizeof v->time, line + strlen(ours));
         return;
@@ -122,7 +122,7 @@ static ti_status out_of_memory(const struct findings *f, struct ti_err *err)
     return TI_ERR_IO;
 }
 
-/* smpirun, or what it runs, was ended by signal `sig`. */
+/* smpirun, or its child, was ended by signal `sig`. */
 static ti_status killed(int sig, struct ti_verdict *out, struct ti_err *err)
 {
     ti_err_set(err, TI_ERR_IO, "smpirun was killed by signal %d (%s)", sig, strsignal(sig));

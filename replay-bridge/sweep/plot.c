@@ -8,7 +8,7 @@
 #include "replay-bridge/platform/picture.h"
 
 #define MARGIN    24
-#define LETTER    6.1 /* width of a letter of 11 points, about */
+#define LETTER    6.1 /* approximate width of a letter of 11 points */
 #define HEIGHT    240 /* of the area of a panel */
 #define AXIS      58  /* width left of it, at least */
 #define HEAD      22  /* height above it */
@@ -18,7 +18,7 @@
 #define SHORT     60 /* labels up to this width are left out rather than tilted */
 #define TEXT_TILT 35 /* degrees, of labels too long for their place */
 
-/* Okabe and Ito's, which people tell apart who see few colours. */
+/* Palette of Okabe and Ito, for colour-blind readers. */
 static const char *const colours[] = {"#0072b2", "#e69f00", "#009e73", "#cc79a7",
                                       "#56b4e9", "#d55e00", "#8c8c8c", "#3b3b3b"};
 
@@ -77,7 +77,7 @@ static const struct ti_plot_mark *mark_at(const struct ti_plot *p, int panel, in
                     (size_t)x];
 }
 
-/* A scale from 0 that holds all marks, in a unit that suits, with some 5 round steps. */
+/* Chooses the scale: from 0 to above all marks, in a suitable unit, with about 5 round steps. */
 static void scale(const struct ti_plot *p, struct layout *l)
 {
     static const struct {
@@ -130,7 +130,7 @@ static struct layout lay_out(const struct ti_plot *p)
     l.group = l.width / p->x.n;
     whole = l.axis + l.width + GAP;
     l.columns = (int)fmax(1, fmin(p->panel.n, floor((ACROSS + GAP) / whole)));
-    if (p->panel.n > l.columns) /* rows that are as full as can be */
+    if (p->panel.n > l.columns) /* spread the panels evenly over the rows */
         l.columns = (p->panel.n + (p->panel.n + l.columns - 1) / l.columns - 1) /
                     ((p->panel.n + l.columns - 1) / l.columns);
     l.rows = (p->panel.n + l.columns - 1) / l.columns;
@@ -165,7 +165,7 @@ static void titled(FILE *out, const struct ti_plot *p, int panel, int series, in
     fprintf(out, ": %s</title>", value);
 }
 
-/* Colours and what they stand for, from `y` on, in as many lines as it takes: where it ends. */
+/* Draws the legend from `y` on, in as many lines as needed; returns its lower end. */
 static double legend(FILE *out, const struct ti_plot *p, double width, double y)
 {
     double x = MARGIN;
@@ -229,7 +229,7 @@ static void grid(FILE *out, const struct ti_plot *p, const struct layout *l, boo
     text_at(out, l->width / 2, l->foot - 6, "text-anchor=\"middle\" fill=\"#555\"", p->x.name);
 }
 
-/* From the least to the most of several values. */
+/* Draws the range from minimum to maximum. */
 static void whisker(FILE *out, const struct layout *l, const struct ti_plot_mark *m, double x,
                     double half)
 {

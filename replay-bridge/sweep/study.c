@@ -39,7 +39,8 @@ static bool is_directory(const char *path)
     return stat(path, &sb) == 0 && S_ISDIR(sb.st_mode);
 }
 
-/* Of a bundle or a rank file, its bytes; of a run directory, names and bytes of the ranks. */
+/* Checksum of a trace: the bytes of a bundle or rank file, or names and bytes of the rank files of
+ * a run directory. */
 static ti_status hash_trace(struct ti_source *s, char hex[65], struct ti_err *err)
 {
     const char *path = ti_source_path(s);
@@ -72,7 +73,7 @@ static const char *value_of(const char *arg)
     return equals ? equals + 1 : NULL;
 }
 
-/* Note the contents of the file that a value names, if it names one. */
+/* Records the checksum of the file that a value names, if it names one. */
 static void note_file(json_t *files, const char *value)
 {
     const char *path = !strncmp(value, "file:", 5) ? value + 5 : value;
@@ -122,8 +123,8 @@ static bool is_after(const char *a, const char *b)
     return order ? order > 0 : n > m;
 }
 
-/* Sorted by name, so that the order of options on the command line does not matter; but what is
- * given again stays behind what it overrides. */
+/* Sorts options by name, so that their order on the command line does not matter.  The sort is
+ * stable: a repeated option stays behind the one that it overrides. */
 static void sort_args(struct ti_args *args)
 {
     for (int i = 1; i < args->n; i++)
@@ -172,7 +173,7 @@ static bool says(const json_t *record, const char *key, const char *expected)
     return found && !strcmp(found, expected);
 }
 
-/* The result that a point has from before, if it still holds. */
+/* Loads the recorded result of a point, if it is still valid. */
 static void load_point(struct ti_study *study, int64_t i)
 {
     char path[PATH_MAX];
@@ -197,7 +198,7 @@ static void load_point(struct ti_study *study, int64_t i)
     json_decref(files);
 }
 
-/* Nothing of somebody else's is written over. */
+/* Refuses a folder with other files, so that nothing of the user's is overwritten. */
 static ti_status check_dir(const char *path, struct ti_err *err)
 {
     DIR *d = opendir(path);
@@ -351,7 +352,8 @@ double ti_study_point_time(const struct ti_study_point *point)
 {
     const json_t *clock = result_of(point, "clock_s");
 
-    return ti_study_point_status(point) == 0 && json_is_number(clock) ? json_number_value(clock) : NAN;
+    return ti_study_point_status(point) == 0 && json_is_number(clock) ? json_number_value(clock)
+                                                                      : NAN;
 }
 
 void ti_study_print_settings(const struct ti_study *study, int64_t i, FILE *out)
@@ -411,7 +413,7 @@ static void write_csv(FILE *out, const void *what)
 
 /* ---- results.json ---- */
 
-/* What all results have alike; nothing where there is one only. */
+/* The values that all results have in common; empty if there is only one result. */
 static json_t *common_of(const struct ti_study *study)
 {
     json_t *common = NULL;
@@ -440,7 +442,7 @@ static json_t *common_of(const struct ti_study *study)
     return common;
 }
 
-/* A result without what is in `common`, and without the host of every rank. */
+/* A result without the values in `common` and without the hosts of ranks. */
 static json_t *own_of(const json_t *result, const json_t *common)
 {
     json_t *own = json_copy((json_t *)result), *value;

@@ -30,10 +30,10 @@ struct ti_study {
     const char *dir; /* NULL: none */
     int lock;        /* descriptor that holds the lock of the folder; -1: none */
     char trace_sha256[65];
-    json_t *files;           /* path -> SHA-256 of files that options name; "" if it is no file */
-    struct ti_study_point *point;  /* in the order of the sweep */
-    int64_t n, done, failed; /* points; points with a result; points that failed in this run */
-    int64_t other_trace;     /* points whose recorded result is of another trace */
+    json_t *files; /* path -> SHA-256 of files that options name; "" if it is no file */
+    struct ti_study_point *point; /* in the order of the sweep */
+    int64_t n, done, failed;      /* points; points with a result; points that failed in this run */
+    int64_t other_trace;          /* points whose recorded result is of another trace */
 };
 
 /*
@@ -80,8 +80,8 @@ ti_status ti__study_write(const struct ti_study *study, const char *name,
                           void (*write)(FILE *out, const void *what), const void *what,
                           struct ti_err *err);
 
-/* Draws the picture of a struct ti_study: the first choice along the axis, the second as series, the
- * others as panels. */
+/* Draws the picture of a struct ti_study: the first choice along the axis, the second as series,
+ * the others as panels. */
 void ti__study_plot(FILE *out, const void *study);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * The picture of a study: the first choice that has several values along the axis, the second as
- * series, the product of the others as panels.  Random placements that differ by the seed alone
- * are one value, with their median and how far they reach.
+ * The picture of a study.  The first choice with several values is along the axis, the second gives
+ * the series, the product of the others gives the panels.  Random placements that differ only in
+ * the seed count as one value, drawn as median and range.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #define RANDOM     "random:"
 #define PANELS_MAX 48
 
-/* A choice as it is drawn: its values in groups. */
+/* A choice as it is drawn: values in groups. */
 struct axis {
     size_t choice;
     int *group;           /* of each value */
@@ -61,7 +61,7 @@ struct drawing {
     struct ti_args panel;
 };
 
-/* Axes for the picture: those with several values come first. */
+/* Chooses the axes: choices with several values come first. */
 static void choose(struct drawing *d)
 {
     size_t n = d->study->sweep->n;
@@ -138,7 +138,7 @@ static size_t place_of(const struct drawing *d, const struct ti_plot *plot, int6
            (size_t)group_of(d, point, d->x);
 }
 
-/* The values at each place, summed up; those of points that failed are left out. */
+/* Sums up the values at each place, without points that failed. */
 static void sum_up(const struct drawing *d, struct ti_plot *plot)
 {
     size_t places = (size_t)plot->panel.n * (size_t)plot->series.n * (size_t)plot->x.n, none = 0;
@@ -165,7 +165,7 @@ static void sum_up(const struct drawing *d, struct ti_plot *plot)
     free(cap);
 }
 
-/* What all points were run with. */
+/* Writes the note: the options that are the same for all points. */
 static void put_note(const struct drawing *d, const struct ti_plot *plot, char *text, size_t room)
 {
     const struct ti_args *args = &d->study->point[0].args;

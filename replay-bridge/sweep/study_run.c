@@ -20,23 +20,23 @@
 
 #define PATIENCE_S   8.0 /* between signals; a child waits 5 s for smpirun */
 #define PAUSE_NS     (10 * 1000 * 1000)
-#define MESSAGES_MAX 10 /* of points, that are shown */
+#define MESSAGES_MAX 10 /* messages of points that are shown */
 
 struct child {
     pid_t pid; /* 0: none */
     int64_t point;
-    int out, messages; /* files without a name */
+    int out, messages; /* unlinked temporary files for stdout and stderr */
 };
 
 struct pool {
     struct ti_study *study;
     struct child *child;
     int64_t jobs, running;
-    int64_t todo, ended; /* points to be run, and of these, those that were */
+    int64_t todo, ended; /* points to run; points that have ended */
     double start, signalled;
-    int signals; /* sent to all children */
+    int signals; /* number of signals sent to all children */
     bool verbose;
-    json_t *shown; /* messages that were */
+    json_t *shown; /* messages already shown */
 };
 
 /* ---- one child ---- */
@@ -89,7 +89,7 @@ static ti_status spawn(struct pool *pool, struct child *c, int64_t point, struct
     return TI_OK;
 }
 
-/* All of a file without a name; free() it. */
+/* The contents of a temporary file; free() it. */
 static char *contents(int fd)
 {
     struct stat sb;
@@ -105,9 +105,9 @@ static char *contents(int fd)
     return text;
 }
 
-/* ---- what it said ---- */
+/* ---- output of a child ---- */
 
-/* Show each line that no point had before, up to MESSAGES_MAX. */
+/* Shows each line that was not shown for another point, up to MESSAGES_MAX. */
 static void show_messages(struct pool *pool, char *text)
 {
     for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1) {
@@ -122,7 +122,7 @@ static void show_messages(struct pool *pool, char *text)
     }
 }
 
-/* Why a child failed that printed no JSON. */
+/* The error of a child that failed without printing JSON. */
 static void find_error(const char *messages, int status, struct ti_err *why)
 {
     static const char tool[] = "ti-replay: ";
@@ -156,7 +156,7 @@ static void tell_point(const struct pool *pool, int64_t i, const char *error)
     free(text);
 }
 
-/* Keep what became of a point. */
+/* Records the outcome of a point. */
 static ti_status take_result(struct pool *pool, const struct child *c, int status,
                              struct ti_err *err)
 {
@@ -183,7 +183,7 @@ static ti_status take_result(struct pool *pool, const struct child *c, int statu
     return st;
 }
 
-/* ---- all of them ---- */
+/* ---- all children ---- */
 
 static void tell_progress(const struct pool *pool)
 {
@@ -199,7 +199,8 @@ static void tell_progress(const struct pool *pool)
         ti_progress("%lld of %lld points", (long long)study->done, (long long)study->n);
 }
 
-/* After a signal, or an error: ask, ask again, which has a child kill smpirun, then kill. */
+/* After a signal or an error: the first and second signal ask the children to end, where the second
+ * makes a child kill smpirun.  Then the children are killed. */
 static void end_children(struct pool *pool, bool at_once)
 {
     int sig = pool->signals < 2 ? SIGTERM : SIGKILL;
@@ -213,7 +214,7 @@ static void end_children(struct pool *pool, bool at_once)
     pool->signalled = ti_now();
 }
 
-/* Points that end are kept, but for those that were ended. */
+/* Records the points that have ended, except those ended by a signal of this program. */
 static ti_status reap(struct pool *pool, struct ti_err *err)
 {
     ti_status st = TI_OK;
@@ -235,7 +236,7 @@ static ti_status reap(struct pool *pool, struct ti_err *err)
     return st;
 }
 
-/* Start points from `*next` on while there is room. */
+/* Starts points from `*next` on while fewer than the maximum are running. */
 static ti_status fill(struct pool *pool, int64_t *next, struct ti_err *err)
 {
     struct ti_study *study = pool->study;

@@ -9,7 +9,7 @@
 /* Options whose values have commas, so that only '|' separates these. */
 static const char *const with_commas[] = {"topology", "bandwidth", "latency", "loopback",
                                           "wan",      "cfg",       "start"};
-/* Options that say what is done, and not what is simulated. */
+/* Options that select an action or an output rather than the simulation. */
 static const char *const not_swept[] = {"sweep", "jobs", "output", "keep", "timeline"};
 
 #define IS_IN(list, name) is_in(list, sizeof list / sizeof *list, name)
@@ -54,7 +54,7 @@ const char *ti_sweep_value(const struct ti_sweep *sweep, int64_t point, size_t c
 /* ---- ranges ---- */
 
 struct range {
-    const char *begin, *end;  /* what is before and behind it stays as it is */
+    const char *begin, *end;  /* text before `begin` and from `end` on is kept */
     int64_t from, to, factor; /* factor 0: each number */
 };
 
@@ -77,7 +77,7 @@ static const char *find_dots(const char *value)
     return NULL;
 }
 
-/* What stands around the dots. */
+/* Parses the numbers around the dots. */
 static ti_status read_range(const char *value, const char *dots, struct range *r,
                             struct ti_err *err)
 {
@@ -168,7 +168,7 @@ static ti_status find_option(const char *text, const struct ti_opt *opts, const 
     return ti_err_set(err, TI_ERR_USAGE, "--sweep: there is no option --%.*s", (int)n, text);
 }
 
-/* Values in place, cut at separators and rid of blanks around them. */
+/* Splits the values in place at separators, and trims blanks. */
 static ti_status add_values(struct ti_choice *c, char *text, struct ti_err *err)
 {
     const char *separators = IS_IN(with_commas, c->opt->name) ? "|" : "|,";

@@ -33,9 +33,9 @@ static ti_status list(const struct ti_study *study)
     return TI_OK;
 }
 
-/* ---- what came of it ---- */
+/* ---- summary ---- */
 
-/* The point with the least time, by its sign 1, or the most, by -1; -1: none has a time. */
+/* The point with the minimum time (sign 1) or the maximum (sign -1); -1: no point has a time. */
 static int64_t extreme(const struct ti_study *study, int sign)
 {
     int64_t best = -1;
@@ -43,7 +43,8 @@ static int64_t extreme(const struct ti_study *study, int sign)
     for (int64_t i = 0; i < study->n; i++) {
         double time = ti_study_point_time(&study->point[i]);
 
-        if (!isnan(time) && (best < 0 || sign * time < sign * ti_study_point_time(&study->point[best])))
+        if (!isnan(time) &&
+            (best < 0 || sign * time < sign * ti_study_point_time(&study->point[best])))
             best = i;
     }
     return best;
@@ -87,7 +88,7 @@ static ti_status some_failed(const struct ti_study *study, struct ti_err *err)
     return TI_ERR_PARTIAL;
 }
 
-/* How to go on, as a shell reads it; in words if that is too long. */
+/* The shell command that continues the sweep; a sentence if the command is too long. */
 static void hint_to_continue(const struct ti_sweep_command *c, struct ti_err *err)
 {
     struct ti_args args = {0};

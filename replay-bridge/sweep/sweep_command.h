@@ -17,7 +17,7 @@ struct ti_sweep_command {
 };
 
 /*
- * Runs the points that have no result yet, writes the files of the study and prints a summary.  With
+ * Runs the points that have no result yet, writes the files of the study and prints a summary. With
  * c->list, only lists the points.  TI_ERR_PARTIAL if any point failed.  After a signal, TI_ERR_IO
  * with the command that continues the sweep.
  */

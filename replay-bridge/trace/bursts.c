@@ -6,14 +6,14 @@
 
 #include "common/map.h"
 
-#define MOST 9e18 /* that a burst may have after scaling */
+#define MOST 9e18 /* maximum of a burst after scaling */
 
 /* The column that each kind of replay needs; NULL: none. */
 static const char *const column_names[] = {[TI_BURSTS_THREADS] = TI_EXTRA_LONGEST,
                                            [TI_BURSTS_TIMES] = TI_EXTRA_BURST,
                                            [TI_BURSTS_NOTHING] = NULL};
 
-/* ---- whether a trace can be replayed so ---- */
+/* ---- check of a trace ---- */
 
 static ti_status no_column(const struct ti_bursts *bursts, const struct ti_source *s, int64_t rank,
                            uint64_t index, struct ti_err *err)
@@ -72,7 +72,7 @@ ti_status ti_bursts_check(struct ti_source *s, const struct ti_bursts *bursts, s
 
 /* ---- rates ---- */
 
-/* Rate of the event's site; -1: it has none, so that the volume decides. */
+/* Rate of a call site; -1: the site has none, so the volume decides. */
 static double rate_of_site(struct ti_burst_taker *t, uint32_t site)
 {
     const char *text;

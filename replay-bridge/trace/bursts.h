@@ -28,8 +28,8 @@ struct ti_bursts {
 
 /* Checks that the bursts of `s` can be replayed as `bursts` says.  Every rank must have the column
  * that is needed.  With rates, the unit of its volumes must be that of the rates, where both are
- * known.  TI_ERR_INPUT names the first rank that fails.  A column that ends in the middle of a trace
- * is only found by ti_bursts_take(). */
+ * known.  TI_ERR_INPUT names the first rank that fails.  A column that ends in the middle of a
+ * trace is only found by ti_bursts_take(). */
 ti_status ti_bursts_check(struct ti_source *s, const struct ti_bursts *bursts, struct ti_err *err);
 
 /* The bursts of one rank.  Private to bursts.c. */
@@ -44,8 +44,8 @@ struct ti_burst_taker {
     double rest; /* rounding remainder of the last scaled volume, added to the next */
 };
 
-/* Prepares `t` for `rank` of `s`, and makes the reader `r` read the column that `bursts` needs.  Call
- * this before the first event of `r` is read.  `bursts`, `s` and `r` must outlive `t`. */
+/* Prepares `t` for `rank` of `s`, and makes the reader `r` read the column that `bursts` needs.
+ * Call this before the first event of `r` is read.  `bursts`, `s` and `r` must outlive `t`. */
 void ti_bursts_begin(struct ti_burst_taker *t, const struct ti_bursts *bursts,
                      const struct ti_source *s, int64_t rank, struct ti_reader *r);
 

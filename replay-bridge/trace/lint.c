@@ -22,7 +22,7 @@ struct lint_state {
     bool have_volumes;
 };
 
-/* ---- what lint.h offers to the others ---- */
+/* ---- for lowering ---- */
 
 bool ti_never_waited(const struct ti_msg *msg, int64_t eager_bytes)
 {
@@ -48,7 +48,7 @@ void ti_lint_free(struct ti_lint *lint)
 
 /* ---- messages ---- */
 
-/* `span` tags in turn are needed for the channel's class. */
+/* The class of the message needs at least `span` tags. */
 static void widen(struct ti_lint *lint, int64_t rank, const struct ti_msg *m, uint64_t span)
 {
     int64_t c = ti_map_add(&lint->classes, m->gid, m->tag, m->peer == rank, 0);
@@ -104,7 +104,7 @@ static void take_text(char *at, size_t bytes, const char *text, bool first)
         snprintf(at, bytes, "mixed");
 }
 
-/* What the rank's volumes count. */
+/* Adds the rank's counter and unit of volumes to those of the trace. */
 static void take_volumes(struct lint_state *st, const struct ti_reader *r)
 {
     struct ti_volumes *v = &st->lint->volumes;
@@ -118,7 +118,7 @@ static void take_volumes(struct lint_state *st, const struct ti_reader *r)
     st->have_volumes = true;
 }
 
-/* ---- what cannot be replayed ---- */
+/* ---- problems ---- */
 
 static void report(struct lint_state *st, struct ti_walk *w, const struct ti_step *step,
                    const char *why)
@@ -132,7 +132,7 @@ static void report(struct lint_state *st, struct ti_walk *w, const struct ti_ste
     ti_problems_add(st->ps, ti_walk_rank(w), step->index, call, "%s", why);
 }
 
-/* Named one by one, so that each kind of call is a problem of its own. */
+/* The message names the call, so that each MPI function is a problem of its own. */
 static void report_untraced(struct lint_state *st, struct ti_walk *w, const struct ti_step *step)
 {
     const char *call = ti_reader_string(ti_walk_reader(w), TI_STRING_CALL, step->ev.arg[TI_F_CALL]);
@@ -143,8 +143,8 @@ static void report_untraced(struct lint_state *st, struct ti_walk *w, const stru
     report(st, w, step, why);
 }
 
-/* Why the target cannot express the event; NULL if it can.  What stock replay would make of it is
- * counted for any target. */
+/* The reason why the target cannot express the event; NULL if it can.  Calls that stock replay
+ * cannot express, or gives no time, are counted for any target. */
 static const char *refusal(struct lint_state *st, const struct ti_step *step, char *buf,
                            size_t bytes)
 {

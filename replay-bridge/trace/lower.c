@@ -12,21 +12,21 @@
 #include "replay-bridge/trace/files.h"
 #include "sound/collectives.h"
 
-/* SimGrid's numbers for the two datatypes used: bytes, and for what has more
- * bytes than an int can count, doubles. */
+/* SimGrid's numbers of the two datatypes used: bytes, and doubles where an int cannot count the
+ * bytes. */
 enum { DT_DOUBLE = 0, DT_BYTE = 6 };
 #define WIDE 8 /* bytes of DT_DOUBLE */
 
 #define ANY_SOURCE (-555) /* SimGrid's MPI_ANY_SOURCE in a trace */
 
-/* What "wait" has to say for a request made with it: SimGrid stores -555 - 1. */
+/* The source in a "wait" for a request made with ANY_SOURCE: SimGrid stores -555 - 1. */
 #define ANY_SOURCE_STORED (ANY_SOURCE - 1)
 
 #define NS_PER_S UINT64_C(1000000000)
 
-#define SLICE_LINES 256 /* lines of a rank in turn in a merged file */
+#define SLICE_LINES 256 /* consecutive lines of a rank in a merged file */
 
-/* ---- what stock replay cannot say ---- */
+/* ---- refusals ---- */
 
 static const char *message_refusal(const struct ti_msg *m, int64_t eager, char *buf, size_t bytes)
 {
@@ -88,8 +88,8 @@ static bool vector_fits(const struct ti_vec *vec, int64_t esize)
     return largest <= INT_MAX && (sum <= INT_MAX || (wide && sum / WIDE <= INT_MAX));
 }
 
-/* Whether SimGrid counts it: its block counts are ints, and so are their sums
- * over the ranks, where a call has a block for each. */
+/* Whether the counts fit SimGrid: block counts are ints, and so are their sums over the ranks, if a
+ * call has a block for each rank. */
 static bool counts_fit(const struct ti_event *ev, int64_t np)
 {
     int64_t most = ev->op == TI_OP_REDUCE_SCATTER_BLOCK ? INT_MAX / np : INT_MAX;
@@ -222,7 +222,7 @@ static void end(struct lowering *l)
     fputc('\n', l->out);
 }
 
-/* A count and, returned, its datatype. */
+/* Writes the count of a message; returns its datatype. */
 static int64_t put_bytes(struct lowering *l, const struct ti_msg *m)
 {
     if (m->bytes <= INT_MAX) {
@@ -234,9 +234,9 @@ static int64_t put_bytes(struct lowering *l, const struct ti_msg *m)
 }
 
 /*
- * "name partner tag count datatype".  A request to receive from oneself is made
- * with ANY_SOURCE: its send and it would else look alike to "wait", and the tag
- * is used for nothing but messages to oneself.
+ * Writes "name partner tag count datatype".  A receive from the own rank uses ANY_SOURCE, since
+ * "wait" could not distinguish it from its send.  This is safe, because its tag is only used for
+ * messages to oneself.
  */
 static void put_message(struct lowering *l, const char *name, const struct ti_msg *m,
                         bool any_source)
@@ -258,7 +258,7 @@ static void put_blocking(struct lowering *l, const struct ti_msg *m)
 {
     if (m->null)
         return;
-    /* A large buffered send is one that nobody waits for. */
+    /* No rank waits for a large buffered send, so it must not block. */
     if (ti_never_waited(m, l->lint->eager_bytes))
         put_request(l, m);
     else
@@ -288,7 +288,7 @@ static void put_sendrecv(struct lowering *l, const struct ti_step *step)
         put_wait(l, &step->posted[i]);
 }
 
-/* Blocks in bytes, or in doubles where their sum is too large; the datatype. */
+/* Writes blocks in bytes, or in doubles if their sum is too large; returns the datatype. */
 static int64_t put_vector(struct lowering *l, const struct ti_vec *vec, int64_t esize)
 {
     int64_t largest, sum, unit;
@@ -316,8 +316,8 @@ static void put_zeros(struct lowering *l, int64_t n)
         put(l, 0);
 }
 
-/* Vector `v` of a collective in units of `esize`: where only the root has it, zeros elsewhere.
- * Where both sides have one, their sums come before them. */
+/* Writes vector `v` of a collective, in units of `esize`.  If only the root has the vector, other
+ * ranks write zeros.  If both sides have a vector, its sum precedes it. */
 static int64_t put_counts(struct lowering *l, const struct ti_event *ev, int v, int64_t esize)
 {
     if ((ev->mask & TI_M_ROOT) && ev->arg[TI_F_ROOT] != l->rank) {
@@ -330,9 +330,8 @@ static int64_t put_counts(struct lowering *l, const struct ti_event *ev, int v, 
 }
 
 /*
- * The parameters of a collective on the world, in the order of the parser of SimGrid's
- * smpi_replay.cpp: what is given, what is taken, flops of a reduction (none are given), root,
- * datatypes.
+ * Writes the parameters of a collective on the world in the order of the parser in SimGrid's
+ * smpi_replay.cpp: sent blocks, received blocks, flops of a reduction (always 0), root, datatypes.
  */
 static void put_collective(struct lowering *l, const struct ti_step *step)
 {

@@ -3,7 +3,7 @@
  *
  * A stock "wait source destination tag" must find exactly one request.  So every message gets a tag
  * that no other outstanding request between its two ranks has (see lint.h), and partners are world
- * ranks.  A burst becomes "compute" with the volume as flops, or "sleep" (struct ti_bursts).  Bursts
+ * ranks.  A burst becomes "compute" with the volume as flops, or "sleep" (struct ti_bursts). Bursts
  * of consecutive events without an action are added up.  Integers are printed in full.
  */
 #ifndef TI_LOWER_H

@@ -5,7 +5,7 @@
 
 #include "replay-bridge/replayer/operations.h"
 
-/* Why an operation is refused whatever its arguments; NULL: it is not. */
+/* The reason why an operation is refused with any arguments; NULL: it is not. */
 #define OWN(text)                         NULL
 #define LOWERED(text)                     NULL
 #define REFUSED(text)                     text
@@ -22,7 +22,8 @@ const char *ti_taken_for_small(const struct ti_msg *m, int64_t eager_bytes, char
     return buf;
 }
 
-/* Elements that one call counts in an int, of the size that the replayer gives them. */
+/* The reason, if a call has more elements than an int can count.  The size of an element is that of
+ * the datatype which the replayer chooses. */
 static const char *too_many(int64_t amount, int64_t esize, char *buf, size_t bytes)
 {
     bool predefined = esize == 2 || esize == 4 || esize == 8;
