@@ -140,8 +140,9 @@ static void draw_fat_tree(struct ti_picture *pic, const struct ti_shown *p)
                          ((double)cable - (double)(t->cables[level] - 1) / 2) * 6);
 }
 
-/* Dimensions 1, 3, 5... run to the right, the others down; each pair is a grid of the grids of the
- * pairs behind it.  The third of three runs into the depth. */
+/* Odd dimensions (the first, third, ...) run to the right, even dimensions down.  Each pair of
+ * dimensions is a grid, whose cells are the grids of later pairs.  In a torus of three dimensions
+ * the third runs into the depth. */
 static void torus_place(const struct ti_topology *t, int64_t number, double at[2])
 {
     double step[2] = {STEP + 16, STEP + 16};

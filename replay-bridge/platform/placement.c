@@ -47,7 +47,7 @@ static int by_name(const void *a, const void *b)
     return order ? order : (*x > *y) - (*x < *y);
 }
 
-/* For each host the index of the first one of that name; free() it. */
+/* For each host the index of the first host of the same name; free() it. */
 static uint32_t *first_of_name(const struct ti_hosts *hosts)
 {
     size_t none = 0, none_first = 0;
@@ -66,7 +66,7 @@ static uint32_t *first_of_name(const struct ti_hosts *hosts)
 
 /* ---- a placement file ---- */
 
-/* Slots of the host called `name`, on all its lines. */
+/* Sum of the slots of the host called `name` over all its lines. */
 static int64_t slots_of(const struct ti_hosts *hosts, const char *name)
 {
     int64_t slots = 0;
@@ -77,7 +77,7 @@ static int64_t slots_of(const struct ti_hosts *hosts, const char *name)
     return slots;
 }
 
-/* The first line whose ranks find no slot on their host any more. */
+/* Reports the first line whose ranks exceed the slots of their host. */
 static ti_status check_slots(const struct ti_hosts *placed, const struct ti_hosts *slots,
                              const char *path, const char *hostfile, struct ti_err *err)
 {
@@ -174,8 +174,8 @@ struct share {
     int64_t rest; /* remainder lost by rounding `ranks` down */
 };
 
-/* Ranks of each site: in proportion to its slots, what is left by rounding to those that lost most
- * by it. */
+/* The number of ranks of each site, in proportion to its slots.  Ranks left over by rounding go to
+ * the sites with the largest remainders. */
 static struct share *shares(const struct ti_hosts *hosts, int nsites, int64_t np)
 {
     size_t none = 0;

@@ -28,8 +28,9 @@ static void put_loopback_route(FILE *out, int64_t host)
 /* ---- fat trees ---- */
 
 /*
- * Nodes of a level are numbered by digits, the first of which runs fastest: digit i counts
- * children below level i + 1, and from there on parents.  A node and its parents differ in one.
+ * The position of a node in its level is a number of mixed radix, lowest digit first.  At level L,
+ * digit i has the radix of the parents (`up`) for i < L, else of the children (`down`).  A node and
+ * its parents differ in one digit.
  */
 static int64_t radix(const struct ti_topology *t, int level, int digit)
 {
@@ -104,8 +105,8 @@ static bool is_above(const struct ti_topology *t, int level, const int64_t node[
     return true;
 }
 
-/* Up by the number of the destination, as SimGrid does (D-mod-k); down there is one way, but for
- * the choice of the cable, which is by the number of the source. */
+/* The parent on the way up is chosen by the number of the destination, as in SimGrid (D-mod-k). The
+ * way down is determined, except for the cable, which is chosen by the number of the source. */
 static void put_tree_route(FILE *out, const struct ti_topology *t, int64_t from, int64_t to)
 {
     int64_t node[TI_LEVELS_MAX], goal[TI_LEVELS_MAX], rest = to;

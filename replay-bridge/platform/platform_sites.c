@@ -46,8 +46,8 @@ void ti_hosts_of_sites(struct ti_hosts *hosts, const struct ti_sites *sites,
     }
 }
 
-/* Names of nodes have no colon, so that none is the name of a zone or a router.  Sites and nodes
- * are named by letters, digits, '.', '_' and '-' only, which XML takes as they are. */
+/* Names of nodes have no colon, so they cannot equal the name of a zone or a router.  Names of
+ * sites and nodes have only letters, digits, '.', '_' and '-', so they need no escaping in XML. */
 static void put_node(FILE *out, const char *name, const struct ti_cluster *c,
                      const struct ti_sites_speeds *s)
 {

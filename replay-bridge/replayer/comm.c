@@ -344,7 +344,7 @@ void replay_comm_create(struct ti_replayer *p, const struct ti_event *ev)
         ti_replay_must(p, MPI_Comm_create_group(parent, group, (int)ev->arg[TI_F_TAG], &handle));
     if (group != MPI_GROUP_EMPTY)
         ti_replay_must(p, PMPI_Group_free(&group));
-    /* Only members call comm_create_group, so that the others cannot agree with them. */
+    /* Only members call MPI_Comm_create_group, so ranks of the parent cannot compare results. */
     take(p, ev, ev->op == TI_OP_COMM_CREATE ? parent : MPI_COMM_NULL, handle);
 }
 

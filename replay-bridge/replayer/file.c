@@ -1,9 +1,9 @@
 /*
- * Files.
+ * Operations on files.
  *
- * In a simulation, access to files takes no time; what all ranks of a file call together is a
- * barrier of them.  In a live run, files are below a folder of the replay's own (--files), under
- * the names that were recorded: nothing outside of it is read or written.
+ * In a simulation, access to files takes no time; a collective call is a barrier of the ranks of
+ * the file.  In a live run, files are in a folder of the replay (--files), under the recorded
+ * names. Nothing outside this folder is read or written.
  */
 #include <errno.h>
 #include <fcntl.h>

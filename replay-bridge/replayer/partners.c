@@ -21,10 +21,10 @@ struct ti_meeting {
 };
 
 struct ti_partners {
-    struct ti_map pairs; /* of ranks, each with a list of messages that have one side */
+    struct ti_map pairs; /* (comm, from, to) -> index into `unmatched`, lists of messages */
     struct ti_message **unmatched;
     size_t unmatched_room;
-    struct ti_map comms; /* each with a list of meetings, the oldest first */
+    struct ti_map comms; /* comm -> index into `open`, lists of collectives, oldest first */
     struct ti_meeting **open;
     size_t open_room;
 };

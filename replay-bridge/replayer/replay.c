@@ -133,8 +133,8 @@ int ti_replay_count(struct ti_replayer *p, int64_t bytes, int64_t esize, MPI_Dat
     return (int)bytes;
 }
 
-/* A user's operation, which SMPI calls wherever an algorithm combines two buffers.  The values of a
- * replay mean nothing. */
+/* User-defined operation for all reductions: SMPI calls it where an algorithm combines two buffers.
+ * It only spends time, since the values have no meaning. */
 static void combine(void *in, void *inout, int *n, MPI_Datatype *type)
 {
     int bytes = 0;
@@ -262,8 +262,8 @@ static void replay_refused(struct ti_replayer *p, const struct ti_event *ev)
 
 /* ---- the loop ---- */
 
-/* The list has each operation once: an operation of formats/event.h that it lacks makes the sum
- * too small, and one that stands there twice does not compile with -Woverride-init. */
+/* Checks that operations.h has each operation of formats/event.h once.  A missing operation fails
+ * the assertion, a repeated one fails -Woverride-init. */
 #define ONE(name, function, how, text) +1
 _Static_assert((TI_REPLAYED(ONE)) == TI_OP_COUNT, "operations.h lacks operations of event.h");
 

@@ -61,8 +61,8 @@ static const char paje_header[] = "%EventDef PajeDefineContainerType 0\n"
                                   "%       Value string\n"
                                   "%EndEventDef\n";
 
-/* Calls that complete others are red, collective ones blue, and so on: a viewer shows at first
- * sight what a rank spends its time on. */
+/* Colour of an operation in Paje viewers, by its kind: completing calls are red, collectives blue,
+ * and so on. */
 static const char *colour_of(uint32_t op)
 {
     return ti_op_is(op, TI_T_COLLECTIVE)                ? "0.25 0.45 0.85"

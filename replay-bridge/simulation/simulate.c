@@ -20,7 +20,7 @@
 
 #define FILES_SPARE 64  /* descriptors that SimGrid needs in addition to the traces */
 #define PATIENCE_S  5.0 /* between SIGTERM and SIGKILL */
-/* The stack of a rank and its guard page are two mappings; Linux gives a process 65530 by default.
+/* Each rank needs two mappings, a stack and a guard page.  By default Linux allows a process 65530.
  */
 #define MANY_STACKS 30000
 
@@ -59,7 +59,7 @@ bool ti_sim_can_open(int64_t np)
     return limit.rlim_max == RLIM_INFINITY || (int64_t)limit.rlim_max >= np + FILES_SPARE;
 }
 
-/* A rank of ti-smpi-replay may read its trace twice at once, see check/wildcards.h. */
+/* A rank of ti-smpi-replay may have its trace open twice, see sound/wildcards.h. */
 static void raise_files(int64_t np)
 {
     struct rlimit limit;
