@@ -103,8 +103,7 @@ static void choose_bursts(const struct ti_replay_options *o, int64_t cores,
                 (long long)o->speeds.cores, t->path);
 }
 
-/* Chooses ti-smpi-replay where it exists: it can replay all that stock replay can, and is faster.
- */
+/* Chooses ti-smpi-replay if it exists.  It can replay all that stock replay can, and is faster. */
 static ti_status choose_engine(const struct ti_replay_options *o, struct ti_replay_result *res,
                                struct ti_err *err)
 {

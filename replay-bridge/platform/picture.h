@@ -30,7 +30,7 @@ struct ti_vertex {
 struct ti_edge {
     int a, b;      /* indices of vertices */
     int kind;      /* index into the legend, ti_picture.key */
-    double bend;   /* distance of the control point from the straight line, to the left from a */
+    double bend;   /* distance of the curve from the straight line, to the left as seen from a */
     bool branches; /* drawn from the right side of a to the left side of b */
 };
 

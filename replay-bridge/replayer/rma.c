@@ -178,7 +178,8 @@ static struct side side(struct ti_replayer *p, int64_t bytes, int64_t esize)
     return s;
 }
 
-/* An accumulation needs the same predefined datatype on both sides, valid for the operation. */
+/* In an accumulation both sides are composed of one predefined datatype, valid for the operation.
+ */
 static MPI_Op operation(struct ti_replayer *p, const struct ti_event *ev, struct side *origin,
                         struct side *target)
 {
