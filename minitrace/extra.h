@@ -31,7 +31,7 @@
 enum { TI_READINGS = 1 + TI_ALSO_MAX };
 _Static_assert(TI_READINGS + 2 <= TI_EXTRAS_MAX, "burst_ns, call_ns, longest and the counters");
 
-/* What becomes of a burst when the next call is entered. */
+/* The treatment of a burst when the next call is entered. */
 enum ti_fate {
     TI_FATE_COUNTS,
     TI_FATE_WAITS,  /* undecided until the next poll or event */

@@ -6,7 +6,7 @@
 
 #include "common/err.h"
 
-/* What a text measures, which decides on the units that it may have. */
+/* The quantity that a text measures. It decides which units the text may have. */
 enum ti_unit { TI_UNIT_SPEED = 'f', TI_UNIT_BANDWIDTH = 'B', TI_UNIT_LATENCY = 's' };
 
 /* TI_ERR_USAGE unless `text` is a positive number with a unit of the kind; a latency may be 0.

@@ -167,7 +167,7 @@ static const char *wrong_size(const struct ti_event *ev)
     return NULL;
 }
 
-/* What a call gives, or each start of the persistent request that it makes. */
+/* Bytes that a call gives, or each start of the persistent request that it makes. */
 static struct ti_start gives(const struct ti_scan *scan, const struct ti_reader *r,
                              const struct ti_event *ev)
 {

@@ -771,7 +771,7 @@ static void send_input(struct session *o)
         }
         ti__queue_drop(&c->input, (size_t)n);
         sent = true;
-        /* What remains is sent on EPOLLOUT, which calls this again. */
+        /* The rest is sent on EPOLLOUT, which calls this again. */
         if (ti__queue_bytes(&o->sending) >= SEND_AHEAD && !flush(o))
             break;
     }

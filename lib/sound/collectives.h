@@ -12,7 +12,7 @@ uint64_t ti_signature(const struct ti_coll_call *c, const struct ti_group *g);
 /* The field with the size of an element of vector `v`. */
 enum ti_field ti_counts_in(uint32_t op, int v);
 
-/* What is wrong with a call, as far as one rank can tell; NULL: nothing. */
+/* The fault of a call, as far as one rank can tell; NULL: none. */
 const char *ti_call_fault(const struct ti_coll_call *c, const struct ti_group *g);
 
 /*

@@ -81,7 +81,7 @@ const struct ti_local_comm *ti_comm_view_get(struct ti_comm_view *view, const st
 const struct ti_local_comm *ti_comm_view_copy(struct ti_comm_view *view, int64_t index,
                                               const struct ti_local_comm *of);
 
-/* What collectives are called on. */
+/* The object that a collective operation is called on. */
 enum ti_object { TI_OBJECT_COMM, TI_OBJECT_WIN, TI_OBJECT_FILE };
 
 /* Add the rank's window or file `number`, which is made on `comm`; NULL if the number exists.

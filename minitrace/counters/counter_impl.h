@@ -1,7 +1,7 @@
 /*
- * What counter.c and the counter back ends share.  Each open function fills *out and returns
- * TI_OK; or leaves *out alone, fills err and returns TI_ERR_INPUT, or TI_ERR_USAGE if `event`
- * cannot be an event's name.  They may change errno; ti_counter_open() restores it.
+ * Declarations that counter.c and the counter back ends share.  Each open function fills *out and
+ * returns TI_OK; or leaves *out alone, fills err and returns TI_ERR_INPUT, or TI_ERR_USAGE if
+ * `event` cannot be an event's name.  They may change errno; ti_counter_open() restores it.
  */
 #ifndef TI_COUNTER_IMPL_H
 #define TI_COUNTER_IMPL_H
