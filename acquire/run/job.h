@@ -91,7 +91,7 @@ const char *ti_job_input(void);
 
 /* Print the plan as a table. */
 void ti_job_print(const struct ti_job *j, FILE *out);
-/* Its lines about the counter, --times and --also. */
+/* Print those lines of the plan that are about the counter, --times and --also. */
 void ti_job_print_counter(const struct ti_job *j, FILE *out);
 
 /* Write RUN.json, launch mpirun, watch and wait, clean up, and read the ends of the traces. */

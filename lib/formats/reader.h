@@ -1,10 +1,10 @@
 /*
  * Reader of one rank's trace: an iterator over its events.
  *
- * It reads a rank file, or a member of a bundle in place, and trusts nothing in it.  A trace that
- * was cut off is read up to its last complete chunk: ti_reader_next() returns 0 as at any end, and
- * ti_reader_end() tells the difference.  In a damaged trace, ti_reader_next() returns an error that
- * names file, byte and cause.
+ * The reader takes a rank file, or a member of a bundle in place, and trusts nothing in it.  A
+ * trace that was cut off is read up to its last complete chunk: ti_reader_next() returns 0 as at
+ * any end, and ti_reader_end() tells the difference.  In a damaged trace, ti_reader_next() returns
+ * an error that names file, byte and cause.
  *
  * Memory: one chunk (at most TI_CHUNK_RAW_MAX, about 100 KB in practice), the strings and the
  * communicators.

@@ -21,7 +21,7 @@
  *
  * "facts"    {"program": PATH or NAME, "trace_dir": DIR, "counter": NAME or null, "sum": bool,
  *             "also": EVENTS to be counted besides, "mpirun": bool, "cwd": base of relative names}
- *            What the request leaves out is not examined.
+ *            Keys that the request leaves out are not examined.
  *            "memory_bytes", "limited_by", "total_bytes" (MemTotal), "swap_bytes", "cores",
  *            "processes" (that may be started, if there is a limit), "cpu", "family", "isa",
  *            "glibc",

@@ -1,8 +1,8 @@
 /*
  * A child process with pipes, in the event loop: ssh, srun, a shell.
  *
- * It leads its own session, so that a terminal's Ctrl-C does not reach it, and gets SIGTERM when we
- * die.
+ * The child leads its own session, so that a terminal's Ctrl-C does not reach it.  The kernel sends
+ * it SIGTERM when this process dies.
  */
 #ifndef TI_REMOTE_CHILD_H
 #define TI_REMOTE_CHILD_H

@@ -139,8 +139,8 @@ void ti_channel_pause(struct ti_channel *c, bool pause);
 void ti_channel_close(struct ti_channel *c);
 const char *ti_channel_host(const struct ti_channel *c);
 
-/* Its transport: "libssh2", "OpenSSH", "via" or "local"; and for AUTO why it is not libssh2, else
- * NULL. */
+/* The transport of a channel: "libssh2", "OpenSSH", "via" or "local"; and for a channel with AUTO
+ * the reason why that is not libssh2, else NULL. */
 const char *ti_channel_transport(const struct ti_channel *c);
 const char *ti_channel_why_openssh(const struct ti_channel *c);
 int ti_remote_fallbacks(const struct ti_remote *r); /* number of such channels */

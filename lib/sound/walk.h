@@ -10,10 +10,10 @@
  * partitioned request is a channel of its own; such requests match in the order in which they were
  * made.
  *
- * What a non-blocking receive with a wildcard matched is in the trace only where the receive
- * completes.  There, a second reader runs ahead on the same trace (wildcards.h).  So the memory
- * needed is that for outstanding requests and for channels, whatever the length of the trace.  A
- * message that is cancelled is withdrawn where its request completes.
+ * The match of a non-blocking receive with a wildcard is in the trace only where the receive
+ * completes.  At such a receive, a second reader runs ahead on the same trace (wildcards.h).  So
+ * the memory needed is that for outstanding requests and for channels, whatever the length of the
+ * trace.  A message that is cancelled is withdrawn where its request completes.
  */
 #ifndef TI_WALK_H
 #define TI_WALK_H
