@@ -46,7 +46,7 @@ ti_status ti_unit_check(const char *text, enum ti_unit kind, const char *what, s
     return ti_err_set(err, TI_ERR_USAGE, "%s: '%s' is not %s", what, text,
                       kind == TI_UNIT_SPEED       ? "a speed such as 8Gf"
                       : kind == TI_UNIT_BANDWIDTH ? "a bandwidth such as 125MBps or 10Gbps"
-                                                  : "a latency such as 50us");
+                                                  : "a time such as 50us");
 }
 
 double ti_unit_value(const char *text, enum ti_unit kind)

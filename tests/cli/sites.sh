@@ -93,7 +93,7 @@ nodes = n[1-3]
 END
 run 3 --check-sites --sites wan.conf
 cat >expected <<'END'
-ti-acquire: wan.conf:5:15: wan_latency: '5' is not a latency such as 50us
+ti-acquire: wan.conf:5:15: wan_latency: '5' is not a time such as 50us
 ti-acquire: wan.conf:6:1: unknown key 'wan_speed'
 ti-acquire: wan.conf:8:1: 'wan_latency' is a key of [site NAME], not of [cluster NAME]
 ti-acquire: wan.conf:10:1: unknown key 'lat', did you mean 'latency'?
