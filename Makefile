@@ -38,7 +38,7 @@ progs      :=
 helpers    :=
 unit_tests :=
 examples   :=
-include $(foreach room,common formats remote node sound,lib/$(room)/module.mk)
+include $(foreach room,common formats remote session node sound,lib/$(room)/module.mk)
 include $(foreach room,minitrace wrap acquire gather info replay-bridge examples tests \
     bench,$(room)/module.mk)
 

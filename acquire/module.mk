@@ -13,13 +13,13 @@ acquire_src := acquire/options.c gather/output.c \
 nodes_src := $(call in,fleet,fleet.c here.c rsh.c survey.c) \
   $(call in,run,acquisition.c acquisition_plan.c acquisition_launch.c acquisition_dry_launch.c \
                 acquisition_watch.c acquisition_collect.c runlog.c) \
-  $(remote_src) $(bootstrap_src)
+  $(remote_src) $(session_src)
 progs += ti-acquire
 ti-acquire_src := acquire/main.c $(nodes_src) $(acquire_src) $(counter_src)
 ti-acquire_libs := -ldl -lm $(sites_libs) $(remote_libs)
 # started by mpirun, not by users
 helpers += ti-rsh
-ti-rsh_src := acquire/fleet/ti-rsh.c lib/node/frame.c
+ti-rsh_src := acquire/fleet/ti-rsh.c lib/session/frame.c
 progs += ti-skew
 ti-skew_src := $(call in,skew,skew.c skew_options.c skew_run.c skew_compare.c skew_report.c \
                  skew_plot.c spread.c) $(acquire_src) $(counter_src)
@@ -37,7 +37,7 @@ t-place_src := $(acquire_src) $(counter_src)
 t-where_src := $(acquire_src) $(counter_src)
 
 # ti-node runs it to try a counter.  It needs the C library and nothing else.
-ti-node-counter_src := $(call in,run,node_counter.c choose.c) lib/node/paths.c lib/node/program.c \
+ti-node-counter_src := $(call in,run,node_counter.c choose.c) lib/session/paths.c lib/node/program.c \
                        $(counter_src) lib/common/err.c lib/common/fds.c
 $(O)/ti-node-counter: $(call obj,$(ti-node-counter_src))
 	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -Wl,-s -o $@ $^ -ldl $(LDLIBS)

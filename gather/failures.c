@@ -5,7 +5,7 @@
 
 #include "common/cli.h"
 #include "gather/fetch_job.h"
-#include "node/messages.h"
+#include "session/messages.h"
 
 #define FINDINGS_MAX 8  /* different ones for one node */
 #define LINES_MAX    20 /* lines */

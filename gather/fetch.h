@@ -1,6 +1,6 @@
 /*
  * Fetches traces from the nodes where they were written (gather/nodes.h) into the run directory:
- * from all nodes at once, over a tree (gather/tree.h) of connections (gather/conn.h).
+ * from all nodes at once, over a tree (gather/tree.h) of connections (session/conn.h).
  *
  * All state is kept here, none in relays, so a failing relay costs only time.  Nodes behind it are
  * adopted: connected through its parent, at last from here, and asked for what is missing.

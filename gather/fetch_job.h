@@ -9,7 +9,7 @@
 #ifndef TI_FETCH_JOB_H
 #define TI_FETCH_JOB_H
 
-#include "gather/conn.h"
+#include "session/conn.h"
 #include "gather/fetch.h"
 #include "gather/nodes.h"
 #include "gather/receive.h"

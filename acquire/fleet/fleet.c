@@ -10,9 +10,9 @@
 
 #include "acquire/fleet/here.h"
 #include "common/cli.h"
-#include "node/bootstrap.h"
+#include "session/bootstrap.h"
 #include "node/launch.h"
-#include "node/messages.h"
+#include "session/messages.h"
 
 #define POLL_MS    250
 #define AWAY_S         5.0  /* a longer gap between two polls was ours: stopped, or asleep */

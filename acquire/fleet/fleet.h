@@ -15,8 +15,8 @@
 
 #include "common/err.h"
 #include "formats/sites.h"
-#include "node/frame.h"
-#include "node/paths.h"
+#include "session/frame.h"
+#include "session/paths.h"
 #include "remote/remote.h"
 
 enum ti_fleet_node_state { TI_NODE_CONNECTING, TI_NODE_READY, TI_NODE_LOST };

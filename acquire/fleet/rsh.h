@@ -5,7 +5,7 @@
  * socket (TIARA_RSH_SOCKET), and the ti-node of HOST, whose channel is already open, runs the
  * command.  So mpirun needs no SSH of its own, gateways included, and opens no second connection.
  *
- * The socket carries frames (node/frame.h).  ti-rsh sends HELLO {"host", "command"} and its
+ * The socket carries frames (session/frame.h).  ti-rsh sends HELLO {"host", "command"} and its
  * input. It receives the output and MESSAGE {"status": wait status} or {"error": TEXT}.
  */
 #ifndef TI_RSH_H

@@ -16,7 +16,7 @@
 
 #include "acquire/fleet/rsh.h"
 #include "common/args.h"
-#include "node/frame.h"
+#include "session/frame.h"
 
 #define BUF_BYTES 16384
 

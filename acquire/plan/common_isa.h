@@ -39,7 +39,7 @@ struct ti_common_isa {
     int nwarnings;
 };
 
-/* From ti-node's answer to "facts" (node/messages.h); borrows its strings. */
+/* From ti-node's answer to "facts" (session/messages.h); borrows its strings. */
 struct ti_common_isa_node ti_common_isa_node_of_facts(const char *name, const json_t *facts);
 
 /*

@@ -90,7 +90,7 @@ char *ti_order_text(const struct ti_order *o, char *buf, int buf_bytes);
 /* A new object; NULL when out of memory. */
 json_t *ti_order_json(const struct ti_order *o);
 
-/* The ranks of a node, ascending, as [[FIRST, LAST], ...] for "open" of node/messages.h.  A new
+/* The ranks of a node, ascending, as [[FIRST, LAST], ...] for "open" of session/messages.h.  A new
  * object; NULL when out of memory. */
 json_t *ti_order_ranks_json(const struct ti_order *o, int64_t node);
 

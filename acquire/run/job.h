@@ -17,7 +17,7 @@
 #include "acquire/run/report.h"
 #include "node/launch.h"
 #include "node/machine.h"
-#include "node/paths.h"
+#include "session/paths.h"
 #include "node/program.h"
 #include "node/rundir.h"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "acquire/run/choose.h"
-#include "node/paths.h"
+#include "session/paths.h"
 #include "node/program.h"
 
 /* One line per key: a newline in the text becomes a space. */

@@ -1,4 +1,4 @@
-/* The description of a node: the answer to "facts" (node/messages.h). */
+/* The description of a node: the answer to "facts" (session/messages.h). */
 #ifndef TI_FACTS_H
 #define TI_FACTS_H
 

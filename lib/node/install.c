@@ -17,7 +17,7 @@
 
 #include "common/crc32c.h"
 #include "common/write.h"
-#include "node/frame.h"
+#include "session/frame.h"
 #include "node/program.h"
 #include "node/rundir.h"
 

@@ -1,5 +1,5 @@
 /*
- * The node's side of the bootstrap (node/bootstrap.h): `ti-node install`.
+ * The node's side of the bootstrap (session/bootstrap.h): `ti-node install`.
  */
 #ifndef TI_INSTALL_H
 #define TI_INSTALL_H

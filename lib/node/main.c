@@ -8,7 +8,7 @@
 
 #include "common/cli.h"
 #include "node/install.h"
-#include "node/messages.h"
+#include "session/messages.h"
 #include "node/serve.h"
 #include "node/start.h"
 

@@ -1,15 +1,12 @@
 # node: ti-node, our end on every node of a run, and what is said to it.
-node_src := $(addprefix lib/node/,frame.c launch.c machine.c overlay.c paths.c program.c ranks.c rundir.c watch.c)
-# For those at the other end: also remote_src and its libraries.
-bootstrap_src := lib/node/bootstrap.c
-t-bootstrap_src := $(bootstrap_src) lib/node/install.c $(node_src)
-t-frame_src := lib/node/frame.c
+node_src := $(addprefix lib/node/,launch.c machine.c overlay.c program.c ranks.c rundir.c watch.c) $(wire_src)
+t-bootstrap_src := $(session_src) lib/node/install.c $(node_src)
 
 # ti-node goes to nodes as it is: linked statically, where this machine can do that,
 # so that it runs with any C library.  What needs libraries of the node's, which is
 # PAPI, it leaves to ti-node-counter.  Neither is for people.
 ti-node_src := $(addprefix lib/node/,main.c serve.c start.c procs.c task.c facts.c load.c waits.c send.c \
-               traces.c outbox.c install.c relay.c bootstrap.c) $(node_src) $(remote_openssh_src)
+               traces.c outbox.c install.c relay.c) $(session_src) $(node_src) $(remote_openssh_src)
 node_archives := libjansson.a libz.a libnettle.a
 node_static := $(if $(SAN),,$(shell echo 'int main(void) { return 0; }' | \
     $(CC) $(LDFLAGS) -static -o /dev/null -xc - $(node_archives:%=-l:%) 2>/dev/null && echo yes))

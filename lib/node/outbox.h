@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "node/frame.h"
+#include "session/frame.h"
 
 /* While more than this is queued, output of processes and traces wait.  Answers do not wait. */
 #define TI_OUTBOX_FULL (1024 * 1024)

@@ -11,11 +11,11 @@
 
 #include "common/write.h"
 #include "formats/json.h"
-#include "node/bootstrap.h"
+#include "session/bootstrap.h"
 #include "node/facts.h"
 #include "node/launch.h"
-#include "node/messages.h"
-#include "node/paths.h"
+#include "session/messages.h"
+#include "session/paths.h"
 #include "remote/embed.h"
 
 #define KNOWN_LINES 256

@@ -9,7 +9,7 @@
 
 #include "common/crc32c.h"
 #include "formats/trace.h"
-#include "node/messages.h"
+#include "session/messages.h"
 #include "node/traces.h"
 
 #define PIECE       (64 * 1024)

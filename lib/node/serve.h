@@ -1,4 +1,4 @@
-/* `ti-node serve`: the loop that answers requests on a node, see node/messages.h. */
+/* `ti-node serve`: the loop that answers requests on a node, see session/messages.h. */
 #ifndef TI_SERVE_H
 #define TI_SERVE_H
 

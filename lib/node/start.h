@@ -8,7 +8,7 @@
 #define TI_START_REFUSED 113
 
 /*
- * Become the rank.  Reads TIARA_RUN_FILE (written by "open", node/messages.h) and checks that this
+ * Become the rank.  Reads TIARA_RUN_FILE (written by "open", session/messages.h) and checks that this
  * rank is planned for this node.  Sets environment, directory and scheduling class, and executes
  * `argv` after the wrapper; the file's "program", if present, replaces argv[0].  With `census`,
  * only prints "TIARA-CENSUS RANK NODE".  Returns only on failure or after a census: an exit status;

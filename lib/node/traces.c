@@ -11,7 +11,7 @@
 #include "common/crc32c.h"
 #include "formats/rankname.h"
 #include "formats/trace.h"
-#include "node/messages.h"
+#include "session/messages.h"
 #include "node/rundir.h"
 
 enum { AT_RUN_ID = 24 }; /* in a trace's header, see formats/trace.h */

@@ -1,6 +1,6 @@
 /*
  * The traces of a run in a directory of this node: their list, their checksums, and their removal.
- * The requests come from ti-gather (node/messages.h).
+ * The requests come from ti-gather (session/messages.h).
  */
 #ifndef TI_TRACES_H
 #define TI_TRACES_H

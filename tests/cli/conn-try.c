@@ -1,5 +1,5 @@
 /*
- * The API of gather/conn.h from the command line, for tests/cli/conn.sh.
+ * The API of session/conn.h from the command line, for tests/cli/conn.sh.
  *
  *   conn-try [OPTION]... NAME=RELAY:HOST...
  *
@@ -16,7 +16,7 @@
 #include <sys/resource.h>
 
 #include "common/crc32c.h"
-#include "gather/conn.h"
+#include "session/conn.h"
 #include "node/launch.h"
 
 #define MOST 512

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# gather/conn.h: connections to ti-nodes through our own sshds on the loopback, direct, through one
+# session/conn.h: connections to ti-nodes through our own sshds on the loopback, direct, through one
 # relay and through two; how they end, which node is the cause, and what a fake ti-node can do.
 # tests/run: waits
 set -u

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A node for tests of ti-gather, which does what node/messages.h says, or not quite:
+"""A node for tests of ti-gather, which does what session/messages.h says, or not quite:
 gather_node.py NODE COMMAND; the file mode/NODE, if there is one, says how it goes wrong.
 What it sent is told in the file sent/NODE: rank, from, bytes."""
 import json

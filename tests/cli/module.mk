@@ -19,10 +19,10 @@ $(O)/tests/remote-try: $(call obj,tests/cli/remote-try.c $(remote_src) $(common_
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) $(remote_libs) -lm $(LDLIBS)
 
-# The API of gather/conn.h, too.
+# The API of session/conn.h, too.
 test_programs += $(O)/tests/conn-try
 
-$(O)/tests/conn-try: $(call obj,tests/cli/conn-try.c $(gather_conn_src) $(formats_src) $(common_src))
+$(O)/tests/conn-try: $(call obj,tests/cli/conn-try.c $(conn_src) $(node_src) $(remote_src) $(formats_src) $(common_src))
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) $(remote_libs) -lm $(LDLIBS)
 

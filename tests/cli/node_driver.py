@@ -1,4 +1,4 @@
-"""Frames for tests of ti-node, spoken by hand: see node/frame.h and node/messages.h."""
+"""Frames for tests of ti-node, spoken by hand: see session/frame.h and session/messages.h."""
 import json
 import os
 import select

@@ -22,9 +22,9 @@
 #include "formats/rankname.h"
 #include "gather/fetch.h"
 #include "gather/nodes.h"
-#include "node/frame.h"
-#include "node/messages.h"
-#include "node/paths.h"
+#include "session/frame.h"
+#include "session/messages.h"
+#include "session/paths.h"
 #include "tests/fuzz/fuzz.h"
 
 #define NODES    5

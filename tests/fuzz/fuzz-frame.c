@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/crc32c.h"
-#include "node/frame.h"
+#include "session/frame.h"
 #include "tests/fuzz/fuzz.h"
 
 static void must(int ok, const char *what)

@@ -1,5 +1,5 @@
 /*
- * node/bootstrap.c: the command that becomes ti-node, given to real shells with a home of
+ * session/bootstrap.c: the command that becomes ti-node, given to real shells with a home of
  * their own, good and bad; many at once.
  */
 #include <setjmp.h>
@@ -24,8 +24,8 @@
 #include <unistd.h>
 
 #include "common/folder.h"
-#include "node/bootstrap.h"
-#include "node/frame.h"
+#include "session/bootstrap.h"
+#include "session/frame.h"
 #include "node/install.h"
 #include "node/rundir.h"
 

@@ -1,7 +1,7 @@
 /*
  * Fetches from a thousand nodes with ranks dealt out one by one, as mpirun --map-by node does.  No
  * operation for one rank or one node may pass over all hundred thousand ranks.  The nodes are
- * simulated behind gather/conn.h; none sends a trace.
+ * simulated behind session/conn.h; none sends a trace.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@
 
 #include "common/cli.h"
 #include "formats/rankname.h"
-#include "gather/conn.h"
+#include "session/conn.h"
 #include "gather/fetch.h"
 #include "gather/nodes.h"
 #include "gather/run.h"

@@ -1,4 +1,4 @@
-/* node/frame.c: frames out of bytes that come in any pieces, after any noise, and
+/* session/frame.c: frames out of bytes that come in any pieces, after any noise, and
  * nothing out of bytes that were damaged. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "node/frame.h"
+#include "session/frame.h"
 
 static unsigned char wire[3 * TI_FRAME_MAX];
 static size_t wire_bytes;

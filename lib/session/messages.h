@@ -1,7 +1,7 @@
 /* clang-format off */
 /*
  * The requests of ti-acquire and ti-gather to ti-node, and its answers: JSON objects in frames
- * (node/frame.h).
+ * (session/frame.h).
  *
  * ti-node runs at the node's end of one channel, for as long as the acquisition lasts.  A request
  * can do no more than the user could do there by ssh, and only "spawn" names a program to execute.
@@ -96,7 +96,7 @@
  *             "connect_s": S, "answer_s": S, "silence_s": S}
  *            Makes this ti-node a relay: it starts a child, a ti-node on another node, with this
  *            node's OpenSSH client and its user's configuration.  Files that the child needs are
- *            sent from here (node/bootstrap.h).  Host keys are checked against "known" and this
+ *            sent from here (session/bootstrap.h).  Host keys are checked against "known" and this
  *            node's known_hosts, and never added.  Answered at once.
  *            Then OUTPUT frames of the stream carry the bytes of the child, from its HELLO on,
  *            unread.  INPUT frames go to the child; an empty one closes its input.  While files are

@@ -26,7 +26,7 @@
 
 /* X(name, number, meaning): numbers stay once released */
 #define TI_FRAME_TYPES(X)                                                                          \
-    X(HELLO, 1, "the node's first frame: JSON, see node/messages.h")                               \
+    X(HELLO, 1, "the node's first frame: JSON, see session/messages.h")                               \
     X(MESSAGE, 2, "JSON, an object with \"do\" or \"is\"")                                         \
     X(INPUT, 3, "for the standard input of process `stream`; empty: its end")                      \
     X(OUTPUT, 4, "what process `stream` wrote to standard output; empty: its end")                 \

@@ -1,4 +1,4 @@
-#include "node/frame.h"
+#include "session/frame.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /*
  * Connections to the ti-node of each node.  A connection is either direct, a channel of remote.h,
  * or relayed: a stream through the ti-node of another node, which forwards the bytes unread
- * ("reach", node/messages.h).  Both ends talk in frames (node/frame.h) either way.
+ * ("reach", session/messages.h).  Both ends talk in frames (session/frame.h) either way.
  *
  * One thread, one poll loop: all callbacks are made from within ti_conns_poll().  A connection
  * that ended stays valid until that call returns.
@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
-#include "node/bootstrap.h"
+#include "session/bootstrap.h"
 #include "remote/remote.h"
 
 struct ti_conns; /* all of them */

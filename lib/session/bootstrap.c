@@ -1,4 +1,4 @@
-#include "node/bootstrap.h"
+#include "session/bootstrap.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -19,7 +19,7 @@
 #include "common/cli.h"
 #include "common/crc32c.h"
 #include "common/sha256.h"
-#include "node/frame.h"
+#include "session/frame.h"
 
 #define FILES_MAX   16
 #define PIECE       (32 * 1024)

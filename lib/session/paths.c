@@ -1,4 +1,4 @@
-#include "node/paths.h"
+#include "session/paths.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-#include "gather/conn.h"
+#include "session/conn.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,10 +6,10 @@
 #include <sys/queue.h>
 
 #include "common/cli.h"
-#include "node/frame.h"
-#include "node/launch.h"
-#include "node/messages.h"
-#include "node/paths.h"
+#include "session/frame.h"
+#include "common/clock.h"
+#include "session/messages.h"
+#include "session/paths.h"
 
 #define CONNECT_S   20.0
 #define SILENCE_S   30.0 /* minimum for SSH itself: bounds the rate of its keepalives */

@@ -25,7 +25,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
-#include "node/paths.h"
+#include "session/paths.h"
 #include "remote/remote.h"
 
 /* The files that nodes without Tiara are sent; one payload for all nodes. */
