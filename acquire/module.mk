@@ -13,7 +13,7 @@ acquire_src := acquire/options.c gather/output.c \
 nodes_src := $(call in,fleet,fleet.c here.c rsh.c survey.c) \
   $(call in,run,acquisition.c acquisition_plan.c acquisition_launch.c acquisition_dry_launch.c \
                 acquisition_watch.c acquisition_collect.c runlog.c) \
-  $(remote_src) $(session_src)
+  $(remote_src) $(conn_src)
 progs += ti-acquire
 ti-acquire_src := acquire/main.c $(nodes_src) $(acquire_src) $(counter_src)
 ti-acquire_libs := -ldl -lm $(sites_libs) $(remote_libs)

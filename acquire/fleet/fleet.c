@@ -10,15 +10,19 @@
 
 #include "acquire/fleet/here.h"
 #include "common/cli.h"
-#include "session/bootstrap.h"
 #include "node/launch.h"
-#include "session/messages.h"
+#include "session/bootstrap.h"
+#include "session/conn.h"
+#include "session/paths.h"
+#include "session/times.h"
 
-#define POLL_MS    250
-#define AWAY_S         5.0  /* a longer gap between two polls was ours: stopped, or asleep */
-#define LISTEN_S       60.0 /* nodes end the run after so long without a heartbeat, at least */
-#define TELL           4    /* heartbeats within that time */
+#define POLL_MS        250
 #define STDERR_LOG_MAX (64 * 1024) /* bytes of a node's standard error output */
+
+/* Nodes of one site that are connected through the first of them, if that had to be sent Tiara.
+ * Groups of fewer than GROUP_MIN are not worth it. */
+#define GROUP_MAX 64
+#define GROUP_MIN 4
 
 struct pending {
     struct pending *next;
@@ -30,12 +34,11 @@ struct pending {
 struct ti_fleet_node_priv {
     struct ti_fleet *fleet;
     int64_t node;
-    struct ti_channel *channel; /* NULL once it has ended */
-    struct ti_frame_reader reader;
+    struct ti_conn *conn; /* NULL: none yet, or it has ended */
     struct pending *pending;
-    bool commanded; /* the command for the node has been passed to the channel */
-    size_t queued;  /* ti_fleet_queued() at the latest check */
-    struct ti_bootstrap boot;
+    int64_t
+        scout;    /* the node that is connected first, and may be the relay to this one; -1: none */
+    bool relayed; /* the connection goes through the scout */
 };
 
 #define LOG(f, ...)                                                                                \
@@ -87,12 +90,6 @@ int64_t ti_fleet_find(const struct ti_fleet *f, const char *name)
 }
 
 /* --- lost nodes ---------------------------------------------------------- */
-
-static void forget(struct ti_fleet_node_priv *p)
-{
-    ti_frame_reader_free(&p->reader);
-    p->channel = NULL;
-}
 
 static void answer_all_with_nothing(struct ti_fleet *f, int64_t node)
 {
@@ -148,81 +145,47 @@ void ti_fleet_abandon(struct ti_fleet *f, int64_t node, enum ti_channel_end end,
     va_end(ap);
     ti_err_set(&m->why, TI_ERR_REMOTE, "node %s: %s", ti_fleet_name(f, node, name, sizeof name),
                text);
-    if (m->priv->channel)
-        ti_channel_close(m->priv->channel);
+    if (m->priv->conn)
+        ti_conn_close(m->priv->conn);
     is_gone(f, node, end);
 }
 
-/* --- incoming ------------------------------------------------------------- */
+/* --- what connections call ------------------------------------------------- */
 
-static bool send_json(struct ti_fleet *f, int64_t node, const json_t *json)
+static void connect_group(struct ti_fleet *f, int64_t scout);
+
+static void on_ready(struct ti_conn *conn, void *arg)
 {
-    char *text = json_dumps(json, JSON_COMPACT);
-    size_t bytes = text ? strlen(text) : 0;
-    bool ok = text && bytes <= TI_FRAME_MAX &&
-              ti_fleet_send(f, node, TI_FRAME_MESSAGE, 0, text, (uint32_t)bytes);
+    struct ti_fleet_node_priv *p = arg;
+    struct ti_fleet *f = p->fleet;
+    struct ti_fleet_node *m = &f->member[p->node];
+    bool shipped;
 
-    free(text);
-    return ok;
-}
-
-/* Seconds after which a node without heartbeats ends the run. */
-static double listen_seconds(const struct ti_fleet *f)
-{
-    return f->config.silence_s > LISTEN_S ? f->config.silence_s : LISTEN_S;
-}
-
-/* Send a heartbeat.  A broken connection is not always noticed at its other end.  So ti-node ends
- * the run and itself when it has received nothing for `listen_s`. */
-static void ask_to_listen(struct ti_fleet *f, int64_t node, double listen_s)
-{
-    json_t *request = json_pack("{s:s, s:i, s:i, s:i}", "do", "beat", "id", 0, "every_ms", 0,
-                                "listen_ms", (int)(listen_s * 1000));
-
-    if (request)
-        send_json(f, node, request);
-    json_decref(request);
-}
-
-static void take_hello(struct ti_fleet *f, int64_t node, json_t *hello)
-{
-    struct ti_fleet_node *m = &f->member[node];
-    json_int_t protocol = json_integer_value(json_object_get(hello, "protocol"));
-
-    if (protocol != TI_PROTOCOL) {
-        json_decref(hello);
-        ti_fleet_abandon(
-            f, node, TI_CHANNEL_NO_COMMAND,
-            "its ti-node speaks protocol %lld, not %d: it is of another version of Tiara", protocol,
-            TI_PROTOCOL);
-        ti_err_hint(&m->why, "'tiara =' in the sites file names a folder with ti-node: install the "
-                             "same version there, or remove the line and have it sent");
-        return;
-    }
-    m->hello = hello;
+    m->hello = json_incref((json_t *)ti_conn_hello(conn));
     m->state = TI_NODE_READY;
     m->doing = "waiting";
     f->ready++;
-    if (json_is_true(json_object_get(hello, "shipped"))) {
-        f->shipped++;
-        f->last_shipped_at = ti_now();
-    }
-    LOG(f, "node %s is ready%s", f->sites->node[node].name,
-        json_is_true(json_object_get(hello, "shipped")) ? ", our files were sent" : "");
-    ask_to_listen(f, node,
-                  listen_seconds(f)); /* now: the connection may break before the next poll */
+    shipped = json_is_true(json_object_get(m->hello, "shipped"));
+    f->shipped += shipped;
+    LOG(f, "node %s is ready%s%s%s", f->sites->node[p->node].name, p->relayed ? ", by way of " : "",
+        p->relayed ? f->sites->node[p->scout].name : "", shipped ? ", our files were sent" : "");
+    connect_group(f, p->node);
 }
 
 /* Pass an answer to its request's function, and any other message to the callback. */
-static void take_message(struct ti_fleet *f, int64_t node, const json_t *message)
+static void on_message(struct ti_conn *conn, const json_t *message, void *arg)
 {
-    struct ti_fleet_node_priv *p = f->member[node].priv;
+    struct ti_fleet_node_priv *p = arg;
+    struct ti_fleet *f = p->fleet;
     const json_t *id = json_object_get(message, "id");
     struct pending **at = &p->pending, *q;
 
+    (void)conn;
+    if (f->member[p->node].state != TI_NODE_READY)
+        return;
     if (!json_is_integer(id)) {
         if (f->callbacks.on_message)
-            f->callbacks.on_message(f, node, message, f->callbacks.arg);
+            f->callbacks.on_message(f, p->node, message, f->callbacks.arg);
         return;
     }
     while (*at && (*at)->id != json_integer_value(id))
@@ -232,268 +195,170 @@ static void take_message(struct ti_fleet *f, int64_t node, const json_t *message
         return;
     *at = q->next;
     if (q->done)
-        q->done(f, node, message, q->arg);
+        q->done(f, p->node, message, q->arg);
     free(q);
 }
 
-static void take_frame(struct ti_fleet *f, int64_t node, const struct ti_frame *frame)
-{
-    json_error_t wrong;
-    json_t *json;
-
-    if (frame->type != TI_FRAME_HELLO && frame->type != TI_FRAME_MESSAGE) {
-        if (f->callbacks.on_data)
-            f->callbacks.on_data(f, node, frame, f->callbacks.arg);
-        return;
-    }
-    json = json_loadb((const char *)frame->payload, frame->bytes, 0, &wrong);
-    if (!json)
-        ti_fleet_abandon(f, node, TI_CHANNEL_LOST, "its ti-node sent what is no JSON: %s",
-                         wrong.text);
-    else if (frame->type == TI_FRAME_HELLO && f->member[node].state == TI_NODE_CONNECTING)
-        take_hello(f, node, json_incref(json));
-    else if (f->member[node].state == TI_NODE_READY)
-        take_message(f, node, json);
-    json_decref(json);
-}
-
-static void is_heard(struct ti_fleet_node_priv *p)
-{
-    p->fleet->member[p->node].heard_at = ti_now();
-}
-
-static void on_output(struct ti_channel *c, const void *data, size_t bytes, void *arg)
+static void on_process(struct ti_conn *conn, const struct ti_frame *frame, void *arg)
 {
     struct ti_fleet_node_priv *p = arg;
-    struct ti_fleet *f = p->fleet;
-    const char *at = data;
-    int part;
 
-    /* Before HELLO, output is no sign of life: login scripts may print dots forever. */
-    if (p->reader.started)
-        is_heard(p);
-    if (!p->reader.started) {
-        part = p->boot.part;
-        ti_bootstrap_output(&p->boot, data, bytes);
-        if (p->boot.part != part)
-            is_heard(p); /* it requests our files */
-    }
-    while (bytes && f->member[p->node].state != TI_NODE_LOST) {
-        struct ti_frame frame;
-        struct ti_err err = {"", ""};
-        size_t used;
-        int got;
-
-        if (ti_frame_feed(&p->reader, at, bytes, &used, &frame, &got, &err) != TI_OK) {
-            ti_fleet_abandon(f, p->node, TI_CHANNEL_LOST, "%s", err.text);
-            if (err.hint[0])
-                ti_err_hint(&f->member[p->node].why, "%s", err.hint);
-            return;
-        }
-        at += used;
-        bytes -= used;
-        if (!got)
-            break;
-        is_heard(p);
-        take_frame(f, p->node, &frame);
-    }
-    if (f->member[p->node].state == TI_NODE_CONNECTING)
-        ti_bootstrap_pump(&p->boot, c);
+    (void)conn;
+    if (p->fleet->callbacks.on_data)
+        p->fleet->callbacks.on_data(p->fleet, p->node, frame, p->fleet->callbacks.arg);
 }
 
-static void on_errput(struct ti_channel *c, const void *data, size_t bytes, void *arg)
+static void on_err_output(struct ti_conn *conn, const void *data, size_t bytes, void *arg)
 {
     struct ti_fleet_node_priv *p = arg;
     struct ti_fleet_node *m = &p->fleet->member[p->node];
 
-    (void)c;
-    if (p->reader.started)
-        is_heard(p);
-    ti_bootstrap_errput(&p->boot, data, bytes);
+    (void)conn;
     if (m->stderr_logged < STDERR_LOG_MAX)
         LOG(p->fleet, "%s says: %.*s", p->fleet->sites->node[p->node].name, (int)bytes,
             (const char *)data);
     m->stderr_logged += (int64_t)bytes;
 }
 
-static void on_ready(struct ti_channel *c, void *arg)
+static ti_status connect_to(struct ti_fleet *f, int64_t node, struct ti_conn *through);
+
+/* A node that cannot be reached through its scout is connected directly. */
+static bool connect_directly(struct ti_fleet *f, int64_t node, const struct ti_err *why)
 {
-    (void)c;
-    is_heard(arg);
+    struct ti_fleet_node_priv *p = f->member[node].priv;
+
+    if (!p->relayed || f->closing || f->member[node].state != TI_NODE_CONNECTING)
+        return false;
+    LOG(f, "%s; trying from here", why->text);
+    return connect_to(f, node, NULL) == TI_OK;
 }
 
-static void on_drained(struct ti_channel *c, void *arg)
-{
-    struct ti_fleet_node_priv *p = arg;
-    int64_t sent = p->boot.sent;
-
-    /* Sending our files is a sign of life.  Sending a heartbeat is none: a broken connection
-     * accepts it. */
-    ti_bootstrap_pump(&p->boot, c);
-    if (p->fleet->member[p->node].state == TI_NODE_CONNECTING || p->boot.sent != sent)
-        is_heard(p);
-}
-
-/* The last line of the node's standard error output. */
-static const char *last_words(struct ti_fleet_node_priv *p)
-{
-    char *text = p->boot.said, *line;
-    size_t n = strlen(text);
-
-    while (n && strchr("\n\r ", text[n - 1]))
-        text[--n] = '\0';
-    line = strrchr(text, '\n');
-    return line ? line + 1 : text;
-}
-
-static void on_ended(struct ti_channel *c, const struct ti_channel_result *r, void *arg)
+static void on_ended(struct ti_conn *conn, enum ti_channel_end end, bool relay,
+                     const struct ti_err *why, void *arg)
 {
     struct ti_fleet_node_priv *p = arg;
     struct ti_fleet *f = p->fleet;
     struct ti_fleet_node *m = &f->member[p->node];
-    bool began = m->state == TI_NODE_READY;
-    const char *words = last_words(p);
-    char name[512];
+    char name[512], quoted[300];
 
-    (void)c;
-    if (m->state != TI_NODE_LOST) {
-        ti_fleet_name(f, p->node, name, sizeof name);
-        if (!began)
-            ti_bootstrap_why(&p->boot, f->sites->node[p->node].name, p->reader.noise, r, &m->why);
-        else if (r->end == TI_CHANNEL_EXITED)
-            ti_err_set(&m->why, TI_ERR_REMOTE, "node %s: its ti-node ended with status %d%s%s",
-                       name, r->status, *words ? ": " : "", words);
-        else if (r->end == TI_CHANNEL_SIGNALLED)
-            ti_err_set(&m->why, TI_ERR_REMOTE, "node %s: its ti-node was ended by SIG%s", name,
-                       r->signal);
-        else {
-            ti_err_set(&m->why, TI_ERR_REMOTE, "node %s: %s%s%s", name, ti_channel_end_text(r->end),
-                       r->cause[0] ? ": " : "", r->cause);
-            if (r->err.hint[0])
-                ti_err_hint(&m->why, "%s", r->err.hint);
-        }
-        is_gone(f, p->node, r->end);
+    (void)conn;
+    (void)relay;
+    p->conn = NULL;
+    if (m->state != TI_NODE_LOST && !connect_directly(f, p->node, why)) {
+        m->why = *why;
+        snprintf(quoted, sizeof quoted, "'%s'", f->sites->node[p->node].name);
+        if (!strstr(why->text, quoted))
+            ti_err_prefix(&m->why, TI_ERR_REMOTE, "node %s",
+                          ti_fleet_name(f, p->node, name, sizeof name));
+        if (end == TI_CHANNEL_SILENT && m->state == TI_NODE_READY)
+            ti_err_hint(&m->why, "--silence waits longer for nodes that have much to do; --exclude "
+                                 "leaves it out, --retry N does so by itself");
+        is_gone(f, p->node, end);
     }
-    forget(p);
+    if (!p->conn)
+        connect_group(f, p->node);
 }
 
 /* --- connecting ---------------------------------------------------------- */
 
-static const struct ti_channel_callbacks channel_calls = {
-    .ready = on_ready,
-    .output = on_output,
-    .errput = on_errput,
-    .drained = on_drained,
-    .ended = on_ended,
-};
-
-static ti_status connect_to(struct ti_fleet *f, int64_t node, struct ti_here *here,
-                            struct ti_err *err)
+/* Folder of Tiara on the node; NULL: it is sent there.  On this machine it need not be sent, unless
+ * a shell would change the name of our folder. */
+static const char *folder_on(const struct ti_fleet *f, int64_t node)
 {
-    struct ti_fleet_node *m = &f->member[node];
-    struct ti_fleet_node_priv *p = m->priv;
-    const struct ti_site *site = site_of(f, node);
-    const char *name = f->sites->node[node].name;
-    char *command = NULL;
     const char *tiara = cluster_of(f, node)->tiara;
-    ti_status st = TI_ERR_INPUT;
 
-    m->is_local = ti_here_is(here, name, !site->gateway);
-    /* On this machine our files need not be sent, unless a shell would change the name of their
-     * folder. */
-    if (m->is_local && !tiara)
-        st = ti_bootstrap_command(f->payload, f->folder, &command, NULL);
-    if (st != TI_OK && !tiara && !ti_payload_known(f->payload))
-        st = TI_OK; /* the checksum is computed while the connection is made */
-    else if (st != TI_OK)
-        st = ti_bootstrap_command(f->payload, tiara, &command, err);
-    if (st != TI_OK)
-        return st;
-    p->commanded = command != NULL;
-    p->boot.payload = f->payload;
-    m->doing = "connecting";
-    p->channel = m->is_local
-                     ? ti_remote_local(f->remote, command, &channel_calls, p)
-                     : ti_remote_run(f->remote, name, site->gateway, command, &channel_calls, p);
-    free(command);
-    if (p->channel)
-        return TI_OK;
-    errno = ENOMEM;
-    return ti_err_errno(err, TI_ERR_IO, "cannot connect to '%s'", name);
+    if (tiara || !f->member[node].is_local || ti_bootstrap_check_folder(f->folder, NULL) != TI_OK)
+        return tiara;
+    return f->folder;
 }
 
-/* The checksum of our files is known, or they are packed: nodes that waited for it continue. */
-static void payload_done(int fd, void *arg)
+static ti_status connect_to(struct ti_fleet *f, int64_t node, struct ti_conn *through)
 {
-    struct ti_fleet *f = arg;
+    static const struct ti_conn_callbacks calls = {.ready = on_ready,
+                                                   .message = on_message,
+                                                   .ended = on_ended,
+                                                   .process = on_process,
+                                                   .err_output = on_err_output};
+    struct ti_fleet_node *m = &f->member[node];
 
-    (void)fd;
-    ti_payload_collect(f->payload);
+    m->doing = "connecting";
+    m->priv->relayed = through != NULL;
+    m->priv->conn =
+        ti_conn_open(f->conns, through, f->sites->node[node].name, site_of(f, node)->gateway,
+                     folder_on(f, node), m->is_local, &calls, m->priv);
+    if (m->priv->conn)
+        return TI_OK;
+    errno = ENOMEM;
+    return TI_ERR_IO;
+}
+
+/* The scout is ready or lost: connect the nodes that wait for it.  Through the scout if Tiara had
+ * to be sent to it: then it is sent on from there, within the site.  Otherwise the others probably
+ * have it, too. */
+static void connect_group(struct ti_fleet *f, int64_t scout)
+{
+    struct ti_fleet_node_priv *s = f->member[scout].priv;
+    bool relay = f->member[scout].state == TI_NODE_READY &&
+                 json_is_true(json_object_get(f->member[scout].hello, "shipped"));
+
+    if (s->scout != scout || f->closing)
+        return;
+    s->scout = -1;
     for (int64_t i = 0; i < f->n; i++) {
         struct ti_fleet_node_priv *p = f->member[i].priv;
-        struct ti_err err = {"", ""};
-        char *command = NULL;
 
-        if (f->member[i].state != TI_NODE_CONNECTING || !p->channel)
-            continue;
-        if (p->commanded) {
-            ti_bootstrap_pump(&p->boot, p->channel);
-            continue;
-        }
-        p->commanded = true;
-        if (ti_bootstrap_command(f->payload, NULL, &command, &err) != TI_OK)
-            ti_fleet_abandon(f, i, TI_CHANNEL_LOCAL, "%s", err.text);
-        else if (!ti_channel_command(p->channel, command))
+        if (p->scout == scout && !p->conn && f->member[i].state == TI_NODE_CONNECTING &&
+            connect_to(f, i, relay ? s->conn : NULL) != TI_OK)
             ti_fleet_abandon(f, i, TI_CHANNEL_LOCAL, "out of memory");
-        free(command);
     }
 }
 
-/* Abandon nodes whose ti-node does not start in time: login scripts or a home folder may hang.
- * The transport has its own timeouts for the connection.  Bytes that are sent count as a sign of
- * life. */
-static void look_at_connecting(struct ti_fleet *f)
+/* Whether a node can take part in a group: it is another machine, which needs our files and has an
+ * SSH client. */
+static bool can_be_grouped(const struct ti_fleet *f, int64_t node)
 {
-    double now = ti_now(), limit = f->config.silence_s;
+    return f->member[node].state == TI_NODE_CONNECTING && !f->member[node].is_local &&
+           !cluster_of(f, node)->tiara && !f->sites->via;
+}
 
+/* Divide the nodes of each site into groups, each with a scout. */
+static void make_groups(struct ti_fleet *f)
+{
     for (int64_t i = 0; i < f->n; i++) {
-        struct ti_fleet_node *m = &f->member[i];
-        size_t queued = ti_fleet_queued(f, i);
-        double taken;
+        int64_t n = 0;
 
-        if (m->state != TI_NODE_CONNECTING || m->heard_at <= 0)
+        if (!can_be_grouped(f, i) || f->member[i].priv->scout >= 0)
             continue;
-        taken = m->priv->channel ? ti_channel_taken_at(m->priv->channel) : 0;
-        if (queued != m->priv->queued || ti_bootstrap_waits(&m->priv->boot))
-            m->heard_at = now;
-        else if (taken > m->heard_at)
-            m->heard_at = taken;
-        m->priv->queued = queued;
-        if (now - m->heard_at <= limit)
-            continue;
-        ti_fleet_abandon(f, i, TI_CHANNEL_TIMED_OUT,
-                         "the connection is there, but ti-node did not start within %.0f s", limit);
-        ti_err_hint(&m->why,
-                    "do its login scripts, or its home, hang? does 'ssh %s true' end? --silence "
-                    "waits longer",
-                    f->sites->node[i].name);
+        for (int64_t k = i; k < f->n && n < GROUP_MAX; k++)
+            if (can_be_grouped(f, k) && f->member[k].priv->scout < 0 &&
+                site_of(f, k) == site_of(f, i)) {
+                f->member[k].priv->scout = i;
+                n++;
+            }
+        for (int64_t k = i; n < GROUP_MIN && k < f->n; k++)
+            if (f->member[k].priv->scout == i)
+                f->member[k].priv->scout = k; /* each for itself */
     }
 }
 
 ti_status ti_fleet_connect(struct ti_fleet *f, struct ti_err *err)
 {
     struct ti_here here;
-    ti_status st = TI_OK;
 
     ti_here_begin(&here);
-    for (int64_t i = 0; i < f->n && st == TI_OK; i++)
-        if (f->member[i].state == TI_NODE_CONNECTING)
-            st = connect_to(f, i, &here, err);
-    if (st != TI_OK)
-        return st;
+    for (int64_t i = 0; i < f->n; i++)
+        f->member[i].is_local = f->member[i].state == TI_NODE_CONNECTING &&
+                                ti_here_is(&here, f->sites->node[i].name, !site_of(f, i)->gateway);
+    make_groups(f);
+    for (int64_t i = 0; i < f->n; i++) {
+        struct ti_fleet_node_priv *p = f->member[i].priv;
+
+        if (f->member[i].state == TI_NODE_CONNECTING && (p->scout < 0 || p->scout == i) &&
+            connect_to(f, i, NULL) != TI_OK)
+            return ti_err_errno(err, TI_ERR_IO, "cannot connect to '%s'", f->sites->node[i].name);
+    }
     while (f->ready + f->gone < f->n && !f->sig) {
         ti_fleet_poll(f, POLL_MS);
-        look_at_connecting(f);
         ti_progress("connecting: %" PRId64 " of %" PRId64 " nodes are ready%s", f->ready, f->n,
                     f->gone ? ", some are not" : "");
     }
@@ -503,46 +368,39 @@ ti_status ti_fleet_connect(struct ti_fleet *f, struct ti_err *err)
 
 /* --- asking -------------------------------------------------------------- */
 
-bool ti_fleet_send(struct ti_fleet *f, int64_t node, enum ti_frame_type type, uint32_t stream,
-                   const void *data, uint32_t bytes)
+bool ti_fleet_input(struct ti_fleet *f, int64_t node, uint32_t stream, const void *data,
+                    size_t bytes)
 {
-    struct ti_fleet_node *m = &f->member[node];
-    unsigned char header[TI_FRAME_HEADER];
+    struct ti_conn *conn = f->member[node].priv->conn;
 
-    if (m->state != TI_NODE_READY || !m->priv->channel)
-        return false;
-    ti_frame_header(type, stream, data, bytes, header);
-    return ti_channel_write(m->priv->channel, header, sizeof header) &&
-           (!bytes || ti_channel_write(m->priv->channel, data, bytes));
+    return conn && ti_conn_input(conn, stream, data, bytes);
 }
 
-size_t ti_fleet_queued(const struct ti_fleet *f, int64_t node)
+uint32_t ti_fleet_new_stream(struct ti_fleet *f, int64_t node)
 {
-    struct ti_channel *c = f->member[node].priv->channel;
+    struct ti_conn *conn = f->member[node].priv->conn;
 
-    return c ? ti_channel_queued(c) : 0;
+    return conn ? ti_conn_new_stream(conn) : 0;
 }
 
 bool ti_fleet_ask(struct ti_fleet *f, int64_t node, json_t *request, ti_fleet_answer *done,
                   void *arg)
 {
-    struct pending *q = request ? calloc(1, sizeof *q) : NULL;
-    bool ok = false;
+    struct ti_fleet_node_priv *p = f->member[node].priv;
+    struct pending *q = request && p->conn ? calloc(1, sizeof *q) : NULL;
 
-    if (q) {
-        struct ti_fleet_node_priv *p = f->member[node].priv;
-
-        *q = (struct pending){p->pending, ++f->next_id, done, arg};
-        json_object_set_new(request, "id", json_integer(q->id));
-        p->pending = q;
-        ok = send_json(f, node, request);
-        if (!ok) {
-            p->pending = q->next;
-            free(q);
-        }
+    if (!q) {
+        json_decref(request);
+        return false;
     }
-    json_decref(request);
-    return ok;
+    *q = (struct pending){p->pending, ++f->next_id, done, arg};
+    json_object_set_new(request, "id", json_integer(q->id));
+    p->pending = q;
+    if (ti_conn_request(p->conn, request))
+        return true;
+    p->pending = q->next;
+    free(q);
+    return false;
 }
 
 struct round {
@@ -644,45 +502,14 @@ static void on_signal(int fd, void *arg)
         f->sig = sig;
 }
 
-/* If this process was stopped, or the machine slept, the silence was not the nodes': extend their
- * deadlines. */
-static void forgive(struct ti_fleet *f, double now)
-{
-    double away = f->polled_at > 0 ? now - f->polled_at : 0;
-
-    f->polled_at = now;
-    for (int64_t i = 0; away > AWAY_S && i < f->n; i++)
-        if (f->member[i].heard_at > 0)
-            f->member[i].heard_at += away;
-}
-
-static void tell_to_listen(struct ti_fleet *f, double listen_s)
-{
-    f->heartbeat_sent_at = ti_now();
-    for (int64_t i = 0; i < f->n; i++)
-        if (f->member[i].state == TI_NODE_READY)
-            ask_to_listen(f, i, listen_s);
-}
-
-static void keep_in_touch(struct ti_fleet *f, double now)
-{
-    if (now >= f->heartbeat_sent_at + listen_seconds(f) / TELL)
-        tell_to_listen(f, listen_seconds(f));
-}
-
 void ti_fleet_announce_pause(struct ti_fleet *f, double seconds)
 {
-    tell_to_listen(f, seconds);
-    for (int i = 0; i < 10; i++)
-        ti_remote_poll(f->remote, POLL_MS / 10);
-    f->heartbeat_sent_at = 0; /* the next poll sends a heartbeat */
+    ti_conns_announce_pause(f->conns, seconds);
 }
 
 void ti_fleet_poll(struct ti_fleet *f, int timeout_ms)
 {
-    forgive(f, ti_now());
-    keep_in_touch(f, ti_now());
-    ti_remote_poll(f->remote, timeout_ms);
+    ti_conns_poll(f->conns, timeout_ms);
 }
 
 static bool make_members(struct ti_fleet *f, const bool *use)
@@ -695,6 +522,7 @@ static bool make_members(struct ti_fleet *f, const bool *use)
             return false;
         p->fleet = f;
         p->node = i;
+        p->scout = -1;
         f->member[i].priv = p;
         if (use && !use[i]) {
             f->member[i].state = TI_NODE_LOST;
@@ -719,9 +547,14 @@ ti_status ti_fleet_new(const struct ti_sites *sites, const bool *use, const stru
                        const struct ti_fleet_callbacks *callbacks, struct ti_fleet **out,
                        struct ti_err *err)
 {
+    const struct ti_conns_config config = {.transport = transport_of(transport),
+                                           .via = (const char *const *)sites->via,
+                                           .silence_s = silence_s,
+                                           .listen_s = TI_LISTEN_ACQUIRE_S,
+                                           .named = true,
+                                           .patient = "--silence"};
     struct ti_fleet *f = calloc(1, sizeof *f);
-    int payload = -1;
-    ti_status st;
+    ti_status st = TI_OK;
 
     if (!f)
         return ti_err_errno(err, TI_ERR_IO, "cannot connect to the nodes");
@@ -731,24 +564,17 @@ ti_status ti_fleet_new(const struct ti_sites *sites, const bool *use, const stru
     snprintf(f->folder, sizeof f->folder, "%s", paths->node);
     if (strrchr(f->folder, '/'))
         *strrchr(f->folder, '/') = '\0';
-    f->config.transport = transport_of(transport);
-    f->config.silence_s = silence_s;
-    f->config.via = (const char *const *)sites->via;
     f->sigfd = ti_launch_signal_fd();
-    if (!make_members(f, use) || f->sigfd < 0) {
+    if (!make_members(f, use) || f->sigfd < 0)
         st = ti_err_errno(err, TI_ERR_IO, "cannot connect to the nodes");
-        ti_fleet_free(f);
-        return st;
-    }
-    st = ti_payload_new(paths, &f->payload, err);
     if (st == TI_OK)
-        st = ti_remote_new(&f->config, &f->remote, err);
-    if (st == TI_OK)
-        payload = ti_payload_begin(f->payload);
-    if (st == TI_OK && (payload < 0 || !ti_remote_add_fd(f->remote, payload, payload_done, f) ||
-                        !ti_remote_add_fd(f->remote, f->sigfd, on_signal, f))) {
-        errno = ENOMEM;
-        st = ti_err_errno(err, TI_ERR_IO, "cannot connect to the nodes");
+        st = ti_conns_new(&config, &f->conns, err);
+    if (st == TI_OK) {
+        f->remote = ti_conns_remote(f->conns);
+        if (!ti_remote_add_fd(f->remote, f->sigfd, on_signal, f)) {
+            errno = ENOMEM;
+            st = ti_err_errno(err, TI_ERR_IO, "cannot connect to the nodes");
+        }
     }
     if (st != TI_OK)
         ti_fleet_free(f);
@@ -757,46 +583,38 @@ ti_status ti_fleet_new(const struct ti_sites *sites, const bool *use, const stru
     return st;
 }
 
-/* Close all channels.  ti-nodes end their processes when their input ends, and get 10 s for that.
- */
-static void hang_up(struct ti_fleet *f)
+/* Let the ti-nodes end their processes and themselves.  A signal shortens that. */
+static void leave(struct ti_fleet *f)
 {
-    double until = ti_now() + 10;
+    double until = ti_now() + TI_END_RUN_S;
 
     f->closing = true;
-    for (int64_t i = 0; i < f->n; i++)
-        if (f->member[i].priv->channel && f->member[i].state == TI_NODE_READY)
-            ti_channel_eof(f->member[i].priv->channel);
-        else if (f->member[i].priv->channel)
-            ti_channel_close(f->member[i].priv->channel);
     f->sig = 0;
-    while (f->gone < f->n && ti_now() < until && !f->sig)
-        if (ti_remote_poll(f->remote, POLL_MS) == 0)
-            break;
+    ti_conns_leave(f->conns);
+    while (ti_conns_poll(f->conns, POLL_MS) > 0 && ti_now() < until && !f->sig)
+        ;
 }
 
 void ti_fleet_free(struct ti_fleet *f)
 {
     if (!f)
         return;
-    if (f->remote)
-        hang_up(f);
-    ti_remote_free(f->remote);
+    f->closing = true;
+    if (f->conns)
+        leave(f);
     for (int64_t i = 0; f->member && i < f->n; i++) {
         struct ti_fleet_node *m = &f->member[i];
 
-        if (m->priv) {
-            f->closing = true;
+        if (m->priv)
             answer_all_with_nothing(f, i);
-            forget(m->priv);
-        }
-        free(m->priv);
         json_decref(m->hello);
         json_decref(m->answer);
     }
+    ti_conns_free(f->conns);
+    for (int64_t i = 0; f->member && i < f->n; i++)
+        free(f->member[i].priv);
     if (f->sigfd >= 0)
         close(f->sigfd);
-    ti_payload_free(f->payload);
     free(f->member);
     free(f);
 }

@@ -1,9 +1,12 @@
 /*
- * The nodes of a run, seen from here.  Each node runs a ti-node at the end of one channel.  The
- * fleet connects them, sends requests, collects answers, exchanges heartbeats, and reports nodes
- * that are lost.
+ * The nodes of a run, seen from here.  The fleet connects to the ti-node of each (session/conn.h),
+ * sends requests, collects answers, and reports nodes that are lost.
  *
- * One thread, one poll loop.  A node that is this machine is served without SSH.
+ * Where a site's nodes lack Tiara, only the first of each group of nodes is sent it from here; that
+ * node is the relay to the others, and sends it on.  All other nodes are connected directly.  A
+ * node that is this machine is served without SSH.
+ *
+ * One thread, one poll loop.
  */
 #ifndef TI_FLEET_H
 #define TI_FLEET_H
@@ -30,11 +33,11 @@ struct ti_fleet_node {
     json_t *hello;           /* its HELLO; NULL: none yet */
     int64_t stderr_logged;   /* bytes of its standard error output that were logged */
     json_t *answer;          /* to the latest ti_fleet_ask_all(); NULL: none */
-    double heard_at;         /* ti_now() of the latest sign of life; 0: none yet */
     struct ti_fleet_node_priv *priv;
 };
 
 struct ti_fleet;
+struct ti_conns;
 
 /* Called from within ti_fleet_poll(); all may be NULL. */
 struct ti_fleet_callbacks {
@@ -51,28 +54,24 @@ struct ti_fleet_callbacks {
 
 struct ti_fleet {
     const struct ti_sites *sites; /* borrowed */
-    struct ti_remote *remote;
+    struct ti_remote *remote;     /* for descriptors of the caller's (ti_remote_add_fd()) */
     struct ti_fleet_callbacks callbacks;
     struct ti_fleet_node *member; /* one per node of `sites` */
     int64_t n;
     int64_t ready, gone;
-    int64_t shipped;        /* nodes to which our files were sent */
-    double last_shipped_at; /* ti_now() when the last of them became ready */
+    int64_t shipped; /* nodes to which our files were sent */
     int sig;      /* SIGINT, SIGTERM or SIGHUP that was received; reset to 0 once handled */
     bool closing; /* nodes that end now are not lost */
 
-    char folder[PATH_MAX];      /* that has our own ti-node */
-    struct ti_payload *payload; /* our files for nodes without Tiara */
-    struct ti_remote_config config;
-    double polled_at;         /* ti_now() at the start of the latest ti_fleet_poll() */
-    double heartbeat_sent_at; /* ti_now() of our latest heartbeat to the nodes */
+    struct ti_conns *conns;
+    char folder[PATH_MAX]; /* that has our own ti-node */
     int sigfd;
     int64_t next_id;
 };
 
 /* Make a fleet; no node is contacted yet.  Nodes without `use` (NULL: all are used) count as lost
- * from the start, without a call of on_lost.  A connection, and whatever starts ti-node at its
- * end, may be silent for `silence_s`.  `sites` is borrowed. */
+ * from the start, without a call of on_lost.  A node that says nothing for `silence_s` is lost.
+ * `sites` is borrowed. */
 ti_status ti_fleet_new(const struct ti_sites *sites, const bool *use, const struct ti_paths *paths,
                        const char *transport, double silence_s,
                        const struct ti_fleet_callbacks *callbacks, struct ti_fleet **out,
@@ -81,14 +80,14 @@ ti_status ti_fleet_new(const struct ti_sites *sites, const bool *use, const stru
 /* Connect to all nodes.  Returns when each is ready or lost, or a signal was received (f->sig). */
 ti_status ti_fleet_connect(struct ti_fleet *f, struct ti_err *err);
 
-/* Close the channels; each ti-node then ends the processes that it started.  NULL is fine. */
+/* Close the connections; each ti-node then ends the processes that it started.  NULL is fine. */
 void ti_fleet_free(struct ti_fleet *f);
 
 /* Tell the nodes that ti_fleet_poll() will not be called for up to so many seconds, so that they
  * do not take the silence for a lost connection. */
 void ti_fleet_announce_pause(struct ti_fleet *f, double seconds);
 
-/* Wait up to `timeout_ms` for events and handle them.  Sends heartbeats when they are due. */
+/* Wait up to `timeout_ms` for events and handle them. */
 void ti_fleet_poll(struct ti_fleet *f, int timeout_ms);
 
 /*
@@ -113,13 +112,13 @@ void ti_fleet_ask_all(struct ti_fleet *f, ti_fleet_make_request *request, void *
  * has the error and names the node. */
 bool ti_fleet_ok(const struct ti_fleet *f, int64_t node, struct ti_err *err);
 
-/* Send a frame to a node, e.g. input of a process.  False if the node is not ready. */
-bool ti_fleet_send(struct ti_fleet *f, int64_t node, enum ti_frame_type type, uint32_t stream,
-                   const void *data, uint32_t bytes);
-/* Bytes for that node that wait to be sent. */
-size_t ti_fleet_queued(const struct ti_fleet *f, int64_t node);
+/* A stream for "spawn" on a node, 0 if the node is not ready, and input of the process.  False: the
+ * node is not ready. */
+uint32_t ti_fleet_new_stream(struct ti_fleet *f, int64_t node);
+bool ti_fleet_input(struct ti_fleet *f, int64_t node, uint32_t stream, const void *data,
+                    size_t bytes);
 
-/* Abandon a node for the given cause: close its channel and call on_lost. */
+/* Abandon a node for the given cause: close its connection and call on_lost. */
 void ti_fleet_abandon(struct ti_fleet *f, int64_t node, enum ti_channel_end end, const char *fmt,
                       ...) __attribute__((format(printf, 4, 5)));
 

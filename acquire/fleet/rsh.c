@@ -37,7 +37,6 @@ struct ti_rsh {
     int fd;
     char path[sizeof((struct sockaddr_un *)0)->sun_path];
     struct caller *callers;
-    uint32_t next_stream;
     int64_t asked, started;
     int64_t unanswered; /* requests to nodes without an answer yet; answers refer to this structure,
                            so it must stay */
@@ -198,7 +197,7 @@ static bool begin(struct caller *c, const json_t *hello)
         refuse(c, r->fleet->member[c->node].why.text);
         return false;
     }
-    c->stream = ++r->next_stream;
+    c->stream = ti_fleet_new_stream(r->fleet, c->node);
     s = malloc(sizeof *s);
     if (s)
         *s = (struct spawned){r, c->stream};
@@ -225,8 +224,7 @@ static bool take(struct caller *c, const struct ti_frame *frame)
     bool lives;
 
     if (frame->type == TI_FRAME_INPUT && c->running) {
-        ti_fleet_send(c->rsh->fleet, c->node, TI_FRAME_INPUT, c->stream, frame->payload,
-                      frame->bytes);
+        ti_fleet_input(c->rsh->fleet, c->node, c->stream, frame->payload, frame->bytes);
         return true;
     }
     if (frame->type != TI_FRAME_HELLO || c->node >= 0)

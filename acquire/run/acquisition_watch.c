@@ -140,11 +140,11 @@ static void check_disk(struct ti_acquisition *c, struct ti_used_node *u)
     ti_runlog_note(&c->log, "%s has no room in %s", name, u->directory);
 }
 
-/* Abandon silent nodes: they hang, or their network is down.  Silence during a gap of our own
- * does not count: this process may have been stopped, or blocked by the reader of its output. */
+/* Warn of trouble on nodes, and of nodes that report nothing.  Silence during a gap of our own does
+ * not count: this process may have been stopped, or blocked by the reader of its output. */
 static void check_nodes(struct ti_acquisition *c, double *checked_at)
 {
-    double now = ti_now(), silence_s = (double)c->job->o->silence_s;
+    double now = ti_now();
     bool deaf = now - *checked_at > DEAF_S;
 
     *checked_at = now;
@@ -163,19 +163,6 @@ static void check_nodes(struct ti_acquisition *c, double *checked_at)
             u->warned_status_at = u->status_at;
             ti_progress_clear();
             ti_warn("node '%s' has said nothing for %.0f s", c->sites->node[u->node].name, QUIET_S);
-        }
-        if (now - u->status_at > silence_s &&
-            now - c->fleet->member[u->node].heard_at > silence_s) {
-            bool first = !c->nlost;
-
-            ti_fleet_abandon(
-                c->fleet, u->node, TI_CHANNEL_TIMED_OUT,
-                "it has said nothing for %.0f s: it hangs, or the network to it is down",
-                silence_s);
-            if (first) /* c->lost belongs to the first lost node */
-                ti_err_hint(&c->lost,
-                        "--silence waits longer for nodes that have much to do; --exclude "
-                        "leaves it out, --retry N does so by itself");
         }
     }
 }
@@ -309,7 +296,7 @@ static void watch(struct ti_acquisition *c, struct ti_mpirun_proc *p)
     bool all_said = false;
 
     for (int64_t i = 0; i < c->nused; i++)
-        c->used[i].status_at = c->fleet->member[c->used[i].node].heard_at = start;
+        c->used[i].status_at = start;
     while (ti_launch_running(&p->proc)) {
         bool due;
 

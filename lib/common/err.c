@@ -84,6 +84,13 @@ void ti_err_hint(struct ti_err *err, const char *fmt, ...)
     ti_strip_controls(err->hint);
 }
 
+void ti_err_one_line(struct ti_err *err)
+{
+    for (int i = 0; i < 2; i++)
+        for (char *p = i ? err->hint : err->text; (p = strpbrk(p, "\n\t")) != NULL;)
+            *p = '?';
+}
+
 _Noreturn void ti_bug(const char *file, int line, const char *what)
 {
     fprintf(stderr, "bug at %s:%d: %s\n", file, line, what);

@@ -35,6 +35,9 @@ void ti_err_hint(struct ti_err *err, const char *fmt, ...) __attribute__((format
  * machine must not send commands to the terminal.  All functions above call this. */
 void ti_strip_controls(char *text);
 
+/* Make sentence and hint one line each: what another machine says may have several. */
+void ti_err_one_line(struct ti_err *err);
+
 /* For a state that correct code cannot reach: print file, line and `what`, and abort(). */
 #define TI_BUG(what) ti_bug(__FILE__, __LINE__, what)
 _Noreturn void ti_bug(const char *file, int line, const char *what);

@@ -9,56 +9,41 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/write.h"
 #include "formats/json.h"
-#include "session/bootstrap.h"
-#include "node/facts.h"
 #include "node/launch.h"
 #include "session/messages.h"
-#include "session/paths.h"
-#include "remote/embed.h"
+#include "session/session.h"
+#include "session/times.h"
 
 #define KNOWN_LINES 256
 #define KNOWN_BYTES (16 * 1024)
 #define HOST_BYTES  512
 #define SECONDS_MAX 86400.0
-#define CONNECT_S   20.0
-#define SILENCE_S   30.0
-#define DEAD_S      3.0 /* a login that takes longer no longer counts against TI_RELAY_STARTING */
-#define TELL_S      2.0 /* interval of "moved" messages */
 /* Queued bytes per child before its HELLO.  Small, because files may go to all children at once. */
 #define BOOT_QUEUED (32 * 1024)
 
-enum state { QUEUED, STARTING, SPEAKING };
+enum state { QUEUED, STARTED };
 
 struct child {
     struct ti_relay *relay;
     struct child *next;
     uint32_t stream;
     enum state state;
-    char *host, *tiara, *command;
-    bool forward_agent;
-    double connect_s, answer_s, silence_s;
-    double began; /* when it became STARTING */
-    double moved; /* STARTING: the last time that bytes went in either direction */
-    double told;  /* STARTING: the time of the last "moved" */
-    bool connected, commanded;
+    char *host, *tiara;
+    struct ti_channel_options options;
+    double began;    /* ti_now() when it was STARTED */
+    double told;     /* ti_sessions_clock() of the latest "moved" */
     char known[128]; /* file of host keys; "": none */
-    struct ti_channel *channel;
-    struct ti_bootstrap boot;
-    struct ti_frame_reader reader; /* until the HELLO */
-    enum ti_channel_end why;       /* with err: why we closed the channel */
-    struct ti_err err;
+    struct ti_session session;
 };
 
 struct ti_relay {
     struct ti_outbox *out;
-    struct ti_remote *remote;
-    struct ti_remote_config config;
-    struct ti_payload *payload; /* NULL until a child needs it */
-    int payload_fd;             /* of ti_payload_begin() */
+    struct ti_sessions *sessions;
     struct child *first;
-    int n, starting, queued;
+    int n, queued;
     bool hold;
 };
 
@@ -156,26 +141,10 @@ static void forget_known(struct child *c)
 static void child_free(struct child *c)
 {
     forget_known(c);
-    ti_frame_reader_free(&c->reader);
+    ti_session_free(&c->session);
     free(c->host);
     free(c->tiara);
-    free(c->command);
     free(c);
-}
-
-static void drop_payload(struct ti_relay *r)
-{
-    if (r->starting || r->queued)
-        return;
-    if (r->payload)
-        ti_payload_drop(r->payload);
-}
-
-static void set_state(struct child *c, enum state state)
-{
-    c->relay->starting += (state == STARTING) - (c->state == STARTING);
-    c->relay->queued += (state == QUEUED) - (c->state == QUEUED);
-    c->state = state;
 }
 
 static const char *end_name(enum ti_channel_end end)
@@ -205,75 +174,25 @@ static void ended(struct child *c, enum ti_channel_end end, const struct ti_err 
         at = &(*at)->next;
     *at = c->next;
     r->n--;
-    set_state(c, SPEAKING);
+    r->queued -= c->state == QUEUED;
     child_free(c);
-    drop_payload(r);
 }
 
-/* Close the channel for a reason of ours; on_ended() reports it. */
-static void abandon(struct child *c, enum ti_channel_end why, const struct ti_err *err)
+/* --- what sessions call --------------------------------------------------- */
+
+static void on_connected(struct ti_session *s, void *arg)
 {
-    if (c->err.text[0])
-        return;
-    c->why = why;
-    c->err = *err;
-    ti_channel_close(c->channel);
+    (void)s;
+    forget_known(arg); /* ssh has read it */
 }
 
-/* --- what channels call -------------------------------------------------- */
-
-static void on_ready(struct ti_channel *channel, void *arg)
+/* Everything from HELLO on is passed on. */
+static void on_output(struct ti_session *s, const void *data, size_t bytes, void *arg)
 {
     struct child *c = arg;
-
-    (void)channel;
-    c->connected = true;
-    c->moved = ti_now();
-    forget_known(c); /* ssh has read it */
-}
-
-/* Queue a little of the files for a child. */
-static void pump(struct child *c)
-{
-    const void *data;
-    size_t bytes;
-
-    while (ti_channel_queued(c->channel) < BOOT_QUEUED &&
-           (data = ti_bootstrap_next(&c->boot, &bytes)) != NULL)
-        if (!ti_channel_write(c->channel, data, bytes))
-            break;
-    if (c->boot.err.text[0])
-        abandon(c, TI_CHANNEL_LOCAL, &c->boot.err);
-}
-
-static void on_drained(struct ti_channel *channel, void *arg)
-{
-    struct child *c = arg;
-
-    (void)channel;
-    c->moved = ti_now();
-    if (c->state == STARTING)
-        pump(c);
-}
-
-static void on_errput(struct ti_channel *channel, const void *data, size_t bytes, void *arg)
-{
-    struct child *c = arg;
-    struct ti_err err = {"", ""};
-
-    (void)channel;
-    c->moved = ti_now();
-    ti_bootstrap_errput(&c->boot, data, bytes);
-    if (c->state == STARTING && ti_bootstrap_noisy(&c->boot, &err)) {
-        ti_err_prefix(&err, TI_ERR_REMOTE, "'%s' does not start ti-node", c->host);
-        abandon(c, TI_CHANNEL_NO_COMMAND, &err);
-    }
-}
-
-static void pass_on(struct child *c, const void *data, size_t bytes)
-{
     const char *p = data;
 
+    (void)s;
     while (bytes) {
         size_t piece = bytes < TI_FRAME_MAX ? bytes : TI_FRAME_MAX;
 
@@ -283,99 +202,26 @@ static void pass_on(struct child *c, const void *data, size_t bytes)
     }
 }
 
-/* Output of a child up to its HELLO.  From HELLO on, everything is passed on. */
-static void listen_for_hello(struct child *c, const char *data, size_t bytes)
-{
-    struct ti_frame frame;
-    struct ti_err err = {"", ""};
-    size_t used;
-    int got;
-
-    if (c->boot.payload)
-        ti_bootstrap_output(&c->boot, data, bytes);
-    if (ti_frame_feed(&c->reader, data, bytes, &used, &frame, &got, &err) != TI_OK) {
-        ti_err_prefix(&err, TI_ERR_REMOTE, "'%s' does not start ti-node", c->host);
-        abandon(c, TI_CHANNEL_NO_COMMAND, &err);
-        return;
-    }
-    if (!got) {
-        pump(c);
-        return;
-    }
-    pass_on(c, c->reader.buf, c->reader.used);
-    ti_frame_reader_free(&c->reader);
-    set_state(c, SPEAKING);
-    drop_payload(c->relay);
-    pass_on(c, data + used, bytes - used);
-}
-
-static void on_output(struct ti_channel *channel, const void *data, size_t bytes, void *arg)
+static void on_ended(struct ti_session *s, enum ti_channel_end end, const struct ti_err *why,
+                     void *arg)
 {
     struct child *c = arg;
+    struct ti_err err = *why;
 
-    (void)channel;
-    c->moved = ti_now();
-    if (c->err.text[0])
-        return;
-    if (c->state == SPEAKING)
-        pass_on(c, data, bytes);
-    else
-        listen_for_hello(c, data, bytes);
-}
-
-/* The last line of its standard error. */
-static const char *last_error_line(struct child *c)
-{
-    char *text = c->boot.said, *line;
-    size_t n = strlen(text);
-
-    while (n && strchr("\n\r ", text[n - 1]))
-        text[--n] = '\0';
-    line = strrchr(text, '\n');
-    return line ? line + 1 : text;
-}
-
-static void why_it_ended(struct child *c, const struct ti_channel_result *r, struct ti_err *err)
-{
-    const char *words = last_error_line(c);
-
-    if (c->state != SPEAKING) {
-        ti_bootstrap_why(&c->boot, c->host, c->reader.noise, r, err);
-    } else if (r->end == TI_CHANNEL_EXITED) {
-        ti_err_set(err, TI_ERR_REMOTE, "the ti-node on '%s' ended with status %d%s%s", c->host,
-                   r->status, *words ? ": " : "", words);
-    } else if (r->end == TI_CHANNEL_SIGNALLED) {
-        ti_err_set(err, TI_ERR_REMOTE, "the ti-node on '%s' was ended by a signal", c->host);
-    } else {
-        ti_err_set(err, TI_ERR_REMOTE, "'%s': %s%s%s", c->host, ti_channel_end_text(r->end),
-                   r->cause[0] ? ": " : "", r->cause);
-        if (r->err.hint[0])
-            ti_err_hint(err, "%s", r->err.hint);
+    (void)s;
+    if (!strstr(err.text, c->host)) {
+        ti_err_set(&err, TI_ERR_REMOTE, "'%s': %.600s", c->host, why->text);
+        if (why->hint[0])
+            ti_err_hint(&err, "%s", why->hint);
     }
     /* The hint names our file of host keys, which is removed before a person reads the hint. */
-    if (r->end == TI_CHANNEL_HOST_KEY_CHANGED && c->known[0] && strstr(err->hint, c->known))
-        ti_err_hint(err, "another key of it is known where ti-gather runs: if it was installed "
-                         "anew, remove its old key there; else someone may be in between");
-}
-
-static void on_ended(struct ti_channel *channel, const struct ti_channel_result *r, void *arg)
-{
-    struct child *c = arg;
-    struct ti_err err = c->err;
-    enum ti_channel_end end = c->why;
-
-    (void)channel;
-    if (!err.text[0]) {
-        end = r->end;
-        why_it_ended(c, r, &err);
-    }
+    if (end == TI_CHANNEL_HOST_KEY_CHANGED && c->known[0] && strstr(err.hint, c->known))
+        ti_err_hint(&err, "another key of it is known where ti-gather runs: if it was installed "
+                          "anew, remove its old key there; else someone may be in between");
     ended(c, end, &err);
 }
 
-static const struct ti_channel_callbacks calls = {on_ready, on_output, on_errput, on_drained,
-                                                  on_ended};
-
-/* --- start --------------------------------------------------------------- */
+/* --- the relay ----------------------------------------------------------- */
 
 static bool outbox_is_full(void *arg)
 {
@@ -384,45 +230,10 @@ static bool outbox_is_full(void *arg)
     return r->hold || ti_outbox_full(r->out);
 }
 
-/* --- what is sent to them ------------------------------------------------- */
-
-static void give_command(struct child *c)
-{
-    struct ti_err err = {"", ""};
-    char *command;
-
-    c->commanded = true;
-    if (ti_bootstrap_command(c->relay->payload, NULL, &command, &err) != TI_OK) {
-        abandon(c, TI_CHANNEL_LOCAL, &err);
-        return;
-    }
-    if (!ti_channel_command(c->channel, command)) {
-        ti_err_set(&err, TI_ERR_IO, "cannot reach '%s': out of memory", c->host);
-        abandon(c, TI_CHANNEL_LOCAL, &err);
-    }
-    free(command);
-}
-
-/* The checksum is known, or the files are packed: serve the children that wait for it. */
-static void payload_done(int fd, void *arg)
-{
-    struct ti_relay *r = arg;
-
-    (void)fd;
-    ti_payload_collect(r->payload);
-    for (struct child *c = r->first; c; c = c->next) {
-        if (c->state != STARTING || !c->channel || c->err.text[0])
-            continue;
-        if (!c->commanded)
-            give_command(c);
-        else if (c->boot.part)
-            pump(c);
-    }
-    drop_payload(r);
-}
-
 struct ti_relay *ti_relay_new(struct ti_outbox *out, struct ti_err *err)
 {
+    static const struct ti_sessions_config config = {.remote.transport = TI_TRANSPORT_OPENSSH,
+                                                     .queue_bytes = BOOT_QUEUED};
     struct ti_relay *r = calloc(1, sizeof *r);
 
     if (!r) {
@@ -430,12 +241,11 @@ struct ti_relay *ti_relay_new(struct ti_outbox *out, struct ti_err *err)
         return NULL;
     }
     r->out = out;
-    r->config.transport = TI_TRANSPORT_OPENSSH;
-    if (ti_remote_new(&r->config, &r->remote, err) != TI_OK) {
+    if (ti_sessions_new(&config, &r->sessions, err) != TI_OK) {
         free(r);
         return NULL;
     }
-    ti_remote_read_by_turns(r->remote, outbox_is_full, r);
+    ti_remote_read_by_turns(ti_sessions_remote(r->sessions), outbox_is_full, r);
     ti_launch_share_children();
     return r;
 }
@@ -444,45 +254,19 @@ void ti_relay_free(struct ti_relay *r)
 {
     if (!r)
         return;
+    ti_sessions_free(r->sessions);
     while (r->first) {
         struct child *c = r->first;
 
         r->first = c->next;
         child_free(c);
     }
-    if (r->payload)
-        ti_remote_drop_fd(r->remote, r->payload_fd);
-    ti_remote_free(r->remote);
-    ti_payload_free(r->payload);
     free(r);
-}
-
-/* Make the payload if there is none.  Usually our files were sent to this node, and the name of
- * their folder is their checksum. */
-static ti_status find_payload(struct ti_relay *r, struct ti_err *err)
-{
-    static struct ti_paths paths;
-    ti_status st;
-
-    if (r->payload)
-        return TI_OK;
-    st = ti_paths_find(&paths, err);
-    if (st == TI_OK)
-        st = ti_payload_new(&paths, &r->payload, err);
-    if (st != TI_OK)
-        return st;
-    ti_payload_trust_folder(r->payload);
-    r->payload_fd = ti_payload_begin(r->payload);
-    if (r->payload_fd >= 0 && ti_remote_add_fd(r->remote, r->payload_fd, payload_done, r))
-        return TI_OK;
-    ti_payload_free(r->payload);
-    r->payload = NULL;
-    return ti_err_errno(err, TI_ERR_IO, "cannot prepare what nodes are sent");
 }
 
 static ti_status write_known(struct child *c, const json_t *lines, struct ti_err *err)
 {
-    const char *folder = ti_remote_folder(c->relay->remote, err);
+    const char *folder = ti_remote_folder(ti_sessions_remote(c->relay->sessions), err);
     const json_t *line;
     size_t i;
     int fd;
@@ -505,22 +289,20 @@ static ti_status write_known(struct child *c, const json_t *lines, struct ti_err
 
 static ti_status prepare(struct child *c, const struct ti_reach *reach, struct ti_err *err)
 {
-    struct ti_relay *r = c->relay;
-    ti_status st = TI_OK;
+    ti_status st;
 
     c->stream = reach->stream;
     c->host = strdup(reach->host);
     c->tiara = reach->tiara ? strdup(reach->tiara) : NULL;
-    c->forward_agent = reach->forward_agent;
-    c->connect_s = reach->connect_s > 0 ? reach->connect_s : CONNECT_S;
-    c->answer_s = reach->answer_s;
-    c->silence_s = reach->silence_s > 0 ? reach->silence_s : SILENCE_S;
+    c->options = (struct ti_channel_options){
+        .forward_agent = reach->forward_agent,
+        .connect_s = reach->connect_s > 0 ? reach->connect_s : TI_CONNECT_S,
+        .answer_s = reach->answer_s,
+        .silence_s = reach->silence_s > 0 ? reach->silence_s : TI_SILENCE_S};
     if (!c->host || (reach->tiara && !c->tiara))
         return ti_err_errno(err, TI_ERR_IO, "cannot reach '%s'", reach->host);
-    if (c->tiara)
-        st = ti_bootstrap_command(NULL, c->tiara, &c->command, err);
-    else
-        st = find_payload(r, err);
+    st = c->tiara ? ti_bootstrap_check_folder(c->tiara, err)
+                  : ti_sessions_prepare(c->relay->sessions, err);
     if (st == TI_OK && json_array_size(reach->known))
         st = write_known(c, reach->known, err);
     return st;
@@ -543,7 +325,6 @@ ti_status ti_relay_reach(struct ti_relay *r, const struct ti_reach *reach, struc
     st = prepare(c, reach, err);
     if (st != TI_OK) {
         child_free(c);
-        drop_payload(r);
         return st;
     }
     while (*at)
@@ -556,28 +337,22 @@ ti_status ti_relay_reach(struct ti_relay *r, const struct ti_reach *reach, struc
 
 static void start(struct child *c)
 {
-    struct ti_channel_options wants = {.known = c->known[0] ? c->known : NULL,
-                                       .forward_agent = c->forward_agent,
-                                       .connect_s = c->connect_s,
-                                       .answer_s = c->answer_s,
-                                       .silence_s = c->silence_s};
-    struct ti_relay *r = c->relay;
+    static const struct ti_session_calls calls = {
+        .connected = on_connected, .output = on_output, .ended = on_ended};
+    const struct ti_channel_options *o = &c->options;
+    const struct ti_session_target to = {.host = c->host,
+                                         .tiara = c->tiara,
+                                         .start_s = o->answer_s > 0 ? o->answer_s
+                                                                    : o->connect_s + o->silence_s,
+                                         .options = o};
+    struct ti_err err;
 
-    set_state(c, STARTING);
+    c->state = STARTED;
+    c->relay->queued--;
     c->began = ti_now();
-    c->boot.payload = c->tiara ? NULL : r->payload;
-    c->channel = ti_remote_run(r->remote, c->host, NULL, c->command, &calls, c);
-    if (!c->channel) {
-        ti_err_set(&c->err, TI_ERR_IO, "cannot reach '%s': out of memory", c->host);
-        ended(c, TI_CHANNEL_LOCAL, &c->err);
-        return;
-    }
-    ti_channel_set_options(c->channel, &wants);
-    c->commanded = c->command != NULL;
-    free(c->command);
-    c->command = NULL;
-    if (!c->commanded && ti_payload_known(r->payload))
-        give_command(c);
+    c->options.known = c->known[0] ? c->known : NULL;
+    if (ti_session_start(&c->session, c->relay->sessions, &to, &calls, c, &err) != TI_OK)
+        ended(c, TI_CHANNEL_LOCAL, &err);
 }
 
 /* Number of logins in progress.  A host that did not answer at once may be dead; waiting for it
@@ -587,7 +362,8 @@ static int logging_in(const struct ti_relay *r, double now)
     int n = 0;
 
     for (const struct child *c = r->first; c; c = c->next)
-        n += c->state == STARTING && !c->connected && now < c->began + DEAD_S;
+        n += c->state == STARTED && !ti_session_connected(&c->session) &&
+             now < c->began + TI_LOGIN_DEAD_S;
     return n;
 }
 
@@ -612,70 +388,26 @@ static double start_due(const struct ti_relay *r)
 
     if (!r->queued || logging_in(r, now) < TI_RELAY_STARTING)
         return r->queued ? 0 : due;
-    for (const struct child *c = r->first; c; c = c->next)
-        if (c->state == STARTING && !c->connected && c->began + DEAD_S > now &&
-            c->began + DEAD_S < due)
-            due = c->began + DEAD_S;
+    for (const struct child *c = r->first; c; c = c->next) {
+        double dead = c->began + TI_LOGIN_DEAD_S;
+
+        if (c->state == STARTED && !ti_session_connected(&c->session) && dead > now && dead < due)
+            due = dead;
+    }
     return due;
 }
 
-static bool is_being_sent(const struct child *c)
-{
-    return c->state == STARTING && c->boot.part && !c->err.text[0];
-}
-
-/* Update `moved` of the children that are sent files, and send "moved".  When one child takes
- * bytes, this counts for all of them: the others may wait for the link that they share.  A child
- * that waits for our packing counts as moving. */
+/* Send "moved" about children that take Tiara's files. */
 static void note_progress(struct ti_relay *r)
 {
-    double taken = 0;
+    for (struct child *c = r->first; c; c = c->next) {
+        double moved = ti_session_moved(&c->session);
 
-    for (struct child *c = r->first; c && r->starting; c = c->next)
-        if (is_being_sent(c)) {
-            double at = ti_bootstrap_waits(&c->boot) ? ti_now() : ti_channel_taken_at(c->channel);
-
-            taken = at > taken ? at : taken;
-        }
-    for (struct child *c = r->first; c && r->starting; c = c->next) {
-        if (!is_being_sent(c))
+        if (!ti_session_installing(&c->session) || moved < c->told + TI_MOVED_S)
             continue;
-        c->moved = taken > c->moved ? taken : c->moved;
-        if (c->moved < c->told + TELL_S)
-            continue;
-        c->told = ti_now();
+        c->told = moved;
         ti_outbox_json(r->out, TI_FRAME_MESSAGE,
                        json_pack("{s:s, s:I}", "is", "moved", "stream", (json_int_t)c->stream));
-    }
-}
-
-/* Time that a child may be silent between login and HELLO. */
-static double start_timeout(const struct child *c)
-{
-    return c->answer_s > 0 ? c->answer_s : c->connect_s + c->silence_s;
-}
-
-/* When this timeout expires; 0: it does not run. */
-static double start_deadline(const struct child *c)
-{
-    return c->state == STARTING && c->connected && !c->err.text[0] ? c->moved + start_timeout(c)
-                                                                   : 0;
-}
-
-static void abandon_silent(struct ti_relay *r)
-{
-    double now = ti_now();
-
-    for (struct child *c = r->first; c && r->starting; c = c->next) {
-        double until = start_deadline(c);
-        struct ti_err err;
-
-        if (until <= 0 || until > now)
-            continue;
-        ti_err_set(&err, TI_ERR_REMOTE, "'%s' lets us in, but ti-node does not start in %.3g s",
-                   c->host, start_timeout(c));
-        ti_err_hint(&err, "does 'ssh %s true' come back? Its file system may hang", c->host);
-        abandon(c, TI_CHANNEL_TIMED_OUT, &err);
     }
 }
 
@@ -686,6 +418,15 @@ bool ti_relay_has(const struct ti_relay *r, uint32_t stream)
     return r && find(r, stream);
 }
 
+/* Close a child's connection for a reason of ours. */
+static void abandon(struct child *c, enum ti_channel_end end, const struct ti_err *why)
+{
+    if (ti_session_open(&c->session))
+        ti_session_abandon(&c->session, end, why);
+    else
+        ended(c, end, why);
+}
+
 bool ti_relay_unreach(struct ti_relay *r, uint32_t stream)
 {
     struct child *c = r ? find(r, stream) : NULL;
@@ -694,10 +435,7 @@ bool ti_relay_unreach(struct ti_relay *r, uint32_t stream)
     if (!c)
         return false;
     ti_err_set(&err, TI_OK, "the connection to '%s' was closed", c->host);
-    if (c->channel)
-        abandon(c, TI_CHANNEL_CLOSED, &err);
-    else
-        ended(c, TI_CHANNEL_CLOSED, &err);
+    abandon(c, TI_CHANNEL_CLOSED, &err);
     return true;
 }
 
@@ -708,10 +446,10 @@ static struct child *longest_queue(const struct ti_relay *r, size_t *all)
 
     *all = 0;
     for (struct child *c = r->first; c; c = c->next) {
-        size_t queued = c->state == SPEAKING && !c->err.text[0] ? ti_channel_queued(c->channel) : 0;
+        size_t queued = ti_session_ready(&c->session) ? ti_session_queued(&c->session) : 0;
 
         *all += queued;
-        if (queued && (!most || queued > ti_channel_queued(most->channel)))
+        if (queued && (!most || queued > ti_session_queued(&most->session)))
             most = c;
     }
     return most;
@@ -722,7 +460,7 @@ static void abandon_stuck(struct child *c)
     struct ti_err err;
 
     ti_err_set(&err, TI_ERR_REMOTE, "'%s' does not take what is sent to it: %zu KiB wait", c->host,
-               ti_channel_queued(c->channel) / 1024);
+               ti_session_queued(&c->session) / 1024);
     ti_err_hint(&err, "is its ti-node frozen?");
     abandon(c, TI_CHANNEL_LOST, &err);
 }
@@ -733,21 +471,18 @@ void ti_relay_input(struct ti_relay *r, uint32_t stream, const void *data, size_
     struct ti_err err;
     size_t all;
 
-    if (!c || c->err.text[0])
+    if (!c)
         return;
-    if (c->state != SPEAKING) {
+    if (!ti_session_ready(&c->session)) {
         ti_err_set(&err, TI_ERR_REMOTE, "something was sent to '%s' before it said HELLO", c->host);
-        if (c->channel)
-            abandon(c, TI_CHANNEL_LOCAL, &err);
-        else
-            ended(c, TI_CHANNEL_LOCAL, &err);
+        abandon(c, TI_CHANNEL_LOCAL, &err);
         return;
     }
     if (!bytes)
-        ti_channel_eof(c->channel);
+        ti_session_eof(&c->session);
     else
-        ti_channel_write(c->channel, data, bytes);
-    if (ti_channel_queued(c->channel) > TI_RELAY_INPUT_MAX)
+        ti_session_write(&c->session, data, bytes);
+    if (ti_session_queued(&c->session) > TI_RELAY_INPUT_MAX)
         abandon_stuck(c);
     most = longest_queue(r, &all);
     if (most && all > TI_RELAY_INPUT_ALL)
@@ -756,29 +491,21 @@ void ti_relay_input(struct ti_relay *r, uint32_t stream, const void *data, size_
 
 int ti_relay_fd(const struct ti_relay *r)
 {
-    return ti_remote_fd(r->remote);
+    return ti_remote_fd(ti_sessions_remote(r->sessions));
 }
 
 double ti_relay_due_s(const struct ti_relay *r)
 {
-    double due = ti_remote_due(r->remote), start = start_due(r);
+    double due = ti_sessions_due(r->sessions), start = start_due(r);
 
-    due = start < due ? start : due;
-    for (const struct child *c = r->first; c && r->starting; c = c->next) {
-        double until = start_deadline(c);
-
-        if (until > 0 && until < due)
-            due = until;
-    }
-    return due - ti_now();
+    return (start < due ? start : due) - ti_now();
 }
 
 void ti_relay_run(struct ti_relay *r)
 {
     note_progress(r);
-    abandon_silent(r);
     start_some(r);
-    ti_remote_poll(r->remote, 0);
+    ti_sessions_poll(r->sessions, 0);
 }
 
 void ti_relay_hold(struct ti_relay *r, bool hold)
@@ -788,10 +515,10 @@ void ti_relay_hold(struct ti_relay *r, bool hold)
 
 uint64_t ti_relay_turned(const struct ti_relay *r)
 {
-    return ti_remote_turns(r->remote);
+    return ti_remote_turns(ti_sessions_remote(r->sessions));
 }
 
 int ti_relay_waiting(const struct ti_relay *r)
 {
-    return ti_remote_waiting(r->remote);
+    return ti_remote_waiting(ti_sessions_remote(r->sessions));
 }

@@ -123,7 +123,7 @@ struct ti_remote {
 void ti__channel_ready(struct ti_channel *c);
 bool ti__channel_may_read(struct ti_channel *c); /* False: it is paused until its turn. */
 void ti__channel_output(struct ti_channel *c, const void *data, size_t bytes);
-void ti__channel_errput(struct ti_channel *c, const void *data, size_t bytes);
+void ti__channel_err_output(struct ti_channel *c, const void *data, size_t bytes);
 void ti__channel_drained(struct ti_channel *c);
 
 /* The command ended, with a status of waitpid(). */

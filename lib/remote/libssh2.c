@@ -800,7 +800,7 @@ static bool read_stream(struct session *o, int stream, bool *taken)
             return false;
         *taken = true;
         if (stream)
-            ti__channel_errput(o->c, buf, (size_t)n);
+            ti__channel_err_output(o->c, buf, (size_t)n);
         else
             ti__channel_output(o->c, buf, (size_t)n);
     }

@@ -48,13 +48,13 @@ static void on_log(void *arg, const char *data, size_t bytes)
 }
 
 /* Before the command runs, standard error has output of ssh, or of its ProxyCommand. */
-static void on_errput(void *arg, const char *data, size_t bytes)
+static void on_err_output(void *arg, const char *data, size_t bytes)
 {
     struct ti_channel *c = arg;
     struct openssh *o = c->own;
 
     if (c->state == TI__READY)
-        ti__channel_errput(c, data, bytes);
+        ti__channel_err_output(c, data, bytes);
     else
         ti__sshlog_add(&o->log, data, bytes);
 }
@@ -94,7 +94,7 @@ static void on_ended(void *arg, int wait_status)
     ti__channel_failed(c, why, hint[0] ? hint : NULL, "%s", cause);
 }
 
-static const struct ti__child_callbacks calls = {may_take, on_output,  on_errput,
+static const struct ti__child_callbacks calls = {may_take, on_output,  on_err_output,
                                                  on_log,   on_drained, on_ended};
 
 /* The ProxyCommand option, quoted for a shell.  Uses the master's connection, never a new one. */

@@ -15,9 +15,9 @@ static void on_output(void *arg, const char *data, size_t bytes)
     ti__channel_output(arg, data, bytes);
 }
 
-static void on_errput(void *arg, const char *data, size_t bytes)
+static void on_err_output(void *arg, const char *data, size_t bytes)
 {
-    ti__channel_errput(arg, data, bytes);
+    ti__channel_err_output(arg, data, bytes);
 }
 
 static void on_drained(void *arg)
@@ -31,7 +31,7 @@ static void on_ended(void *arg, int wait_status)
 }
 
 static const struct ti__child_callbacks calls = {
-    .out = on_output, .err = on_errput, .drained = on_drained, .ended = on_ended};
+    .out = on_output, .err = on_err_output, .drained = on_drained, .ended = on_ended};
 
 static void begin(struct ti_channel *c, const char *const *argv)
 {

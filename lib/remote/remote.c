@@ -617,10 +617,10 @@ void ti__channel_output(struct ti_channel *c, const void *data, size_t bytes)
         c->calls.output(c, data, bytes, c->arg);
 }
 
-void ti__channel_errput(struct ti_channel *c, const void *data, size_t bytes)
+void ti__channel_err_output(struct ti_channel *c, const void *data, size_t bytes)
 {
-    if (c->calls.errput && !c->closing)
-        c->calls.errput(c, data, bytes, c->arg);
+    if (c->calls.err_output && !c->closing)
+        c->calls.err_output(c, data, bytes, c->arg);
 }
 
 void ti__channel_drained(struct ti_channel *c)

@@ -80,7 +80,7 @@ struct ti_channel_result {
 struct ti_channel_callbacks {
     void (*ready)(struct ti_channel *c, void *arg); /* the command was started */
     void (*output)(struct ti_channel *c, const void *data, size_t bytes, void *arg);
-    void (*errput)(struct ti_channel *c, const void *data, size_t bytes, void *arg);
+    void (*err_output)(struct ti_channel *c, const void *data, size_t bytes, void *arg);
     void (*drained)(struct ti_channel *c, void *arg); /* the input queue is empty */
     void (*ended)(struct ti_channel *c, const struct ti_channel_result *r, void *arg);
 };

@@ -1,142 +1,32 @@
-#include "session/conn.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/queue.h>
 
 #include "common/cli.h"
-#include "session/frame.h"
 #include "common/clock.h"
+#include "session/conn_internal.h"
 #include "session/messages.h"
-#include "session/paths.h"
+#include "session/times.h"
 
-#define CONNECT_S   20.0
-#define SILENCE_S   30.0 /* minimum for SSH itself: bounds the rate of its keepalives */
-#define ANSWER_S    5.0  /* minimum while connecting, which costs the node processor time */
-#define CONNECTING  8    /* connections that a relay opens at a time */
-#define BEAT_MIN_S  0.5
-#define BEAT_MAX_S  5.0
-#define LISTEN_S    15.0 /* minimum of a node's own timeout for hearing from us */
-#define TELL        4    /* heartbeats that we send in that time */
-#define LOOK_MS     250  /* interval of check_timeouts() */
-#define STEP_S      0.5  /* most that one round of the loop adds to `clock` */
-#define KNOWN_AHEAD 16   /* hosts whose known keys are looked up at a time */
-#define LEAVE_S     1.0  /* for ti-nodes to exit by themselves */
+#define QUEUE_BYTES (1 << 20) /* of Tiara's files, queued for one node */
 
-/* WAITING: for the lookup of its host keys; OVER: `ended` is still to be called. */
-enum state { WAITING, OPENING, READY, OVER, ENDED };
-
-TAILQ_HEAD(conn_list, ti_conn);
-
-struct ti_conn {
-    struct ti_conns *all;
-    TAILQ_ENTRY(ti_conn) in_all, in_relay, in_waiting, in_over;
-    struct ti_conn *relay;    /* NULL: none */
-    struct conn_list through; /* connections relayed by this one */
-    uint32_t last_stream;     /* given to those */
-    uint32_t stream;          /* number at its relay; 0: not requested yet */
-    struct ti_conn_callbacks calls;
-    void *arg;
-    enum state state;
-    bool waiting; /* it is in all->waiting */
-    char *host, *tiara;
-    const char *transport;
-
-    struct ti_channel *channel; /* NULL: relayed, or ended */
-    bool has_command;           /* the channel has its command */
-    struct ti_bootstrap *bootstrap;
-    /* at the last check_timeouts(): bytes queued for the channel, and when it last took some */
-    size_t queued;
-    double taken;
-
-    struct ti_frame_reader in;
-    double heard, ready_at;
-    double heard_clock;              /* the same, in all->clock; 0: silence does not count yet */
-    double heartbeat_at;             /* when we last sent one, ti_now() */
-    double hello_deadline;           /* in all->clock; 0: none */
-    int64_t received, relayed_bytes; /* bytes; the latter were for connections through it */
-
-    enum ti_channel_end end; /* OVER */
-    bool by_relay;
-    struct ti_err *why;
-};
-
-struct ti_conns {
-    struct ti_conns_config config;
-    struct ti_remote_config remote_config;
-    struct ti_remote *remote;
-    struct ti_payload *payload;
-    int payload_fd; /* ti_payload_begin() */
-    struct conn_list conns, waiting, over, gone;
-    int live;
-    double clock;              /* seconds in which we listened */
-    double ticked, checked_at; /* ti_now() */
-    bool closing;              /* ti_conns_free(): ignore what comes */
-};
-
-static void fail(struct ti_conn *conn, enum ti_channel_end end, bool by_relay,
-                 const struct ti_err *why);
-static void receive(struct ti_conn *conn, const void *data, size_t bytes);
-
-/* --- text ---------------------------------------------------------------- */
-
-/* Text of another machine without control characters, for a terminal. */
-static const char *printable(const char *text, char *buf, size_t room)
-{
-    size_t n = 0;
-
-    for (const unsigned char *p = (const unsigned char *)text; *p && n + 1 < room; p++, n++) {
-        bool c1 = n && (unsigned char)buf[n - 1] == 0xc2 && *p < 0xa0;
-
-        buf[n] = *p < ' ' || *p == 0x7f || c1 ? '?' : (char)*p;
-    }
-    buf[n] = '\0';
-    return buf;
-}
-
-static void printable_err(struct ti_err *err)
-{
-    struct ti_err said = *err;
-
-    printable(said.text, err->text, sizeof err->text);
-    printable(said.hint, err->hint, sizeof err->hint);
-}
-
-static const char *host_name(const struct ti_conn *conn)
+const char *ti__conn_host(const struct ti_conn *conn)
 {
     return conn->host ? conn->host : "this machine";
 }
 
-static void fail_text(struct ti_conn *conn, enum ti_channel_end end, const char *text,
-                      const char *hint)
+static double clock_of(const struct ti_conns *all)
 {
-    struct ti_err why;
-
-    ti_err_set(&why, TI_ERR_REMOTE, "%s", text);
-    if (hint)
-        ti_err_hint(&why, "%s", hint);
-    fail(conn, end, false, &why);
-}
-
-static void protocol_error(struct ti_conn *conn, const char *what)
-{
-    char text[256];
-
-    snprintf(text, sizeof text, "what ti-node sends makes no sense: %s", what);
-    fail_text(conn, TI_CHANNEL_LOST, text, NULL);
+    return ti_sessions_clock(all->sessions);
 }
 
 static void set_heard(struct ti_conn *conn)
 {
     conn->heard = ti_now();
-    conn->heard_clock = conn->all->clock;
+    conn->heard_clock = clock_of(conn->all);
 }
 
 /* --- sending ------------------------------------------------------------- */
-
-static bool send_frame(struct ti_conn *conn, enum ti_frame_type type, uint32_t stream,
-                       const void *payload, size_t bytes);
 
 /* Sends bytes to the ti-node's standard input; through a relay in INPUT frames. */
 static bool send_bytes(struct ti_conn *conn, const unsigned char *data, size_t bytes)
@@ -144,18 +34,18 @@ static bool send_bytes(struct ti_conn *conn, const unsigned char *data, size_t b
     bool ok = true;
 
     if (!conn->relay)
-        return conn->channel && ti_channel_write(conn->channel, data, bytes);
-    if (conn->relay->state != READY)
+        return ti_session_write(&conn->session, data, bytes);
+    if (conn->relay->state != TI__CONN_READY)
         return false;
     for (size_t at = 0, piece; ok && at < bytes; at += piece) {
         piece = bytes - at < TI_FRAME_MAX ? bytes - at : TI_FRAME_MAX;
-        ok = send_frame(conn->relay, TI_FRAME_INPUT, conn->stream, data + at, piece);
+        ok = ti__conn_send_frame(conn->relay, TI_FRAME_INPUT, conn->stream, data + at, piece);
     }
     return ok;
 }
 
-static bool send_frame(struct ti_conn *conn, enum ti_frame_type type, uint32_t stream,
-                       const void *payload, size_t bytes)
+bool ti__conn_send_frame(struct ti_conn *conn, enum ti_frame_type type, uint32_t stream,
+                         const void *payload, size_t bytes)
 {
     unsigned char *frame = malloc(TI_FRAME_HEADER + bytes);
     bool ok;
@@ -163,7 +53,8 @@ static bool send_frame(struct ti_conn *conn, enum ti_frame_type type, uint32_t s
     if (!frame)
         return false;
     ti_frame_header(type, stream, payload, (uint32_t)bytes, frame);
-    memcpy(frame + TI_FRAME_HEADER, payload, bytes);
+    if (bytes)
+        memcpy(frame + TI_FRAME_HEADER, payload, bytes);
     ok = send_bytes(conn, frame, TI_FRAME_HEADER + bytes);
     free(frame);
     return ok;
@@ -173,58 +64,74 @@ bool ti_conn_request(struct ti_conn *conn, json_t *request)
 {
     char *text = request ? json_dumps(request, JSON_COMPACT) : NULL;
     size_t bytes = text ? strlen(text) : 0;
-    bool ok = text && bytes <= TI_FRAME_MAX && conn->state == READY &&
-              send_frame(conn, TI_FRAME_MESSAGE, 0, text, bytes);
+    bool ok = text && bytes <= TI_FRAME_MAX && conn->state == TI__CONN_READY &&
+              ti__conn_send_frame(conn, TI_FRAME_MESSAGE, 0, text, bytes);
 
     json_decref(request);
     free(text);
     return ok;
 }
 
-/* --- the end ------------------------------------------------------------- */
-
-static void send_unreach(struct ti_conn *conn)
+uint32_t ti_conn_new_stream(struct ti_conn *conn)
 {
-    if (conn->relay && conn->stream && conn->relay->state == READY)
-        ti_conn_request(conn->relay, json_pack("{s:s, s:i, s:I}", "do", "unreach", "id", 0,
-                                               "stream", (json_int_t)conn->stream));
+    return ++conn->last_stream;
 }
 
-/* Marks it as ended, and all connections through it.  report_ended() calls `ended`, of the relay
- * first. */
-static void fail(struct ti_conn *conn, enum ti_channel_end end, bool by_relay,
-                 const struct ti_err *why)
+bool ti_conn_input(struct ti_conn *conn, uint32_t stream, const void *data, size_t bytes)
+{
+    return conn->state == TI__CONN_READY &&
+           ti__conn_send_frame(conn, TI_FRAME_INPUT, stream, data, bytes);
+}
+
+/* --- the end ------------------------------------------------------------- */
+
+void ti__conn_fail(struct ti_conn *conn, enum ti_channel_end end, bool by_relay,
+                   const struct ti_err *why)
 {
     struct ti_conn *child;
     struct ti_err lost;
 
-    if (conn->state >= OVER)
+    if (conn->state >= TI__CONN_OVER)
         return;
-    send_unreach(conn);
-    conn->state = OVER;
+    ti__conn_unreach(conn);
+    conn->state = TI__CONN_OVER;
     conn->end = end;
     conn->by_relay = by_relay;
     conn->why = malloc(sizeof *conn->why);
     if (conn->why)
         *conn->why = *why;
     TAILQ_INSERT_TAIL(&conn->all->over, conn, in_over);
-    if (conn->channel)
-        ti_channel_close(conn->channel);
-    ti_err_set(&lost, TI_ERR_REMOTE, "lost with its relay '%s': %s", host_name(conn), why->text);
-    TAILQ_FOREACH(child, &conn->through, in_relay) fail(child, end, true, by_relay ? why : &lost);
+    ti_session_abandon(&conn->session, end, why);
+    ti_err_set(&lost, TI_ERR_REMOTE, "lost with its relay '%s': %s", ti__conn_host(conn),
+               why->text);
+    TAILQ_FOREACH(child, &conn->children, in_relay)
+    ti__conn_fail(child, end, true, by_relay ? why : &lost);
 }
 
-static void leave_waiting(struct ti_conn *conn)
+void ti__conn_fail_text(struct ti_conn *conn, enum ti_channel_end end, const char *text,
+                        const char *hint)
 {
-    if (conn->waiting)
-        TAILQ_REMOVE(&conn->all->waiting, conn, in_waiting);
-    conn->waiting = false;
+    struct ti_err why;
+
+    ti_err_set(&why, TI_ERR_REMOTE, "%s", text);
+    if (hint)
+        ti_err_hint(&why, "%s", hint);
+    ti__conn_fail(conn, end, false, &why);
+}
+
+void ti__conn_protocol_error(struct ti_conn *conn, const char *what)
+{
+    char text[256];
+
+    snprintf(text, sizeof text, "what ti-node sends makes no sense: %s", what);
+    ti__conn_fail_text(conn, TI_CHANNEL_LOST, text, NULL);
 }
 
 static void conn_free(struct ti_conn *conn)
 {
+    ti_session_free(&conn->session);
     ti_frame_reader_free(&conn->in);
-    free(conn->bootstrap);
+    json_decref(conn->hello);
     free(conn->why);
     free(conn->host);
     free(conn->tiara);
@@ -241,10 +148,10 @@ static void report_ended(struct ti_conns *all)
         TAILQ_REMOVE(&all->over, conn, in_over);
         TAILQ_REMOVE(&all->conns, conn, in_all);
         if (conn->relay)
-            TAILQ_REMOVE(&conn->relay->through, conn, in_relay);
-        leave_waiting(conn);
+            TAILQ_REMOVE(&conn->relay->children, conn, in_relay);
+        ti__conn_leave_waiting(conn);
         ti_frame_reader_free(&conn->in); /* not before: its frames may be in use */
-        conn->state = ENDED;
+        conn->state = TI__CONN_ENDED;
         all->live--;
         TAILQ_INSERT_TAIL(&all->gone, conn, in_all);
         if (conn->calls.ended)
@@ -253,8 +160,8 @@ static void report_ended(struct ti_conns *all)
     }
     for (conn = TAILQ_FIRST(&all->gone); conn; conn = next) {
         next = TAILQ_NEXT(conn, in_all);
-        if (conn->channel)
-            continue; /* on_ended() is still to come */
+        if (ti_session_open(&conn->session))
+            continue; /* on_session_ended() is still to come */
         TAILQ_REMOVE(&all->gone, conn, in_all);
         conn_free(conn);
     }
@@ -264,163 +171,75 @@ void ti_conn_close(struct ti_conn *conn)
 {
     struct ti_err why;
 
-    ti_err_set(&why, TI_OK, "the connection to '%s' was closed", host_name(conn));
-    fail(conn, TI_CHANNEL_CLOSED, false, &why);
+    ti_err_set(&why, TI_OK, "the connection to '%s' was closed", ti__conn_host(conn));
+    ti__conn_fail(conn, TI_CHANNEL_CLOSED, false, &why);
 }
 
-/* --- receiving ----------------------------------------------------------- */
+/* --- heartbeats ---------------------------------------------------------- */
 
 static double heartbeat_s(const struct ti_conns *all)
 {
     double s = all->config.silence_s / 3;
 
-    return s < BEAT_MIN_S ? BEAT_MIN_S : s > BEAT_MAX_S ? BEAT_MAX_S : s;
+    return s < TI_BEAT_MIN_S ? TI_BEAT_MIN_S : s > TI_BEAT_MAX_S ? TI_BEAT_MAX_S : s;
 }
 
 /* A node's timeout for hearing from us: a broken connection does not always end there. */
 static double peer_timeout_s(const struct ti_conns *all)
 {
-    return all->config.silence_s > LISTEN_S ? all->config.silence_s : LISTEN_S;
+    return all->config.silence_s > all->config.listen_s ? all->config.silence_s
+                                                        : all->config.listen_s;
 }
 
 /* Requests heartbeats from the node; is itself one of ours. */
-static bool send_heartbeat(struct ti_conn *conn)
+static bool send_heartbeat(struct ti_conn *conn, double listen_s)
 {
     conn->heartbeat_at = ti_now();
     return ti_conn_request(conn, json_pack("{s:s, s:i, s:i, s:i}", "do", "beat", "id", 0,
                                            "every_ms", (int)(heartbeat_s(conn->all) * 1000),
-                                           "listen_ms", (int)(peer_timeout_s(conn->all) * 1000)));
+                                           "listen_ms", (int)(listen_s * 1000)));
 }
+
+void ti_conns_announce_pause(struct ti_conns *all, double seconds)
+{
+    struct ti_conn *conn;
+
+    TAILQ_FOREACH(conn, &all->conns, in_all)
+    if (conn->state == TI__CONN_READY && send_heartbeat(conn, seconds))
+        conn->heartbeat_at = 0; /* the next poll sends one with the usual timeout */
+    for (int i = 0; i < 10; i++)
+        ti_remote_poll(ti_conns_remote(all), TI_SESSION_CHECK_MS / 10);
+}
+
+/* --- receiving ----------------------------------------------------------- */
 
 static void on_hello(struct ti_conn *conn, const struct ti_frame *f)
 {
-    json_t *hello = json_loadb((const char *)f->payload, f->bytes, 0, NULL);
-    const char *version = json_string_value(json_object_get(hello, "tiara"));
-    json_int_t protocol = json_integer_value(json_object_get(hello, "protocol"));
-    char text[256], clean[64];
+    const char *version;
+    char text[256];
 
-    snprintf(text, sizeof text, "ti-node there is of Tiara %s, this is %s",
-             printable(version ? version : "?", clean, sizeof clean), ti_version());
-    json_decref(hello);
-    if (conn->ready_at > 0) {
-        protocol_error(conn, "it begins again");
+    if (conn->hello) {
+        ti__conn_protocol_error(conn, "it begins again");
         return;
     }
-    if (protocol != TI_PROTOCOL) {
-        fail_text(conn, TI_CHANNEL_NO_METHOD, text, NULL);
+    conn->hello = json_loadb((const char *)f->payload, f->bytes, 0, NULL);
+    if (json_integer_value(json_object_get(conn->hello, "protocol")) != TI_PROTOCOL) {
+        version = json_string_value(json_object_get(conn->hello, "tiara"));
+        snprintf(text, sizeof text, "ti-node there is of Tiara %.64s, this is %s",
+                 version ? version : "?", ti_version());
+        ti__conn_fail_text(conn, TI_CHANNEL_NO_METHOD, text,
+                           conn->tiara ? "'tiara =' in the sites file names that folder: install "
+                                         "this version there, or remove the line, and Tiara is "
+                                         "sent to the node"
+                                       : NULL);
         return;
     }
-    conn->state = READY;
-    conn->ready_at = ti_now();
+    conn->state = TI__CONN_READY;
     conn->hello_deadline = 0;
-    free(conn->bootstrap);
-    conn->bootstrap = NULL;
-    if (!send_heartbeat(conn))
-        fail_text(conn, TI_CHANNEL_LOCAL, "it cannot be asked: out of memory", NULL);
+    if (!send_heartbeat(conn, peer_timeout_s(conn->all)))
+        ti__conn_fail_text(conn, TI_CHANNEL_LOCAL, "it cannot be asked: out of memory", NULL);
     else if (conn->calls.ready)
         conn->calls.ready(conn, conn->arg);
-}
-
-static struct ti_conn *relayed_by_stream(const struct ti_conn *conn, json_int_t stream)
-{
-    struct ti_conn *child;
-
-    if (stream < 1) /* 0 is of connections that were not requested yet */
-        return NULL;
-    TAILQ_FOREACH(child, &conn->through, in_relay)
-    if (child->stream == stream && child->state < OVER)
-        return child;
-    return NULL;
-}
-
-static enum ti_channel_end end_by_name(const char *name)
-{
-    static const char *const names[] = {
-#define NAME(name, text) #name,
-        TI_CHANNEL_ENDS(NAME)
-#undef NAME
-    };
-
-    for (int i = 0; name && i < TI_CHANNEL_END_COUNT; i++)
-        if (strcmp(names[i], name) == 0)
-            return (enum ti_channel_end)i;
-    return TI_CHANNEL_LOST;
-}
-
-/* The cause in a relay's error text: without the host's name, which we put in front ourselves. */
-static const char *strip_host(const char *text, const char *host)
-{
-    static const char *const begins[] = {"cannot run a command on '", "node '", "'"};
-
-    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
-        size_t n = strlen(begins[i]), m = strlen(host);
-
-        if (strncmp(text, begins[i], n) == 0 && strncmp(text + n, host, m) == 0 &&
-            strncmp(text + n + m, "': ", 3) == 0)
-            return text + n + m + 3;
-    }
-    return text;
-}
-
-/* The relay reported the end of `conn`: `m` is {"error", "hint"}. */
-static void relay_reported_end(struct ti_conn *conn, enum ti_channel_end end, const json_t *m)
-{
-    const char *text = json_string_value(json_object_get(m, "error")),
-               *hint = json_string_value(json_object_get(m, "hint"));
-    char clean[512];
-    struct ti_err why;
-
-    ti_err_set(&why, TI_ERR_REMOTE, "%s '%s' from '%s': %s",
-               conn->state == READY ? "lost" : "cannot connect to", host_name(conn),
-               host_name(conn->relay),
-               text ? printable(strip_host(text, host_name(conn)), clean, sizeof clean)
-                    : ti_channel_end_text(end));
-    if (hint && *hint)
-        ti_err_hint(&why, "on '%s': %s", host_name(conn->relay),
-                    printable(hint, clean, sizeof clean));
-    conn->stream = 0; /* the relay has forgotten it */
-    fail(conn, end, false, &why);
-}
-
-/* Timeout for HELLO through a relay.  Ample, for retries, Tiara sent over a slow link, and the
- * connections that the relay opens first: the relay itself reports failures, and this is for one
- * that does not. */
-static double hello_timeout_s(const struct ti_conn *conn)
-{
-    double connect_s = conn->all->config.connect_s > 0 ? conn->all->config.connect_s : CONNECT_S;
-    const struct ti_conn *other;
-    int ahead = 0;
-
-    TAILQ_FOREACH(other, &conn->relay->through, in_relay) ahead += other->state == OPENING;
-    return 10 * (connect_s + conn->all->remote_config.silence_s) * (1 + ahead / CONNECTING);
-}
-
-/* Handles messages about connections through `conn`; false: `m` is none. */
-static bool is_about_relayed(struct ti_conn *conn, const char *is, const json_t *m)
-{
-    const json_t *given = json_object_get(m, "id");
-    json_int_t stream = json_integer_value(json_object_get(m, "stream")),
-               id = given ? json_integer_value(given) : 1;
-    struct ti_conn *child;
-
-    if (strcmp(is, "ended") == 0) {
-        child = relayed_by_stream(conn, stream);
-        if (child)
-            relay_reported_end(child, end_by_name(json_string_value(json_object_get(m, "end"))), m);
-        else if (stream < 1 || stream > conn->last_stream)
-            protocol_error(conn, "the end of what nobody asked for");
-        return true;
-    }
-    if (strcmp(is, "moved") == 0) { /* the relay is sending Tiara to it */
-        child = relayed_by_stream(conn, stream);
-        if (child && child->hello_deadline > 0)
-            child->hello_deadline = conn->all->clock + hello_timeout_s(child);
-        return true;
-    }
-    child = id < 0 ? relayed_by_stream(conn, -id) : NULL;
-    if (child && strcmp(is, "error") == 0)
-        relay_reported_end(child, TI_CHANNEL_NO_COMMAND, m);
-    return id <= 0; /* ours */
 }
 
 static void on_message(struct ti_conn *conn, const struct ti_frame *f)
@@ -429,23 +248,25 @@ static void on_message(struct ti_conn *conn, const struct ti_frame *f)
     const char *is = json_string_value(json_object_get(m, "is"));
 
     if (!is)
-        protocol_error(conn, "a message that is none");
-    else if (strcmp(is, "beat") != 0 && !is_about_relayed(conn, is, m) && conn->calls.message)
+        ti__conn_protocol_error(conn, "a message that is none");
+    else if (strcmp(is, "beat") != 0 && !ti__conn_about_relayed(conn, is, m) && conn->calls.message)
         conn->calls.message(conn, m, conn->arg);
     json_decref(m);
 }
 
-static void on_relayed_output(struct ti_conn *conn, const struct ti_frame *f)
+/* Output of a connection through it, or of a process on its node. */
+static void on_stream_output(struct ti_conn *conn, const struct ti_frame *f)
 {
-    struct ti_conn *child = relayed_by_stream(conn, f->stream);
-
-    conn->relayed_bytes += f->bytes;
-    if (child) {
-        child->received += f->bytes;
-        receive(child, f->payload, f->bytes);
-    } else if (!f->stream || f->stream > conn->last_stream) {
-        protocol_error(conn, "words of a node that nobody asked for");
-    }
+    if (f->type == TI_FRAME_OUTPUT && ti__conn_relayed_output(conn, f))
+        return;
+    if (!f->stream || f->stream > conn->last_stream)
+        ti__conn_protocol_error(conn, "output of what nobody asked for");
+    else if (conn->calls.process)
+        conn->calls.process(conn, f, conn->arg);
+    else if (f->type == TI_FRAME_OUTPUT) /* of a connection that was closed meanwhile */
+        conn->relayed_bytes += f->bytes;
+    else
+        ti__conn_protocol_error(conn, "a frame that nobody asked for");
 }
 
 static void on_frame(struct ti_conn *conn, const struct ti_frame *f)
@@ -458,235 +279,100 @@ static void on_frame(struct ti_conn *conn, const struct ti_frame *f)
         on_message(conn, f);
         break;
     case TI_FRAME_OUTPUT:
-        on_relayed_output(conn, f);
+    case TI_FRAME_ERRPUT:
+        on_stream_output(conn, f);
         break;
     case TI_FRAME_DATA:
         if (conn->calls.data)
             conn->calls.data(conn, f->stream, f->payload, f->bytes, conn->arg);
         break;
     case TI_FRAME_INPUT:
-    case TI_FRAME_ERRPUT:
-        protocol_error(conn, "a frame that only we send, or that nobody asked for");
+        ti__conn_protocol_error(conn, "a frame that only we send");
         break;
     }
 }
 
-/* Until HELLO comes, output does not prove that the node works: login scripts may print forever. */
-static void receive(struct ti_conn *conn, const void *data, size_t bytes)
+void ti__conn_receive(struct ti_conn *conn, const void *data, size_t bytes)
 {
     const char *p = data;
 
-    if (conn->in.started)
-        set_heard(conn);
-
-    while (conn->state < OVER) {
+    set_heard(conn);
+    while (conn->state < TI__CONN_OVER) {
         struct ti_frame f;
         struct ti_err why;
         size_t used;
         int got;
 
         if (ti_frame_feed(&conn->in, p, bytes, &used, &f, &got, &why) != TI_OK) {
-            fail(conn, TI_CHANNEL_LOST, false, &why);
+            ti__conn_fail(conn, TI_CHANNEL_LOST, false, &why);
             return;
         }
         if (!got)
             return;
         p += used;
         bytes -= used;
-        set_heard(conn);
         on_frame(conn, &f);
     }
 }
 
 /* --- direct connections -------------------------------------------------- */
 
-static void on_ready(struct ti_channel *c, void *arg)
+static void on_connected(struct ti_session *s, void *arg)
 {
     struct ti_conn *conn = arg;
 
-    conn->transport = ti_channel_transport(c);
-    set_heard(conn);
+    conn->transport = ti_session_transport(s);
 }
 
-static void on_output(struct ti_channel *c, const void *data, size_t bytes, void *arg)
+static void on_output(struct ti_session *s, const void *data, size_t bytes, void *arg)
 {
     struct ti_conn *conn = arg;
-    int part;
 
+    (void)s;
     conn->received += (int64_t)bytes;
-    if (conn->state >= OVER || conn->all->closing)
-        return;
-    if (!conn->in.started) {
-        part = conn->bootstrap->part;
-        ti_bootstrap_output(conn->bootstrap, data, bytes);
-        if (conn->bootstrap->part != part)
-            set_heard(conn); /* it requests our files */
-        ti_bootstrap_pump(conn->bootstrap, c);
-    }
-    receive(conn, data, bytes);
+    if (conn->state < TI__CONN_OVER && !conn->all->closing)
+        ti__conn_receive(conn, data, bytes);
 }
 
-static void on_errput(struct ti_channel *c, const void *data, size_t bytes, void *arg)
+static void on_err_output(struct ti_session *s, const void *data, size_t bytes, void *arg)
 {
     struct ti_conn *conn = arg;
-    struct ti_err why = {"", ""};
 
-    (void)c;
-    if (conn->in.started)
+    if (ti_session_ready(s))
         set_heard(conn);
-    if (!conn->bootstrap || conn->state >= OVER)
-        return;
-    ti_bootstrap_errput(conn->bootstrap, data, bytes);
-    if (ti_bootstrap_noisy(conn->bootstrap, &why))
-        fail(conn, TI_CHANNEL_NO_COMMAND, false, &why);
+    if (conn->calls.err_output && conn->state < TI__CONN_OVER)
+        conn->calls.err_output(conn, data, bytes, conn->arg);
 }
 
-static void on_drained(struct ti_channel *c, void *arg)
+static void on_session_ended(struct ti_session *s, enum ti_channel_end end,
+                             const struct ti_err *why, void *arg)
 {
-    struct ti_conn *conn = arg;
-
-    if (conn->state < OVER && !conn->in.started) {
-        set_heard(conn); /* it took data */
-        ti_bootstrap_pump(conn->bootstrap, c);
-    }
-}
-
-static void on_ended(struct ti_channel *c, const struct ti_channel_result *r, void *arg)
-{
-    struct ti_conn *conn = arg;
-    struct ti_err why = {"", ""};
-
-    (void)c;
-    conn->channel = NULL;
-    if (conn->state >= OVER)
-        return;
-    if (!conn->in.started)
-        ti_bootstrap_why(conn->bootstrap, NULL, conn->in.noise, r, &why);
-    else if (r->err.text[0] && !r->cause[0])
-        why = r->err;
-    else
-        ti_err_set(&why, TI_ERR_REMOTE, "%s%s%s", ti_channel_end_text(r->end),
-                   r->cause[0] ? ": " : "", r->cause);
-    printable_err(&why);
-    fail(conn, r->end, false, &why);
-}
-
-/* --- opening ------------------------------------------------------------- */
-
-/* The command for the channel; NULL: `conn` has failed, or the command is not known yet. */
-static char *command_of(struct ti_conn *conn)
-{
-    struct ti_err why;
-    char *command = NULL;
-
-    conn->has_command = conn->tiara || ti_payload_known(conn->all->payload);
-    if (conn->has_command &&
-        ti_bootstrap_command(conn->all->payload, conn->tiara, &command, &why) != TI_OK)
-        fail(conn, TI_CHANNEL_LOCAL, false, &why);
-    return command;
-}
-
-/* The payload's checksum is known, or it is packed: continue the connections that wait for it. */
-static void on_payload_known(int fd, void *arg)
-{
-    struct ti_conns *all = arg;
-    struct ti_conn *conn;
-
-    (void)fd;
-    ti_payload_collect(all->payload);
-    TAILQ_FOREACH(conn, &all->conns, in_all)
-    {
-        char *command;
-
-        if (!conn->channel || !conn->bootstrap || conn->state >= OVER)
-            continue;
-        if (conn->has_command) {
-            ti_bootstrap_pump(conn->bootstrap, conn->channel);
-            continue;
-        }
-        command = command_of(conn);
-        if (command && !ti_channel_command(conn->channel, command))
-            fail_text(conn, TI_CHANNEL_LOCAL, "out of memory", NULL);
-        free(command);
-    }
+    (void)s;
+    ti__conn_fail(arg, end, false, why);
 }
 
 static void open_direct(struct ti_conn *conn, const char *gateway, bool local)
 {
-    static const struct ti_channel_callbacks calls = {.ready = on_ready,
-                                                      .output = on_output,
-                                                      .errput = on_errput,
-                                                      .drained = on_drained,
-                                                      .ended = on_ended};
-    char *command = command_of(conn);
+    static const struct ti_session_calls calls = {.connected = on_connected,
+                                                  .output = on_output,
+                                                  .err_output = on_err_output,
+                                                  .ended = on_session_ended};
+    const struct ti_session_target to = {.host = conn->host,
+                                         .gateway = gateway,
+                                         .local = local,
+                                         .tiara = conn->tiara,
+                                         .name = conn->all->config.named ? conn->host : NULL,
+                                         .start_s = conn->all->config.silence_s};
+    struct ti_err why;
 
-    if (conn->state >= OVER)
-        return;
-    conn->bootstrap->payload = conn->all->payload;
-    conn->state = OPENING;
-    conn->channel =
-        local ? ti_remote_local(conn->all->remote, command, &calls, conn)
-              : ti_remote_run(conn->all->remote, conn->host, gateway, command, &calls, conn);
-    free(command);
-    if (!conn->channel)
-        fail_text(conn, TI_CHANNEL_LOCAL, "out of memory", NULL);
-}
-
-/* The lines of a text as a JSON list; overwrites `lines`. */
-static json_t *lines_json(char *lines)
-{
-    json_t *list = json_array();
-    char *rest = NULL;
-
-    for (char *line = strtok_r(lines, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
-        json_array_append_new(list, json_string(line));
-    return list;
-}
-
-static void open_relayed(struct ti_conn *conn, char *known)
-{
-    struct ti_conns *all = conn->all;
-
-    conn->state = OPENING;
-    conn->hello_deadline = all->clock + hello_timeout_s(conn);
-    conn->stream = ++conn->relay->last_stream;
-    if (!ti_conn_request(
-            conn->relay,
-            json_pack("{s:s, s:I, s:I, s:s, s:s?, s:o, s:b, s:f, s:f, s:f}", "do", "reach", "id",
-                      -(json_int_t)conn->stream, "stream", (json_int_t)conn->stream, "host",
-                      conn->host, "tiara", conn->tiara, "known", lines_json(known), "forward_agent",
-                      all->config.forward_agent, "connect_s",
-                      all->config.connect_s > 0 ? all->config.connect_s : CONNECT_S, "answer_s",
-                      all->remote_config.answer_s, "silence_s", all->remote_config.silence_s)))
-        fail_text(conn, TI_CHANNEL_LOCAL, "its relay cannot be asked: out of memory", NULL);
-}
-
-/* Opens the relayed connections whose host keys were looked up. */
-static void open_waiting(struct ti_conns *all)
-{
-    struct ti_conn *conn, *next;
-    int ahead = 0;
-
-    for (conn = TAILQ_FIRST(&all->waiting); conn && ahead < KNOWN_AHEAD; conn = next) {
-        char *lines = NULL;
-
-        next = TAILQ_NEXT(conn, in_waiting);
-        if (conn->state == WAITING && !ti_remote_known(all->remote, conn->host, &lines)) {
-            ahead++;
-            continue;
-        }
-        leave_waiting(conn);
-        if (conn->state == WAITING && lines)
-            open_relayed(conn, lines);
-        else
-            fail_text(conn, TI_CHANNEL_LOCAL, "out of memory", NULL);
-        free(lines);
-    }
+    conn->state = TI__CONN_OPENING;
+    if (ti_session_start(&conn->session, conn->all->sessions, &to, &calls, conn, &why) != TI_OK)
+        ti__conn_fail(conn, TI_CHANNEL_LOCAL, false, &why);
 }
 
 void ti_conn_prefetch(struct ti_conns *all, const char *host)
 {
-    ti_remote_prefetch(all->remote, host);
+    ti_remote_prefetch(ti_conns_remote(all), host);
 }
 
 struct ti_conn *ti_conn_open(struct ti_conns *all, struct ti_conn *through, const char *host,
@@ -699,8 +385,7 @@ struct ti_conn *ti_conn_open(struct ti_conns *all, struct ti_conn *through, cons
         return NULL;
     conn->host = host ? strdup(host) : NULL;
     conn->tiara = tiara ? strdup(tiara) : NULL;
-    conn->bootstrap = through ? NULL : calloc(1, sizeof *conn->bootstrap);
-    if ((host && !conn->host) || (tiara && !conn->tiara) || (!through && !conn->bootstrap)) {
+    if ((host && !conn->host) || (tiara && !conn->tiara)) {
         conn_free(conn);
         return NULL;
     }
@@ -708,19 +393,19 @@ struct ti_conn *ti_conn_open(struct ti_conns *all, struct ti_conn *through, cons
     conn->transport = through ? "relay" : "";
     conn->calls = *calls;
     conn->arg = arg;
-    TAILQ_INIT(&conn->through);
+    TAILQ_INIT(&conn->children);
     TAILQ_INSERT_TAIL(&all->conns, conn, in_all);
     all->live++;
     if (!through) {
         open_direct(conn, gateway, local);
-    } else if (through->state != READY) {
+    } else if (through->state != TI__CONN_READY) {
         struct ti_err why;
 
-        ti_err_set(&why, TI_ERR_REMOTE, "lost with its relay '%s'", host_name(through));
-        fail(conn, TI_CHANNEL_LOST, true, &why);
+        ti_err_set(&why, TI_ERR_REMOTE, "lost with its relay '%s'", ti__conn_host(through));
+        ti__conn_fail(conn, TI_CHANNEL_LOST, true, &why);
     } else {
         conn->relay = through;
-        TAILQ_INSERT_TAIL(&through->through, conn, in_relay);
+        TAILQ_INSERT_TAIL(&through->children, conn, in_relay);
         TAILQ_INSERT_TAIL(&all->waiting, conn, in_waiting);
         conn->waiting = true;
     }
@@ -731,16 +416,18 @@ struct ti_conn *ti_conn_open(struct ti_conns *all, struct ti_conn *through, cons
 
 static void fail_silent(struct ti_conn *conn)
 {
+    const char *patient = conn->all->config.patient;
     struct ti_err why;
     char from[300] = "";
 
     if (conn->relay)
-        snprintf(from, sizeof from, " by way of '%s'", host_name(conn->relay));
-    ti_err_set(
-        &why, TI_ERR_REMOTE, "'%s' said nothing%s for %.3g s: it hangs, or the network %s is down",
-        host_name(conn), from, conn->all->config.silence_s, conn->relay ? "between them" : "to it");
-    ti_err_hint(&why, "--timeout waits longer");
-    fail(conn, TI_CHANNEL_SILENT, false, &why);
+        snprintf(from, sizeof from, " by way of '%.256s'", ti__conn_host(conn->relay));
+    ti_err_set(&why, TI_ERR_REMOTE,
+               "'%s' said nothing%s for %.3g s: it hangs, or the network %s is down",
+               ti__conn_host(conn), from, conn->all->config.silence_s,
+               conn->relay ? "between them" : "to it");
+    ti_err_hint(&why, "%s waits longer", patient ? patient : "--timeout");
+    ti__conn_fail(conn, TI_CHANNEL_SILENT, false, &why);
 }
 
 /* If a relay and nodes behind it are silent, the relay is the cause.  So a relayed connection is
@@ -749,116 +436,104 @@ static bool is_silent(struct ti_conn *conn)
 {
     double over = conn->heard_clock + conn->all->config.silence_s;
 
-    if (conn->heard_clock == 0 || conn->all->clock < over)
+    if (conn->heard_clock == 0 || clock_of(conn->all) < over)
         return false;
-    return !conn->relay || (conn->state == READY && conn->relay->heard_clock > over);
+    return !conn->relay || (conn->state == TI__CONN_READY && conn->relay->heard_clock > over);
 }
 
-static bool is_installing(const struct ti_conn *conn)
-{
-    return conn->state < OVER && conn->channel && conn->bootstrap && conn->bootstrap->part &&
-           conn->heard_clock > 0;
-}
-
-/* True if data for it left us, was taken there, or waits for us. */
-static bool install_moved(struct ti_conn *conn)
-{
-    size_t queued = ti_channel_queued(conn->channel);
-    double taken = ti_channel_taken_at(conn->channel);
-    bool moved =
-        queued != conn->queued || taken != conn->taken || ti_bootstrap_waits(conn->bootstrap);
-
-    conn->queued = queued;
-    conn->taken = taken;
-    return moved;
-}
-
-/* Ends silent connections and sends heartbeats.  While Tiara is sent to several nodes, progress of
- * one counts for all: the others may wait for the link that they share. */
+/* Ends silent connections and sends heartbeats. */
 static void check_timeouts(struct ti_conns *all)
 {
-    bool moves = false;
+    double now = ti_now();
     struct ti_conn *conn;
 
-    if (all->ticked - all->checked_at < LOOK_MS / 2e3) /* the list is long */
+    if (now - all->checked_at < TI_SESSION_CHECK_MS / 2e3) /* the list is long */
         return;
-    all->checked_at = all->ticked;
-    TAILQ_FOREACH(conn, &all->conns, in_all)
-    if (is_installing(conn))
-        moves = install_moved(conn) || moves;
+    all->checked_at = now;
     TAILQ_FOREACH(conn, &all->conns, in_all)
     {
-        if (conn->state >= OVER)
+        if (conn->state >= TI__CONN_OVER)
             continue;
-        if (moves && is_installing(conn))
-            set_heard(conn);
-        if (conn->hello_deadline > 0 && all->clock > conn->hello_deadline)
-            fail_text(conn, TI_CHANNEL_TIMED_OUT,
-                      "its relay does not say whether it connects to it", NULL);
+        if (conn->hello_deadline > 0 && clock_of(all) > conn->hello_deadline)
+            ti__conn_fail_text(conn, TI_CHANNEL_TIMED_OUT,
+                               "its relay does not say whether it connects to it", NULL);
         else if (is_silent(conn))
             fail_silent(conn);
-        else if (conn->state == READY &&
-                 all->ticked > conn->heartbeat_at + peer_timeout_s(all) / TELL)
-            send_heartbeat(conn);
+        else if (conn->state == TI__CONN_READY && !conn->leaving &&
+                 now > conn->heartbeat_at + peer_timeout_s(all) / TI_BEATS_TO_NODE)
+            send_heartbeat(conn, peer_timeout_s(all));
     }
 }
 
-/* Time in which we did not listen does not count as silence of nodes. */
-static void tick(struct ti_conns *all)
-{
-    double now = ti_now(), passed = now - all->ticked;
-
-    all->clock += passed < STEP_S ? passed : STEP_S;
-    all->ticked = now;
-}
-
 /* --- all of them --------------------------------------------------------- */
+
+static double or_default(double seconds, double otherwise)
+{
+    return seconds > 0 ? seconds : otherwise;
+}
 
 ti_status ti_conns_new(const struct ti_conns_config *config, struct ti_conns **out,
                        struct ti_err *err)
 {
     struct ti_conns *all = calloc(1, sizeof *all);
-    static struct ti_paths paths;
+    double silence_s = or_default(config->silence_s, TI_SILENCE_S);
     ti_status st;
 
     if (!all)
         return ti_err_errno(err, TI_ERR_IO, "cannot prepare connections");
     all->config = *config;
-    if (all->config.silence_s <= 0)
-        all->config.silence_s = SILENCE_S;
-    all->remote_config = (struct ti_remote_config){
-        .transport = config->transport,
-        .ssh_config = config->ssh_config,
-        .via = config->via,
-        .connect_s = config->connect_s,
-        .answer_s = all->config.silence_s < ANSWER_S ? ANSWER_S : all->config.silence_s,
-        .silence_s = all->config.silence_s < SILENCE_S ? SILENCE_S : all->config.silence_s,
-        .forward_agent = config->forward_agent};
+    all->config.silence_s = silence_s;
+    all->config.listen_s = or_default(config->listen_s, TI_LISTEN_GATHER_S);
+    all->sessions_config = (struct ti_sessions_config){
+        .remote = {.transport = config->transport,
+                   .ssh_config = config->ssh_config,
+                   .via = config->via,
+                   .connect_s = or_default(config->connect_s, TI_CONNECT_S),
+                   .answer_s = silence_s < TI_ANSWER_MIN_S ? TI_ANSWER_MIN_S : silence_s,
+                   .silence_s = silence_s < TI_SILENCE_S ? TI_SILENCE_S : silence_s,
+                   .forward_agent = config->forward_agent},
+        .queue_bytes = QUEUE_BYTES,
+        .patient = config->patient ? config->patient : "--timeout"};
     TAILQ_INIT(&all->conns);
     TAILQ_INIT(&all->waiting);
     TAILQ_INIT(&all->over);
     TAILQ_INIT(&all->gone);
-    all->clock = 1; /* 0 means never */
-    all->ticked = ti_now();
-    st = ti_paths_find(&paths, err);
+    st = ti_sessions_new(&all->sessions_config, &all->sessions, err);
     if (st == TI_OK)
-        st = ti_payload_new(&paths, &all->payload, err);
-    if (st == TI_OK)
-        all->payload_fd = ti_payload_begin(all->payload);
-    if (st == TI_OK)
-        st = ti_remote_new(&all->remote_config, &all->remote, err);
-    if (st == TI_OK && (all->payload_fd < 0 ||
-                        !ti_remote_add_fd(all->remote, all->payload_fd, on_payload_known, all)))
-        st = ti_err_errno(err, TI_ERR_IO, "cannot prepare what nodes are sent");
-    if (st != TI_OK) {
+        st = ti_sessions_prepare(all->sessions, err);
+    if (st != TI_OK)
         ti_conns_free(all);
-        return st;
-    }
-    *out = all;
-    return TI_OK;
+    else
+        *out = all;
+    return st;
 }
 
-static void free_list(struct conn_list *list)
+/* Closes the input of ti-nodes; of a relay only once no connection goes through it. */
+static void leave_some(struct ti_conns *all)
+{
+    struct ti_conn *conn;
+
+    TAILQ_FOREACH(conn, &all->conns, in_all)
+    {
+        if (conn->leaving || conn->state >= TI__CONN_OVER || !TAILQ_EMPTY(&conn->children))
+            continue;
+        conn->leaving = true;
+        if (conn->state != TI__CONN_READY)
+            ti_conn_close(conn);
+        else if (conn->relay)
+            ti__conn_send_frame(conn->relay, TI_FRAME_INPUT, conn->stream, NULL, 0);
+        else
+            ti_session_eof(&conn->session);
+    }
+}
+
+void ti_conns_leave(struct ti_conns *all)
+{
+    all->leaving = true;
+    leave_some(all);
+}
+
+static void free_list(struct ti__conn_list *list)
 {
     struct ti_conn *conn;
 
@@ -870,55 +545,59 @@ static void free_list(struct conn_list *list)
 
 void ti_conns_free(struct ti_conns *all)
 {
-    double until = ti_now() + LEAVE_S;
+    double until = ti_now() + TI_LEAVE_S;
     struct ti_conn *conn;
 
     if (!all)
         return;
     all->closing = true;
     TAILQ_FOREACH(conn, &all->conns, in_all)
-    if (conn->channel && conn->state == READY)
-        ti_channel_eof(conn->channel);
-    else if (conn->channel)
-        ti_channel_close(conn->channel);
-    while (all->remote && ti_now() < until)
-        if (ti_remote_poll(all->remote, 50) == 0)
+    {
+        if (conn->state == TI__CONN_READY)
+            ti_session_eof(&conn->session);
+        else
+            ti_session_abandon(&conn->session, TI_CHANNEL_CLOSED, &(struct ti_err){"", ""});
+    }
+    while (all->sessions && ti_now() < until)
+        if (ti_sessions_poll(all->sessions, 50) == 0)
             break;
-    ti_remote_free(all->remote);
-    ti_payload_free(all->payload);
+    ti_sessions_free(all->sessions);
     free_list(&all->conns);
     free_list(&all->gone);
     free(all);
 }
 
+struct ti_remote *ti_conns_remote(struct ti_conns *all)
+{
+    return ti_sessions_remote(all->sessions);
+}
+
 int ti_conns_poll(struct ti_conns *all, int timeout_ms)
 {
-    open_waiting(all);
+    ti__conns_open_waiting(all);
     report_ended(all);
-    if (timeout_ms < 0 || timeout_ms > LOOK_MS)
-        timeout_ms = LOOK_MS;
-    tick(all);
-    ti_remote_poll(all->remote, timeout_ms);
-    tick(all);
+    ti_sessions_poll(all->sessions, timeout_ms);
     check_timeouts(all);
-    open_waiting(all);
+    ti__conns_open_waiting(all);
     report_ended(all);
+    if (all->leaving)
+        leave_some(all);
     return all->live;
 }
 
 bool ti_conn_ready(const struct ti_conn *conn)
 {
-    return conn->state == READY;
+    return conn->state == TI__CONN_READY;
+}
+
+const json_t *ti_conn_hello(const struct ti_conn *conn)
+{
+    return conn->hello;
 }
 
 double ti_conn_heard_at(const struct ti_conn *conn)
 {
     return conn->heard;
-}
-
-double ti_conn_ready_at(const struct ti_conn *conn)
-{
-    return conn->ready_at;
 }
 
 int64_t ti_conn_bytes(const struct ti_conn *conn)

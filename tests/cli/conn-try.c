@@ -127,7 +127,8 @@ static void on_ended(struct ti_conn *w, enum ti_channel_end end, bool relay,
     o->done = true;
 }
 
-static const struct ti_conn_callbacks calls = {on_ready, on_message, on_data, on_ended};
+static const struct ti_conn_callbacks calls = {
+    .ready = on_ready, .message = on_message, .data = on_data, .ended = on_ended};
 
 static bool add(char *spec)
 {

@@ -124,6 +124,7 @@ END
     expected+=("$2")
     evils+=("evil${#evils[@]}=:.+$dir")
 }
+late='TIMED_OUT own \| the login succeeded, but ti-node did not start within 8 s'
 nonsense='LOST own \| what ti-node sends makes no sense: '
 evil 'hello(4, "\x1b[31m9")' 'NO_METHOD own \| ti-node there is of Tiara .\[31m9, this is '
 evil 'put(frame(HELLO, 0, b"[" * 9000))' 'NO_METHOD own '
@@ -132,20 +133,20 @@ evil 'hello(); put(frame(MESSAGE, 0, b"{"))' "${nonsense}a message that is none"
 evil 'hello(); put(frame(MESSAGE, 0, b"[[]]"))' "$nonsense"
 evil 'hello(); put(frame(MESSAGE, 0, b"[" * 131072))' "$nonsense"
 evil 'hello(); say(id=1)' "$nonsense"
-evil 'hello(); put(frame(OUTPUT, 1, frame(HELLO, 0, b"{}")))' "${nonsense}words of a node"
+evil 'hello(); put(frame(OUTPUT, 1, frame(HELLO, 0, b"{}")))' "${nonsense}output of what nobody asked for"
 evil 'hello(); put(frame(OUTPUT, 0, b""))' "$nonsense"
 evil 'hello(); say(**{"is": "ended", "stream": 1})' "${nonsense}the end of what"
 evil 'hello(); put(frame(INPUT, 0, b"x"))' "$nonsense"
 evil 'hello(); put(frame(ERRPUT, 1, b"x"))' "$nonsense"
 evil 'hello(); put(frame(DATA, 1, b"x")[:-1] + b"y" + b"z" * 20)' 'LOST own \| what came is no frame'
 evil 'hello(); put(b"TiF1\6\0\0\0\0\0\0\0\0\0\0\377aaaa")' 'LOST own \| .*it is too large'
-evil 'put(b"y\n" * 600000)' 'LOST own \| 1 MiB of other output came'
+evil 'put(b"y\n" * 600000)' 'NO_COMMAND own \| 1 MiB of other output came'
 evil 'while True: os.write(2, b"y\n" * 9999)' 'NO_COMMAND own \| 1 MiB came on standard error'
-evil 'hello(); sys.exit(3)' 'EXITED own \| the command .* ended with status 3'
+evil 'hello(); sys.exit(3)' 'EXITED own \| its ti-node ended with status 3 \|'
 evil 'hello(); time.sleep(60)' "SILENT own \| 'this machine' said nothing for 8 s: it hangs"
-evil 'print("Welcome", flush=True); time.sleep(60)' 'SILENT own'
-evil 'while True: print(".", end="", flush=True); time.sleep(1)' "SILENT own \| 'this machine' said nothing for 8 s"
-evil 'while True: os.write(2, b"."); time.sleep(1)' "SILENT own \| 'this machine' said nothing for 8 s"
+evil 'print("Welcome", flush=True); time.sleep(60)' "$late"
+evil 'while True: print(".", end="", flush=True); time.sleep(1)' "$late"
+evil 'while True: os.write(2, b"."); time.sleep(1)' "$late"
 # relays, whose children these are
 children=() childs_end=() lasting=()
 relay() { # LINE CHILD'S_END [RELAY'S_END]
@@ -157,7 +158,7 @@ relay 'put(frame(OUTPUT, 1, frame(HELLO, 0, b"{}")))' 'NO_METHOD own \| ti-node 
 good='put(frame(OUTPUT, 1, frame(HELLO, 0, b"{\"protocol\": 3}")))'
 relay "$good; put(frame(OUTPUT, 1, b'rubbish' * 9)); asked(b'unreach'); sys.exit(9)" \
     'LOST own \| what came is no frame' 'EXITED own .*status 9'
-relay "$good; put(frame(OUTPUT, 1, frame(OUTPUT, 1, b'x')))" "${nonsense}words of a node"
+relay "$good; put(frame(OUTPUT, 1, frame(OUTPUT, 1, b'x')))" "${nonsense}output of what nobody asked for"
 relay "$good; put(frame(OUTPUT, 2, b'x'))" "LOST relay \| lost with its relay 'this machine': what ti-node" "$nonsense"
 relay "$good; sys.exit(8)" "EXITED relay \| lost with its relay 'this machine': .*status 8" 'EXITED own'
 relay 'say(**{"is": "error", "id": -1, "error": "no ssh", "hint": "get one"})' \
@@ -170,7 +171,7 @@ relay "$good; say(**{'is': 'ended', 'stream': 1, 'end': 'NONE', 'error': 7})" \
 relay 'say(**{"is": "ended", "stream": -1})' 'LOST relay' "${nonsense}the end of what"
 # one that its relay was not asked for yet
 evil 'put(frame(HELLO, 0, b"{\"protocol\": 3}") + frame(OUTPUT, 0, frame(HELLO, 0, b"{\"protocol\": 3}")))' \
-    "${nonsense}words of a node"
+    "${nonsense}output of what nobody asked for"
 children+=("child$((${#evils[@]} - 1))=evil$((${#evils[@]} - 1)):nobody")
 childs_end[${#evils[@]} - 1]='LOST relay'
 # they live on

@@ -341,7 +341,7 @@ but='for x in nodes: x["host"] = x["name"]
 nodes[4]["host"] = nodes[4]["via"] = None # this machine' nodes 5 10 "via=[\"$PWD/way\", \"{node}\"]"
 run 1 ti-gather --trust --timeout 6 run -o way.tib
 says err "node 'node1', ranks 2-3: ti-node did not start, status 3: way: no route to node1"
-says err "node 'node2', ranks 4-5: 'node2' said nothing for 6 s"
+says err "node 'node2', ranks 4-5: the login succeeded, but ti-node did not start within 6 s"
 says err "4 ranks are missing: 2-5"
 
 # one that is interrupted can go on

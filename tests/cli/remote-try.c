@@ -118,7 +118,7 @@ static void on_output(struct ti_channel *c, const void *data, size_t bytes, void
         ti_channel_close(c);
 }
 
-static void on_errput(struct ti_channel *c, const void *data, size_t bytes, void *arg)
+static void on_err_output(struct ti_channel *c, const void *data, size_t bytes, void *arg)
 {
     struct one *o = arg;
 
@@ -195,8 +195,8 @@ int main(int argc, char **argv)
     double limit = 0, start = now();
     struct ti_err err;
     int words = 0, o, live;
-    static const struct ti_channel_callbacks calls = {on_ready, on_output, on_errput, on_drained,
-                                                      on_ended};
+    static const struct ti_channel_callbacks calls = {on_ready, on_output, on_err_output,
+                                                      on_drained, on_ended};
 
     while ((o = getopt(argc, argv, "+F:t:g:v:lis:ncqp:x:C:S:m:r:T:")) != -1) {
         switch (o) {

@@ -164,7 +164,7 @@ login_hangs() {
     two_sites --gateways
     "$bed" sshd n2.site1 'ForceCommand sleep 70'
     acquire 5 --silence 40 --np 8 "$program" ok # within which the others are sent ti-node
-    says "node 'n2.site1' cannot be used: the connection is there" \
+    says "node 'n2.site1' cannot be used: the login succeeded" \
         'ti-node did not start within 40 s' hint:
     names n2.site1 'ti-node did not start within 40 s' ""
     ends_with n2.site1

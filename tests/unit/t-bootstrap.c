@@ -100,13 +100,13 @@ static void take_output(struct node *n)
     n->in = -1;
 }
 
-static void take_errput(struct node *n)
+static void take_err_output(struct node *n)
 {
     char buf[4096];
     ssize_t got = read(n->err, buf, sizeof buf);
 
     if (got > 0) {
-        ti_bootstrap_errput(&n->b, buf, (size_t)got);
+        ti_bootstrap_err_output(&n->b, buf, (size_t)got);
         return;
     }
     close(n->err);
@@ -153,7 +153,7 @@ static void go(struct node *node, int n)
             if (fds[2 * i].revents)
                 take_output(&node[i]);
             if (fds[2 * i + 1].revents)
-                take_errput(&node[i]);
+                take_err_output(&node[i]);
             give(&node[i]);
         }
     }
@@ -314,7 +314,7 @@ static int begun(const struct node *n, const char *home)
 }
 
 /* It gets so many bytes of this part, and no more. */
-static void give_some(struct node *n, int part, size_t most)
+static void give_some(struct node *n, enum ti_payload_part part, size_t most)
 {
     const void *data;
     size_t bytes;
@@ -502,7 +502,7 @@ static void test_why(void **state)
     (void)state;
     ti_bootstrap_why(&b, "n1", "no shell for you\n", &r, &err);
     assert_string_equal(err.text, "node 'n1': ti-node did not start, status 127: no shell for you");
-    ti_bootstrap_errput(&b, said, strlen(said));
+    ti_bootstrap_err_output(&b, said, strlen(said));
     ti_bootstrap_why(&b, "n1", "", &r, &err);
     assert_string_equal(err.text, "node 'n1': this node is mips");
     assert_string_equal(err.hint, "do that");

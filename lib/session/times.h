@@ -1,0 +1,62 @@
+/*
+ * The time constants of connections: one list for ti-acquire, ti-gather and ti-node's relays.
+ * Names ending in _S are seconds, in _MS milliseconds.
+ *
+ * Options come first: `--silence` of ti-acquire and `--timeout` of ti-gather set `silence_s` of
+ * struct ti_conns_config.  "Silence" is time without any byte from the other side, measured with
+ * ti_sessions_clock(), so time in which this process did not listen is not counted.
+ */
+#ifndef TI_SESSION_TIMES_H
+#define TI_SESSION_TIMES_H
+
+/* --- connecting --- */
+
+/* One attempt to connect, if `connect_s` is not given. */
+#define TI_CONNECT_S 20.0
+
+/* Silence of SSH while it connects, at least: key exchange costs a loaded node processor time. */
+#define TI_ANSWER_MIN_S 5.0
+
+/* Silence of SSH itself, at least; it also bounds the rate of SSH's keepalives.  The default of
+ * `silence_s`. */
+#define TI_SILENCE_S 30.0
+
+/* A login that takes longer no longer counts as one of the TI_RELAY_STARTING that a relay has in
+ * progress: its host may be dead, and waiting for it costs nothing. */
+#define TI_LOGIN_DEAD_S 3.0
+
+/* A relay reports with "moved" that it still sends Tiara's files to a node. */
+#define TI_MOVED_S 2.0
+
+/* --- connected --- */
+
+/* Nodes send a heartbeat this often: a third of the silence that is allowed, within these bounds.
+ */
+#define TI_BEAT_MIN_S 0.5
+#define TI_BEAT_MAX_S 5.0
+
+/* A node ends itself, and all processes of the run, when it has received nothing from us for
+ * `silence_s`, and at least for this.  A traced program runs longer than a transfer of traces, and
+ * so may a pause of its front end. */
+#define TI_LISTEN_GATHER_S  15.0
+#define TI_LISTEN_ACQUIRE_S 60.0
+
+/* Heartbeats that we send within that time. */
+#define TI_BEATS_TO_NODE 4
+
+/* --- our own loop --- */
+
+/* Interval between checks of timeouts. */
+#define TI_SESSION_CHECK_MS 250
+
+/* The most that one round of the loop adds to ti_sessions_clock(). */
+#define TI_SESSION_STEP_S 0.5
+
+/* --- the end --- */
+
+/* For ti-nodes to exit by themselves after their input was closed; and if they have to end the
+ * processes of a run first. */
+#define TI_LEAVE_S   1.0
+#define TI_END_RUN_S 10.0
+
+#endif
