@@ -10,7 +10,7 @@ acquire_src := acquire/options.c gather/output.c \
   $(call in,run,job.c run.c forward.c replayable.c mpirun.c choose.c pilot.c measure.c report.c) \
   $(sites_src) $(sound_src) $(node_src)
 # for runs over several nodes
-nodes_src := $(call in,fleet,fleet.c here.c rsh.c survey.c) \
+nodes_src := $(call in,fleet,fleet.c fleet_ask.c fleet_names.c here.c rsh.c survey.c) \
   $(call in,run,acquisition.c acquisition_plan.c acquisition_launch.c acquisition_dry_launch.c \
                 acquisition_watch.c acquisition_collect.c runlog.c) \
   $(remote_src) $(conn_src)

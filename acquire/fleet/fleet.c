@@ -1,4 +1,4 @@
-#include "acquire/fleet/fleet.h"
+#include "acquire/fleet/fleet_internal.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -12,11 +12,9 @@
 #include "common/cli.h"
 #include "node/launch.h"
 #include "session/bootstrap.h"
-#include "session/conn.h"
 #include "session/paths.h"
 #include "session/times.h"
 
-#define POLL_MS        250
 #define STDERR_LOG_MAX (64 * 1024) /* bytes of a node's standard error output */
 
 /* Nodes of one site that are connected through the first of them, if that had to be sent Tiara.
@@ -24,86 +22,13 @@
 #define GROUP_MAX 64
 #define GROUP_MIN 4
 
-struct pending {
-    struct pending *next;
-    int64_t id;
-    ti_fleet_answer *done;
-    void *arg;
-};
-
-struct ti_fleet_node_priv {
-    struct ti_fleet *fleet;
-    int64_t node;
-    struct ti_conn *conn; /* NULL: none yet, or it has ended */
-    struct pending *pending;
-    int64_t
-        scout;    /* the node that is connected first, and may be the relay to this one; -1: none */
-    bool relayed; /* the connection goes through the scout */
-};
-
 #define LOG(f, ...)                                                                                \
     do {                                                                                           \
         if ((f)->callbacks.log)                                                                    \
             (f)->callbacks.log((f)->callbacks.arg, __VA_ARGS__);                                   \
     } while (0)
 
-/* --- names --------------------------------------------------------------- */
-
-static const struct ti_cluster *cluster_of(const struct ti_fleet *f, int64_t node)
-{
-    return &f->sites->cluster[f->sites->node[node].cluster];
-}
-
-static const struct ti_site *site_of(const struct ti_fleet *f, int64_t node)
-{
-    return &f->sites->site[cluster_of(f, node)->site];
-}
-
-char *ti_fleet_name(const struct ti_fleet *f, int64_t node, char *buf, size_t bytes)
-{
-    const struct ti_site *site = site_of(f, node);
-
-    snprintf(buf, bytes, "'%s' of cluster %s at site %s%s%s", f->sites->node[node].name,
-             cluster_of(f, node)->name, site->name, site->gateway ? ", by gateway " : "",
-             site->gateway ? site->gateway : "");
-    return buf;
-}
-
-const char *ti_fleet_unnamed(const struct ti_fleet *f, int64_t node, const char *text)
-{
-    char name[512], prefix[2][600];
-
-    snprintf(prefix[0], sizeof prefix[0], "node %s: ", ti_fleet_name(f, node, name, sizeof name));
-    snprintf(prefix[1], sizeof prefix[1], "node '%s': ", f->sites->node[node].name);
-    for (int i = 0; i < 2; i++)
-        if (strncmp(text, prefix[i], strlen(prefix[i])) == 0)
-            return text + strlen(prefix[i]);
-    return text;
-}
-
-int64_t ti_fleet_find(const struct ti_fleet *f, const char *name)
-{
-    for (int64_t i = 0; i < f->n; i++)
-        if (strcmp(f->sites->node[i].name, name) == 0)
-            return i;
-    return -1;
-}
-
 /* --- lost nodes ---------------------------------------------------------- */
-
-static void answer_all_with_nothing(struct ti_fleet *f, int64_t node)
-{
-    struct ti_fleet_node_priv *p = f->member[node].priv;
-    struct pending *next;
-
-    for (struct pending *q = p->pending; q; q = next) {
-        next = q->next;
-        p->pending = next;
-        if (q->done)
-            q->done(f, node, NULL, q->arg);
-        free(q);
-    }
-}
 
 /* The node is lost; its `why` has been set.  Only the first call has an effect. */
 static void is_gone(struct ti_fleet *f, int64_t node, enum ti_channel_end end)
@@ -126,7 +51,7 @@ static void is_gone(struct ti_fleet *f, int64_t node, enum ti_channel_end end)
         if (m->why.hint[0])
             LOG(f, "  hint: %s", m->why.hint);
     }
-    answer_all_with_nothing(f, node);
+    ti__fleet_no_answers(f, node);
     if (f->callbacks.on_lost && !f->closing)
         f->callbacks.on_lost(f, node, f->callbacks.arg);
 }
@@ -172,31 +97,13 @@ static void on_ready(struct ti_conn *conn, void *arg)
     connect_group(f, p->node);
 }
 
-/* Pass an answer to its request's function, and any other message to the callback. */
 static void on_message(struct ti_conn *conn, const json_t *message, void *arg)
 {
     struct ti_fleet_node_priv *p = arg;
-    struct ti_fleet *f = p->fleet;
-    const json_t *id = json_object_get(message, "id");
-    struct pending **at = &p->pending, *q;
 
     (void)conn;
-    if (f->member[p->node].state != TI_NODE_READY)
-        return;
-    if (!json_is_integer(id)) {
-        if (f->callbacks.on_message)
-            f->callbacks.on_message(f, p->node, message, f->callbacks.arg);
-        return;
-    }
-    while (*at && (*at)->id != json_integer_value(id))
-        at = &(*at)->next;
-    q = *at;
-    if (!q)
-        return;
-    *at = q->next;
-    if (q->done)
-        q->done(f, p->node, message, q->arg);
-    free(q);
+    if (p->fleet->member[p->node].state == TI_NODE_READY)
+        ti__fleet_message(p->fleet, p->node, message);
 }
 
 static void on_process(struct ti_conn *conn, const struct ti_frame *frame, void *arg)
@@ -265,7 +172,7 @@ static void on_ended(struct ti_conn *conn, enum ti_channel_end end, bool relay,
  * a shell would change the name of our folder. */
 static const char *folder_on(const struct ti_fleet *f, int64_t node)
 {
-    const char *tiara = cluster_of(f, node)->tiara;
+    const char *tiara = ti__cluster_of(f, node)->tiara;
 
     if (tiara || !f->member[node].is_local || ti_bootstrap_check_folder(f->folder, NULL) != TI_OK)
         return tiara;
@@ -284,7 +191,7 @@ static ti_status connect_to(struct ti_fleet *f, int64_t node, struct ti_conn *th
     m->doing = "connecting";
     m->priv->relayed = through != NULL;
     m->priv->conn =
-        ti_conn_open(f->conns, through, f->sites->node[node].name, site_of(f, node)->gateway,
+        ti_conn_open(f->conns, through, f->sites->node[node].name, ti__site_of(f, node)->gateway,
                      folder_on(f, node), m->is_local, &calls, m->priv);
     if (m->priv->conn)
         return TI_OK;
@@ -318,7 +225,7 @@ static void connect_group(struct ti_fleet *f, int64_t scout)
 static bool can_be_grouped(const struct ti_fleet *f, int64_t node)
 {
     return f->member[node].state == TI_NODE_CONNECTING && !f->member[node].is_local &&
-           !cluster_of(f, node)->tiara && !f->sites->via;
+           !ti__cluster_of(f, node)->tiara && !f->sites->via;
 }
 
 /* Divide the nodes of each site into groups, each with a scout. */
@@ -331,7 +238,7 @@ static void make_groups(struct ti_fleet *f)
             continue;
         for (int64_t k = i; k < f->n && n < GROUP_MAX; k++)
             if (can_be_grouped(f, k) && f->member[k].priv->scout < 0 &&
-                site_of(f, k) == site_of(f, i)) {
+                ti__site_of(f, k) == ti__site_of(f, i)) {
                 f->member[k].priv->scout = i;
                 n++;
             }
@@ -347,8 +254,9 @@ ti_status ti_fleet_connect(struct ti_fleet *f, struct ti_err *err)
 
     ti_here_begin(&here);
     for (int64_t i = 0; i < f->n; i++)
-        f->member[i].is_local = f->member[i].state == TI_NODE_CONNECTING &&
-                                ti_here_is(&here, f->sites->node[i].name, !site_of(f, i)->gateway);
+        f->member[i].is_local =
+            f->member[i].state == TI_NODE_CONNECTING &&
+            ti_here_is(&here, f->sites->node[i].name, !ti__site_of(f, i)->gateway);
     make_groups(f);
     for (int64_t i = 0; i < f->n; i++) {
         struct ti_fleet_node_priv *p = f->member[i].priv;
@@ -358,136 +266,12 @@ ti_status ti_fleet_connect(struct ti_fleet *f, struct ti_err *err)
             return ti_err_errno(err, TI_ERR_IO, "cannot connect to '%s'", f->sites->node[i].name);
     }
     while (f->ready + f->gone < f->n && !f->sig) {
-        ti_fleet_poll(f, POLL_MS);
+        ti_fleet_poll(f, TI__FLEET_POLL_MS);
         ti_progress("connecting: %" PRId64 " of %" PRId64 " nodes are ready%s", f->ready, f->n,
                     f->gone ? ", some are not" : "");
     }
     ti_progress_clear();
     return TI_OK;
-}
-
-/* --- asking -------------------------------------------------------------- */
-
-bool ti_fleet_input(struct ti_fleet *f, int64_t node, uint32_t stream, const void *data,
-                    size_t bytes)
-{
-    struct ti_conn *conn = f->member[node].priv->conn;
-
-    return conn && ti_conn_input(conn, stream, data, bytes);
-}
-
-uint32_t ti_fleet_new_stream(struct ti_fleet *f, int64_t node)
-{
-    struct ti_conn *conn = f->member[node].priv->conn;
-
-    return conn ? ti_conn_new_stream(conn) : 0;
-}
-
-bool ti_fleet_ask(struct ti_fleet *f, int64_t node, json_t *request, ti_fleet_answer *done,
-                  void *arg)
-{
-    struct ti_fleet_node_priv *p = f->member[node].priv;
-    struct pending *q = request && p->conn ? calloc(1, sizeof *q) : NULL;
-
-    if (!q) {
-        json_decref(request);
-        return false;
-    }
-    *q = (struct pending){p->pending, ++f->next_id, done, arg};
-    json_object_set_new(request, "id", json_integer(q->id));
-    p->pending = q;
-    if (ti_conn_request(p->conn, request))
-        return true;
-    p->pending = q->next;
-    free(q);
-    return false;
-}
-
-struct round {
-    int64_t asked, answered;
-};
-
-static void round_done(struct ti_fleet *f, int64_t node, const json_t *answer, void *arg)
-{
-    struct round *r = arg;
-
-    r->answered++;
-    if (answer)
-        f->member[node].answer = json_incref((json_t *)answer);
-}
-
-/* Answers that arrive later must not be passed to a round that has ended. */
-static void abandon(struct ti_fleet *f, const struct round *r)
-{
-    for (int64_t i = 0; i < f->n; i++)
-        for (struct pending *q = f->member[i].priv->pending; q; q = q->next)
-            if (q->arg == r)
-                q->done = NULL;
-}
-
-static bool is_asked(const struct ti_fleet *f, int64_t node, const struct round *r)
-{
-    for (struct pending *q = f->member[node].priv->pending; q; q = q->next)
-        if (q->arg == r && q->done)
-            return true;
-    return false;
-}
-
-void ti_fleet_ask_all(struct ti_fleet *f, ti_fleet_make_request *request, void *arg, double limit_s,
-                      const char *doing)
-{
-    double until = ti_now() + limit_s;
-    struct round r = {0, 0};
-
-    for (int64_t i = 0; i < f->n; i++) {
-        struct ti_fleet_node *m = &f->member[i];
-        json_t *json;
-
-        json_decref(m->answer);
-        m->answer = NULL;
-        json = m->state == TI_NODE_READY ? request(f, i, arg) : NULL;
-        if (!json)
-            continue;
-        m->doing = doing;
-        if (ti_fleet_ask(f, i, json, round_done, &r))
-            r.asked++;
-        else
-            m->answer = json_pack("{s:s, s:s}", "is", "error", "error",
-                                  "what it is asked is too large for a message");
-    }
-    while (r.answered < r.asked && !f->sig && ti_now() < until) {
-        ti_fleet_poll(f, POLL_MS);
-        ti_progress("%s: %" PRId64 " of %" PRId64 " nodes", doing, r.answered, r.asked);
-    }
-    ti_progress_clear();
-    for (int64_t i = 0; i < f->n && r.answered < r.asked && !f->sig; i++)
-        if (is_asked(f, i, &r))
-            ti_fleet_abandon(f, i, TI_CHANNEL_TIMED_OUT, "no answer within %.0f s (%s)", limit_s,
-                             doing);
-    abandon(f, &r);
-}
-
-bool ti_fleet_ok(const struct ti_fleet *f, int64_t node, struct ti_err *err)
-{
-    const struct ti_fleet_node *m = &f->member[node];
-    const char *text = json_string_value(json_object_get(m->answer, "error")), *hint, *is;
-    char name[512];
-
-    is = json_string_value(json_object_get(m->answer, "is"));
-    if (is && strcmp(is, "error") != 0)
-        return true;
-    if (!err)
-        return false;
-    if (m->state == TI_NODE_LOST) {
-        *err = m->why;
-        return false;
-    }
-    hint = json_string_value(json_object_get(m->answer, "hint"));
-    ti_err_set(err, TI_ERR_REMOTE, "node %s: %s", ti_fleet_name(f, node, name, sizeof name),
-               text ? text : "no answer");
-    if (hint && *hint)
-        ti_err_hint(err, "%s", hint);
-    return false;
 }
 
 /* --- life ---------------------------------------------------------------- */
@@ -591,7 +375,7 @@ static void leave(struct ti_fleet *f)
     f->closing = true;
     f->sig = 0;
     ti_conns_leave(f->conns);
-    while (ti_conns_poll(f->conns, POLL_MS) > 0 && ti_now() < until && !f->sig)
+    while (ti_conns_poll(f->conns, TI__FLEET_POLL_MS) > 0 && ti_now() < until && !f->sig)
         ;
 }
 
@@ -606,7 +390,7 @@ void ti_fleet_free(struct ti_fleet *f)
         struct ti_fleet_node *m = &f->member[i];
 
         if (m->priv)
-            answer_all_with_nothing(f, i);
+            ti__fleet_no_answers(f, i);
         json_decref(m->hello);
         json_decref(m->answer);
     }

@@ -18,9 +18,9 @@
 
 #include "common/err.h"
 #include "formats/sites.h"
+#include "remote/remote.h"
 #include "session/frame.h"
 #include "session/paths.h"
-#include "remote/remote.h"
 
 enum ti_fleet_node_state { TI_NODE_CONNECTING, TI_NODE_READY, TI_NODE_LOST };
 
@@ -60,8 +60,8 @@ struct ti_fleet {
     int64_t n;
     int64_t ready, gone;
     int64_t shipped; /* nodes to which our files were sent */
-    int sig;      /* SIGINT, SIGTERM or SIGHUP that was received; reset to 0 once handled */
-    bool closing; /* nodes that end now are not lost */
+    int sig;         /* SIGINT, SIGTERM or SIGHUP that was received; reset to 0 once handled */
+    bool closing;    /* nodes that end now are not lost */
 
     struct ti_conns *conns;
     char folder[PATH_MAX]; /* that has our own ti-node */

@@ -15,15 +15,9 @@ const char *ti__conn_host(const struct ti_conn *conn)
     return conn->host ? conn->host : "this machine";
 }
 
-static double clock_of(const struct ti_conns *all)
-{
-    return ti_sessions_clock(all->sessions);
-}
-
 static void set_heard(struct ti_conn *conn)
 {
-    conn->heard = ti_now();
-    conn->heard_clock = clock_of(conn->all);
+    conn->heard = ti_sessions_clock(conn->all->sessions);
 }
 
 /* --- sending ------------------------------------------------------------- */
@@ -175,42 +169,6 @@ void ti_conn_close(struct ti_conn *conn)
     ti__conn_fail(conn, TI_CHANNEL_CLOSED, false, &why);
 }
 
-/* --- heartbeats ---------------------------------------------------------- */
-
-static double heartbeat_s(const struct ti_conns *all)
-{
-    double s = all->config.silence_s / 3;
-
-    return s < TI_BEAT_MIN_S ? TI_BEAT_MIN_S : s > TI_BEAT_MAX_S ? TI_BEAT_MAX_S : s;
-}
-
-/* A node's timeout for hearing from us: a broken connection does not always end there. */
-static double peer_timeout_s(const struct ti_conns *all)
-{
-    return all->config.silence_s > all->config.listen_s ? all->config.silence_s
-                                                        : all->config.listen_s;
-}
-
-/* Requests heartbeats from the node; is itself one of ours. */
-static bool send_heartbeat(struct ti_conn *conn, double listen_s)
-{
-    conn->heartbeat_at = ti_now();
-    return ti_conn_request(conn, json_pack("{s:s, s:i, s:i, s:i}", "do", "beat", "id", 0,
-                                           "every_ms", (int)(heartbeat_s(conn->all) * 1000),
-                                           "listen_ms", (int)(listen_s * 1000)));
-}
-
-void ti_conns_announce_pause(struct ti_conns *all, double seconds)
-{
-    struct ti_conn *conn;
-
-    TAILQ_FOREACH(conn, &all->conns, in_all)
-    if (conn->state == TI__CONN_READY && send_heartbeat(conn, seconds))
-        conn->heartbeat_at = 0; /* the next poll sends one with the usual timeout */
-    for (int i = 0; i < 10; i++)
-        ti_remote_poll(ti_conns_remote(all), TI_SESSION_CHECK_MS / 10);
-}
-
 /* --- receiving ----------------------------------------------------------- */
 
 static void on_hello(struct ti_conn *conn, const struct ti_frame *f)
@@ -236,7 +194,7 @@ static void on_hello(struct ti_conn *conn, const struct ti_frame *f)
     }
     conn->state = TI__CONN_READY;
     conn->hello_deadline = 0;
-    if (!send_heartbeat(conn, peer_timeout_s(conn->all)))
+    if (!ti__conn_heartbeat(conn))
         ti__conn_fail_text(conn, TI_CHANNEL_LOCAL, "it cannot be asked: out of memory", NULL);
     else if (conn->calls.ready)
         conn->calls.ready(conn, conn->arg);
@@ -412,59 +370,6 @@ struct ti_conn *ti_conn_open(struct ti_conns *all, struct ti_conn *through, cons
     return conn;
 }
 
-/* --- silence ------------------------------------------------------------- */
-
-static void fail_silent(struct ti_conn *conn)
-{
-    const char *patient = conn->all->config.patient;
-    struct ti_err why;
-    char from[300] = "";
-
-    if (conn->relay)
-        snprintf(from, sizeof from, " by way of '%.256s'", ti__conn_host(conn->relay));
-    ti_err_set(&why, TI_ERR_REMOTE,
-               "'%s' said nothing%s for %.3g s: it hangs, or the network %s is down",
-               ti__conn_host(conn), from, conn->all->config.silence_s,
-               conn->relay ? "between them" : "to it");
-    ti_err_hint(&why, "%s waits longer", patient ? patient : "--timeout");
-    ti__conn_fail(conn, TI_CHANNEL_SILENT, false, &why);
-}
-
-/* If a relay and nodes behind it are silent, the relay is the cause.  So a relayed connection is
- * silent only if its relay was heard after the timeout. */
-static bool is_silent(struct ti_conn *conn)
-{
-    double over = conn->heard_clock + conn->all->config.silence_s;
-
-    if (conn->heard_clock == 0 || clock_of(conn->all) < over)
-        return false;
-    return !conn->relay || (conn->state == TI__CONN_READY && conn->relay->heard_clock > over);
-}
-
-/* Ends silent connections and sends heartbeats. */
-static void check_timeouts(struct ti_conns *all)
-{
-    double now = ti_now();
-    struct ti_conn *conn;
-
-    if (now - all->checked_at < TI_SESSION_CHECK_MS / 2e3) /* the list is long */
-        return;
-    all->checked_at = now;
-    TAILQ_FOREACH(conn, &all->conns, in_all)
-    {
-        if (conn->state >= TI__CONN_OVER)
-            continue;
-        if (conn->hello_deadline > 0 && clock_of(all) > conn->hello_deadline)
-            ti__conn_fail_text(conn, TI_CHANNEL_TIMED_OUT,
-                               "its relay does not say whether it connects to it", NULL);
-        else if (is_silent(conn))
-            fail_silent(conn);
-        else if (conn->state == TI__CONN_READY && !conn->leaving &&
-                 now > conn->heartbeat_at + peer_timeout_s(all) / TI_BEATS_TO_NODE)
-            send_heartbeat(conn, peer_timeout_s(all));
-    }
-}
-
 /* --- all of them --------------------------------------------------------- */
 
 static double or_default(double seconds, double otherwise)
@@ -577,7 +482,7 @@ int ti_conns_poll(struct ti_conns *all, int timeout_ms)
     ti__conns_open_waiting(all);
     report_ended(all);
     ti_sessions_poll(all->sessions, timeout_ms);
-    check_timeouts(all);
+    ti__conns_check_timeouts(all);
     ti__conns_open_waiting(all);
     report_ended(all);
     if (all->leaving)
@@ -593,11 +498,6 @@ bool ti_conn_ready(const struct ti_conn *conn)
 const json_t *ti_conn_hello(const struct ti_conn *conn)
 {
     return conn->hello;
-}
-
-double ti_conn_heard_at(const struct ti_conn *conn)
-{
-    return conn->heard;
 }
 
 int64_t ti_conn_bytes(const struct ti_conn *conn)

@@ -101,7 +101,6 @@ void ti_conn_close(struct ti_conn *conn);
 
 bool ti_conn_ready(const struct ti_conn *conn);
 const json_t *ti_conn_hello(const struct ti_conn *conn);   /* its HELLO; NULL: not yet */
-double ti_conn_heard_at(const struct ti_conn *conn);       /* when data last came; ti_now() */
 int64_t ti_conn_bytes(const struct ti_conn *conn);         /* received from it, with frames */
 int64_t ti_conn_link_bytes(const struct ti_conn *conn);    /* plus what it relayed to us */
 size_t ti_conn_partial_bytes(const struct ti_conn *conn);  /* received of an incomplete frame */

@@ -1,7 +1,8 @@
 /*
  * Shared by the files of connections:
  *
- *   conn.c          one connection: what is sent and received, timeouts, its end
+ *   conn.c          what is sent and received, the end of a connection, direct ones
+ *   conn_alive.c    heartbeats and timeouts
  *   conn_relayed.c  connections through a relay: opening them, and what relays report about them
  */
 #ifndef TI_CONN_INTERNAL_H
@@ -41,8 +42,7 @@ struct ti_conn {
     struct ti_session session; /* of a direct connection */
     struct ti_frame_reader in;
     json_t *hello;
-    double heard;                    /* ti_now() */
-    double heard_clock;              /* ti_sessions_clock(); 0: silence does not count yet */
+    double heard;                    /* ti_sessions_clock(); 0: silence does not count yet */
     double heartbeat_at;             /* when we last sent one, ti_now() */
     double hello_deadline;           /* of a relayed connection, ti_sessions_clock(); 0: none */
     int64_t received, relayed_bytes; /* bytes; the latter were for connections through it */
@@ -78,6 +78,14 @@ bool ti__conn_send_frame(struct ti_conn *conn, enum ti_frame_type type, uint32_t
 void ti__conn_receive(struct ti_conn *conn, const void *data, size_t bytes);
 
 const char *ti__conn_host(const struct ti_conn *conn); /* or "this machine" */
+
+/* --- conn_alive.c --- */
+
+/* Requests heartbeats from the node; is itself one of ours.  False: it cannot be sent. */
+bool ti__conn_heartbeat(struct ti_conn *conn);
+
+/* Ends silent connections and sends heartbeats. */
+void ti__conns_check_timeouts(struct ti_conns *all);
 
 /* --- conn_relayed.c --- */
 

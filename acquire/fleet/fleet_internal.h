@@ -1,0 +1,43 @@
+/*
+ * Shared by the files of a fleet:
+ *
+ *   fleet.c        connecting the nodes, losing them, the poll loop
+ *   fleet_ask.c    requests and answers
+ *   fleet_names.c  nodes by their names, for messages
+ */
+#ifndef TI_FLEET_INTERNAL_H
+#define TI_FLEET_INTERNAL_H
+
+#include "acquire/fleet/fleet.h"
+#include "session/conn.h"
+
+#define TI__FLEET_POLL_MS 250
+
+/* A request without an answer so far. */
+struct ti__pending;
+
+struct ti_fleet_node_priv {
+    struct ti_fleet *fleet;
+    int64_t node;
+    struct ti_conn *conn; /* NULL: none yet, or it has ended */
+    struct ti__pending *pending;
+    int64_t
+        scout;    /* the node that is connected first, and may be the relay to this one; -1: none */
+    bool relayed; /* the connection goes through the scout */
+};
+
+static inline const struct ti_cluster *ti__cluster_of(const struct ti_fleet *f, int64_t node)
+{
+    return &f->sites->cluster[f->sites->node[node].cluster];
+}
+
+static inline const struct ti_site *ti__site_of(const struct ti_fleet *f, int64_t node)
+{
+    return &f->sites->site[ti__cluster_of(f, node)->site];
+}
+
+/* fleet_ask.c: a message came; and the node is lost, so no answer will come. */
+void ti__fleet_message(struct ti_fleet *f, int64_t node, const json_t *message);
+void ti__fleet_no_answers(struct ti_fleet *f, int64_t node);
+
+#endif
