@@ -11,13 +11,15 @@
 static int64_t *own[TI_VECS];
 static size_t own_room[TI_VECS];
 
-/* Begin an event on c->comm; NULL if it is unknown, and recording has stopped. */
+/* Begin an event on c->comm.  If it is unknown, end the recording and return NULL. */
 static const struct ti_comm_entry *begin(struct ti_event *ev, const struct ti_mpi_call *c)
 {
     const struct ti_comm_entry *comm = ti_comm_find(c->comm);
 
-    if (!comm)
+    if (!comm) {
+        ti_stop_unknown("communicator");
         return NULL;
+    }
     ti_event_begin(ev, TI_M_COMM);
     ev->arg[TI_F_COMM] = comm->index;
     return comm;
@@ -74,17 +76,17 @@ static enum role set_root(struct ti_event *ev, const struct ti_comm_entry *comm,
 /* Write the event, with its request unless the form is blocking. */
 static void finish(struct ti_mpi_call *c, struct ti_event *ev)
 {
-    bool always = ti_op_is(c->op, TI_T_PERSISTENT); /* it may be started at any later time */
+    bool persistent = ti_op_is(c->op, TI_T_PERSISTENT);
 
-    if (ti_op_form(c->op) != TI_FORM_BLOCKING) {
-        if (ti_state.stopped && !always) {
+    if (c->req) {
+        if (ti_state.stopped && !persistent) {
             ti_request_hide(c);
             ti_state.burst = 0;
             return;
         }
-        ti_event_set(ev, TI_F_REQ, ti_request_add(c, false, 0));
+        ti_event_set(ev, TI_F_REQ, ti_request_add(c, persistent, false, 0));
     }
-    ti_emit(c, ev, always);
+    ti_emit(c, ev, persistent); /* it may be started at any later time */
 }
 
 int64_t ti_redop(MPI_Op op)

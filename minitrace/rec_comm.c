@@ -6,13 +6,10 @@
 
 #include "minitrace/state.h"
 
-#define MAX_DIMS   64 /* dimensions of a Cartesian communicator: 2^64 ranks */
-#define FIRST_ROOM 32 /* power of two, at most half full; doubles */
+#define MAX_DIMS 64 /* dimensions of a Cartesian communicator: 2^64 ranks */
 
-static struct ti_comm_entry *entry; /* hash table with linear probing; comm MPI_COMM_NULL: free */
-static size_t entry_bytes;
-static uint32_t room, entries, next_index;
-static struct ti_comm_entry nobody = {.comm = MPI_COMM_NULL}, *last = &nobody; /* found last */
+static struct ti_handles comms = TI_HANDLES(struct ti_comm_entry);
+static uint32_t next_index;
 static int keyval = MPI_KEYVAL_INVALID;
 
 /* Communicators from MPI_Comm_idup whose handle is not known yet.  When the request completes, the
@@ -41,70 +38,6 @@ static void ints_done(int *p, size_t n)
         ti_unmap(p, n * sizeof(int));
 }
 
-static uint32_t slot_of(MPI_Comm comm)
-{
-    uint64_t h = (uint64_t)(uintptr_t)comm * UINT64_C(0x9e3779b97f4a7c15);
-    uint32_t slot = (uint32_t)(h >> 40) & (room - 1);
-
-    while (entry[slot].comm != MPI_COMM_NULL && entry[slot].comm != comm)
-        slot = (slot + 1) & (room - 1);
-    return slot;
-}
-
-static bool insert(const struct ti_comm_entry *e)
-{
-    uint32_t slot;
-
-    if (2 * (entries + 1) > room) {
-        struct ti_comm_entry *old = entry;
-        size_t old_bytes = entry_bytes;
-        uint32_t old_room = room;
-        void *grown = NULL;
-
-        entry_bytes = 0;
-        room = room ? 2 * room : FIRST_ROOM;
-        if (!ti_reserve(&grown, &entry_bytes, room * sizeof *entry)) {
-            room = old_room;
-            entry_bytes = old_bytes;
-            return false;
-        }
-        entry = grown;
-        for (uint32_t i = 0; i < room; i++)
-            entry[i].comm = MPI_COMM_NULL;
-        for (uint32_t i = 0; i < old_room; i++)
-            if (old[i].comm != MPI_COMM_NULL)
-                entry[slot_of(old[i].comm)] = old[i];
-        ti_unmap(old, old_bytes);
-    }
-    slot = slot_of(e->comm);
-    entries += entry[slot].comm == MPI_COMM_NULL; /* or replaces one that was freed unnoticed */
-    entry[slot] = *e;
-    last = &nobody;
-    return true;
-}
-
-static void forget(MPI_Comm comm)
-{
-    uint32_t slot;
-
-    last = &nobody;
-    if (!room)
-        return;
-    slot = slot_of(comm);
-    if (entry[slot].comm == MPI_COMM_NULL)
-        return;
-    entry[slot].comm = MPI_COMM_NULL;
-    entries--;
-    /* close the gap: later entries may have been moved past it */
-    for (uint32_t i = (slot + 1) & (room - 1); entry[i].comm != MPI_COMM_NULL;
-         i = (i + 1) & (room - 1)) {
-        struct ti_comm_entry moved = entry[i];
-
-        entry[i].comm = MPI_COMM_NULL;
-        entry[slot_of(moved.comm)] = moved;
-    }
-}
-
 /* Called by MPI when a communicator is freed, by whatever call.  Its handle may then be reused. */
 static int freed(MPI_Comm comm, int key, void *value, void *extra)
 {
@@ -112,7 +45,7 @@ static int freed(MPI_Comm comm, int key, void *value, void *extra)
     (void)value;
     (void)extra;
     if (ti_state.active)
-        forget(comm);
+        ti_handle_forget(&comms, (uintptr_t)comm);
     return MPI_SUCCESS;
 }
 
@@ -179,11 +112,12 @@ static bool number(struct ti_comm_entry *e, enum ti_comm_kind kind, MPI_Comm lik
     return true;
 }
 
-static bool follow(const struct ti_comm_entry *e)
+static bool follow(struct ti_comm_entry *e)
 {
-    if (insert(e))
+    e->handle.bits = (uintptr_t)e->comm;
+    if (ti_handle_add(&comms, &e->handle))
         return true;
-    ti_stop_recording("no memory to follow %u communicators", entries);
+    ti_stop_recording("no memory to follow %u communicators", comms.used);
     return false;
 }
 
@@ -274,37 +208,20 @@ void ti_comm_arrived(int64_t request)
     }
 }
 
-/* The communicator's entry, or NULL. */
-static struct ti_comm_entry *look_up(MPI_Comm comm)
+static __attribute__((noinline)) const struct ti_comm_entry *search(MPI_Comm comm)
 {
-    struct ti_comm_entry *e = &entry[slot_of(comm)];
+    struct ti_comm_entry *e = ti_handle_search(&comms, (uintptr_t)comm);
 
-    if (e->comm == MPI_COMM_NULL)
-        return NULL;
-    if (!e->marked)
+    if (e && !e->marked)
         mark(e);
-    return e;
-}
-
-const struct ti_comm_entry *ti_comm_known(MPI_Comm comm)
-{
-    struct ti_comm_entry *e;
-
-    if (last->comm == comm && last != &nobody)
-        return last;
-    e = look_up(comm);
-    if (e)
-        last = e;
     return e;
 }
 
 const struct ti_comm_entry *ti_comm_find(MPI_Comm comm)
 {
-    const struct ti_comm_entry *e = ti_comm_known(comm);
+    const struct ti_handle *last = comms.last;
 
-    if (!e)
-        ti_stop_untracked("a communicator that no traced call made");
-    return e;
+    return __builtin_expect(last->bits == (uintptr_t)comm, 1) ? (const void *)last : search(comm);
 }
 
 /* ------------------------------------------------------------- recorders -- */
@@ -318,18 +235,22 @@ static bool created(struct ti_mpi_call *c, struct ti_event *ev, enum ti_comm_kin
     const struct ti_comm_entry *found = ti_comm_find(c->comm);
     MPI_Comm comm;
 
-    if (!found)
+    if (!found) {
+        ti_stop_unknown("communicator");
         return false;
+    }
     *parent = *found;
     ti_event_begin(ev, TI_M_MADE);
     ev->arg[TI_F_COMM] = parent->index;
     ev->arg[TI_F_NEWCOMM] = TI_NULL;
     comm = ti_comm_of(c, c->newcomm);
     if (comm == MPI_COMM_NULL) {
-        *made = nobody;
+        *made = (struct ti_comm_entry){.comm = MPI_COMM_NULL};
         return true;
     }
     *made = kind == TI_KIND_DUP ? twin_of(parent, comm) : ask(comm);
+    if (c->op == TI_OP_DIST_GRAPH_CREATE)
+        made->unordered = true;
     if (!introduce(made, kind))
         return false;
     ev->arg[TI_F_NEWCOMM] = made->index;
@@ -377,15 +298,17 @@ void ti_rec_comm_idup(struct ti_mpi_call *c)
     struct ti_comm_entry made;
     struct ti_event ev;
 
-    if (!parent)
+    if (!parent) {
+        ti_stop_unknown("communicator");
         return;
+    }
     ti_event_begin(&ev, TI_M_MADE | TI_M_REQ);
     ev.arg[TI_F_COMM] = parent->index;
     made = twin_of(parent, MPI_COMM_NULL);
     if (!number(&made, TI_KIND_DUP, c->comm))
         return;
     ev.arg[TI_F_NEWCOMM] = made.index;
-    ev.arg[TI_F_REQ] = ti_request_add(c, false, 0);
+    ev.arg[TI_F_REQ] = ti_request_add(c, false, false, 0);
     if (raw_handle(c) != c->held) {
         made.comm = ti_comm_of(c, c->newcomm);
         if (!follow(&made))
@@ -446,8 +369,10 @@ void ti_rec_intercomm_create(struct ti_mpi_call *c)
     ti_event_set(&ev, TI_F_TAG, c->tag);
     if (local.rank == c->root) { /* on other ranks MPI ignores the leaders */
         leaders = ti_comm_find(c->comm2);
-        if (!leaders)
+        if (!leaders) {
+            ti_stop_unknown("communicator");
             return;
+        }
         ti_event_set(&ev, TI_F_COMM2, leaders->index);
         ti_event_set(&ev, TI_F_PEER, (int64_t)c->peer - leaders->rank);
     }
@@ -548,8 +473,6 @@ void ti_rec_dist_graph_create(struct ti_mpi_call *c)
 
     if (!created(c, &ev, TI_KIND_DIST_GRAPH, &parent, &made))
         return;
-    made.unordered = c->op == TI_OP_DIST_GRAPH_CREATE;
-    entry[slot_of(made.comm)].unordered = made.unordered;
     ti_event_set(&ev, TI_F_REORDER, c->reorder);
     in = made.sources;
     out = made.destinations;
@@ -570,8 +493,10 @@ void ti_rec_comm_set_info(struct ti_mpi_call *c)
     const struct ti_comm_entry *comm = ti_comm_find(c->comm);
     struct ti_event ev;
 
-    if (!comm)
+    if (!comm) {
+        ti_stop_unknown("communicator");
         return;
+    }
     ti_event_begin(&ev, TI_M_COMM);
     ev.arg[TI_F_COMM] = comm->index;
     ti_emit(c, &ev, false);
@@ -580,7 +505,7 @@ void ti_rec_comm_set_info(struct ti_mpi_call *c)
 void ti_pre_comm_free(struct ti_mpi_call *c)
 {
     /* an unknown handle is no failure here: MPI itself checks it */
-    const struct ti_comm_entry *e = c->newcomm ? look_up(ti_comm_of(c, c->newcomm)) : NULL;
+    const struct ti_comm_entry *e = c->newcomm ? ti_comm_find(ti_comm_of(c, c->newcomm)) : NULL;
 
     c->held = e ? (int64_t)e->index : -1;
 }

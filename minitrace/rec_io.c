@@ -9,7 +9,14 @@
 
 #include "minitrace/state.h"
 
-static struct ti_handles files = {.what = "file"};
+struct file {
+    struct ti_handle handle;
+    int64_t number; /* in the order in which this rank met them */
+    int64_t asked;  /* bytes that the split collective in progress asked for */
+};
+
+static struct ti_handles files = TI_HANDLES(struct file);
+static int64_t files_met;
 
 static const struct ti_mode access_modes[] = {
     {MPI_MODE_RDONLY, TI_MODE_RDONLY},      {MPI_MODE_WRONLY, TI_MODE_WRONLY},
@@ -78,17 +85,20 @@ static MPI_File file_of(const struct ti_mpi_call *c)
 void ti_rec_file_open(struct ti_mpi_call *c)
 {
     const struct ti_comm_entry *comm = ti_comm_find(c->comm);
-    const struct ti_handle *e;
+    struct file new = {{(uintptr_t)file_of(c)}, files_met++, 0};
     struct ti_event ev;
 
-    if (!comm)
+    if (!comm) {
+        ti_stop_unknown("communicator");
         return;
-    e = ti_handle_add(&files, (uintptr_t)file_of(c), comm->rank);
-    if (!e)
+    }
+    if (!ti_handle_add(&files, &new.handle)) {
+        ti_stop_recording("no memory to follow %u files", files.used);
         return;
+    }
     ti_event_begin(&ev, TI_M_COMM | TI_M_FILE | TI_M_NAME | TI_M_MODE);
     ev.arg[TI_F_COMM] = comm->index;
-    ev.arg[TI_F_FILE] = e->number;
+    ev.arg[TI_F_FILE] = new.number;
     ev.arg[TI_F_NAME] = name_of(c);
     ev.arg[TI_F_MODE] =
         ti_mode_of(access_modes, sizeof access_modes / sizeof *access_modes, c->mode);
@@ -99,10 +109,10 @@ void ti_rec_file_open(struct ti_mpi_call *c)
  * call has succeeded, when the application's handle is gone; hence held2. */
 void ti_pre_file_close(struct ti_mpi_call *c)
 {
-    const struct ti_handle *e = c->newfile ? ti_handle_known(&files, (uintptr_t)file_of(c)) : NULL;
+    const struct file *e = c->newfile ? ti_handle_find(&files, (uintptr_t)file_of(c)) : NULL;
 
     c->held = e ? e->number : -1;
-    c->held2 = e ? (int64_t)e->handle : 0;
+    c->held2 = e ? (int64_t)e->handle.bits : 0;
 }
 
 void ti_rec_file_close(struct ti_mpi_call *c)
@@ -132,13 +142,15 @@ void ti_rec_file_delete(struct ti_mpi_call *c)
 
 /* -------------------------------------------------------- all but the data -- */
 
-/* Begin an event on the call's file; NULL if it is unknown, and recording has stopped. */
-static struct ti_handle *begin(struct ti_event *ev, const struct ti_mpi_call *c)
+/* Begin an event on the call's file.  If it is unknown, end the recording and return NULL. */
+static struct file *begin(struct ti_event *ev, const struct ti_mpi_call *c)
 {
-    struct ti_handle *file = ti_handle_find(&files, (uintptr_t)c->file);
+    struct file *file = ti_handle_find(&files, (uintptr_t)c->file);
 
-    if (!file)
+    if (!file) {
+        ti_stop_unknown("file");
         return NULL;
+    }
     ti_event_begin(ev, TI_M_FILE);
     ev->arg[TI_F_FILE] = file->number;
     return file;
@@ -238,9 +250,9 @@ static void set_moved(struct ti_event *ev, const struct ti_mpi_call *c, int64_t 
 }
 
 /* Begin an event of a call that moves data; NULL if its file is unknown. */
-static struct ti_handle *transfer(struct ti_event *ev, const struct ti_mpi_call *c)
+static struct file *transfer(struct ti_event *ev, const struct ti_mpi_call *c)
 {
-    struct ti_handle *file = begin(ev, c);
+    struct file *file = begin(ev, c);
     int64_t esize;
 
     if (!file)
@@ -275,7 +287,7 @@ void ti_rec_file_iaccess(struct ti_mpi_call *c)
         ti_state.burst = 0;
         return;
     }
-    ti_event_set(&ev, TI_F_REQ, ti_request_add(c, false, 0));
+    ti_event_set(&ev, TI_F_REQ, ti_request_add(c, false, false, 0));
     ti_emit(c, &ev, false);
 }
 
@@ -283,7 +295,7 @@ void ti_rec_file_iaccess(struct ti_mpi_call *c)
 void ti_rec_file_begin(struct ti_mpi_call *c)
 {
     struct ti_event ev;
-    struct ti_handle *file = transfer(&ev, c);
+    struct file *file = transfer(&ev, c);
 
     if (!file)
         return;
@@ -299,7 +311,7 @@ void ti_pre_file_end(struct ti_mpi_call *c)
 void ti_rec_file_end(struct ti_mpi_call *c)
 {
     struct ti_event ev;
-    const struct ti_handle *file = begin(&ev, c);
+    const struct file *file = begin(&ev, c);
 
     if (!file)
         return;

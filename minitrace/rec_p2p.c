@@ -68,8 +68,10 @@ const struct ti_comm_entry *ti_envelope(struct ti_event *ev, const struct ti_mpi
 {
     const struct ti_comm_entry *comm = ti_comm_find(c->comm);
 
-    if (!comm)
+    if (!comm) {
+        ti_stop_unknown("communicator");
         return NULL;
+    }
     ti_event_begin(ev, TI_M_COMM | TI_M_PEER | TI_M_TAG);
     ev->arg[TI_F_COMM] = comm->index;
     ev->arg[TI_F_PEER] = peer_of(comm, c->peer);
@@ -125,46 +127,44 @@ void ti_rec_recv(struct ti_mpi_call *c)
 /* Write the event of a call that makes a request; `comm` is NULL if the communicator is unknown.
  * Persistent requests are recorded even while MPI_Pcontrol(0) holds, because they may be started
  * at any later time. */
-static void emit_request(struct ti_mpi_call *c, struct ti_event *ev,
-                         const struct ti_comm_entry *comm, bool wild)
+static inline void emit_request(struct ti_mpi_call *c, struct ti_event *ev,
+                                const struct ti_comm_entry *comm, bool persistent, bool wild)
 {
-    bool always = ti_op_is(c->op, TI_T_PERSISTENT);
-
-    if (!comm || (ti_state.stopped && !always)) {
+    if (!comm || (ti_state.stopped && !persistent)) {
         ti_request_hide(c);
         return;
     }
-    ev->arg[TI_F_REQ] = ti_request_add(c, wild, comm->rank);
+    ev->arg[TI_F_REQ] = ti_request_add(c, persistent, wild, comm->rank);
     ev->mask |= TI_M_REQ;
-    ti_emit(c, ev, always);
+    ti_emit(c, ev, persistent);
 }
 
-static void immediate(struct ti_mpi_call *c, bool wild)
+static inline void request(struct ti_mpi_call *c, bool persistent, bool wild)
 {
     struct ti_event ev;
     const struct ti_comm_entry *comm = message(&ev, c);
 
-    emit_request(c, &ev, comm, wild);
+    emit_request(c, &ev, comm, persistent, wild);
 }
 
 void ti_rec_isend(struct ti_mpi_call *c)
 {
-    immediate(c, false);
+    request(c, false, false);
 }
 
 void ti_rec_irecv(struct ti_mpi_call *c)
 {
-    immediate(c, ti_wildcard(c->peer, c->tag));
+    request(c, false, ti_wildcard(c->peer, c->tag));
 }
 
 void ti_rec_send_init(struct ti_mpi_call *c)
 {
-    immediate(c, false);
+    request(c, true, false);
 }
 
 void ti_rec_recv_init(struct ti_mpi_call *c)
 {
-    immediate(c, ti_wildcard(c->peer, c->tag));
+    request(c, true, ti_wildcard(c->peer, c->tag));
 }
 
 /* Recorded as one message, of which each partition is a part. */
@@ -177,7 +177,7 @@ void ti_rec_psend_init(struct ti_mpi_call *c)
         ev.arg[TI_F_BYTES] *= c->part;
         ti_event_set(&ev, TI_F_PART, c->part);
     }
-    emit_request(c, &ev, comm, false);
+    emit_request(c, &ev, comm, true, false);
 }
 
 /* Begin an event with both messages of a sendrecv.  `replace`: the second has the count and type
@@ -222,5 +222,5 @@ void ti_rec_isendrecv(struct ti_mpi_call *c)
     struct ti_event ev;
     const struct ti_comm_entry *comm = two_messages(&ev, c, c->op == TI_OP_ISENDRECV_REPLACE);
 
-    emit_request(c, &ev, comm, ti_wildcard(c->peer2, c->tag2));
+    emit_request(c, &ev, comm, false, ti_wildcard(c->peer2, c->tag2));
 }

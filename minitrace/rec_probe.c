@@ -37,8 +37,6 @@ static bool same(const struct answer *a, const struct answer *b)
 /* Whether a probe with this answer is among the last events. */
 static bool is_repeated(const struct answer *a)
 {
-    if (answers.events != ti_writer_events(ti_state.writer))
-        answers.n = 0;
     for (int i = 0; i < answers.n; i++)
         if (same(&answers.said[i], a))
             return true;
@@ -69,6 +67,8 @@ static void probed(struct ti_mpi_call *c)
     a.comm = ev.arg[TI_F_COMM];
     a.peer = ev.arg[TI_F_PEER];
     a.tag = ev.arg[TI_F_TAG];
+    if (answers.events != ti_writer_events(ti_state.writer))
+        answers.n = 0; /* another event came after them */
     if (is_repeated(&a)) {
         ti_poll_failed();
         return;
@@ -188,7 +188,7 @@ static bool received(struct ti_event *ev, struct ti_mpi_call *c)
     }
     m = ti_table_find(&table, (uint64_t)c->held, c->message);
     if (!m) {
-        ti_stop_untracked("a message that no traced call made");
+        ti_stop_unknown("message");
         return false;
     }
     ev->arg[TI_F_COMM] = m->comm;
@@ -233,6 +233,6 @@ void ti_rec_imrecv(struct ti_mpi_call *c)
         ti_request_hide(c);
         return;
     }
-    ti_event_set(&ev, TI_F_REQ, ti_request_add(c, false, 0));
+    ti_event_set(&ev, TI_F_REQ, ti_request_add(c, false, false, 0));
     ti_emit(c, &ev, true);
 }

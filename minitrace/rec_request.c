@@ -65,15 +65,17 @@ static bool is_null(uint64_t bits)
     return bits == bits_of(MPI_REQUEST_NULL);
 }
 
-/* The request with this handle, which is or was the call's i-th.  NULL if null or unknown;
- * recording has stopped if unknown. */
+/* The request with this handle, which is or was the call's i-th.  NULL if null or unknown. */
 static struct ti_live *look_up(const struct ti_mpi_call *c, uint64_t bits, int64_t i)
 {
-    struct ti_live *r = is_null(bits) ? NULL : ti_table_find(&table, bits, place_of(c, i));
+    return is_null(bits) ? NULL : ti_table_find(&table, bits, place_of(c, i));
+}
 
-    if (!r && !is_null(bits))
-        ti_stop_untracked("a request that no traced call made");
-    return r;
+/* look_up() found no request: end the recording, unless the handle is null. */
+static __attribute__((noinline)) void not_found(uint64_t bits)
+{
+    if (!is_null(bits))
+        ti_stop_unknown("request");
 }
 
 /* ------------------------------------------------------------- requests -- */
@@ -89,34 +91,35 @@ static bool is_open(const struct ti_live *r)
     return is_shown(r) && (r->traits & (ACTIVE | UNRECORDED)) == ACTIVE;
 }
 
-static inline struct ti_live *add(struct ti_mpi_call *c, bool hidden, uint32_t traits)
+static inline struct ti_live *add(struct ti_mpi_call *c, bool hidden, bool persistent)
 {
-    bool persistent = ti_op_is(c->op, TI_T_PERSISTENT);
     struct ti_live *r = ti_table_add(&table, bits_of(handle_of(c, 0)), place_of(c, 0), hidden);
 
-    if (!r) {
+    if (r)
+        r->traits = persistent ? PERSISTENT : ACTIVE;
+    else
         ti_stop_recording("no memory to follow %u requests", table.used);
-        return NULL;
-    }
-    r->traits = traits | (persistent ? PERSISTENT : ACTIVE);
-    active += is_open(r);
-    needing_status += (r->traits & NEEDS_STATUS) != 0;
     return r;
 }
 
-int64_t ti_request_add(struct ti_mpi_call *c, bool wildcard, int own_rank)
+int64_t ti_request_add(struct ti_mpi_call *c, bool persistent, bool wildcard, int own_rank)
 {
-    struct ti_live *r = add(c, false, wildcard ? WILDCARD : 0);
+    struct ti_live *r = add(c, false, persistent);
 
     if (!r)
         return 0;
-    r->own_rank = own_rank;
+    active += !persistent;
+    if (wildcard) {
+        r->traits |= WILDCARD;
+        r->own_rank = own_rank;
+        needing_status++;
+    }
     return r->number;
 }
 
 void ti_request_hide(struct ti_mpi_call *c)
 {
-    add(c, true, 0);
+    add(c, true, ti_op_is(c->op, TI_T_PERSISTENT));
 }
 
 static inline void set_traits(struct ti_live *r, uint32_t traits)
@@ -226,11 +229,16 @@ static void set_match(struct ti_event *ev, const struct ti_mpi_call *c, const vo
  * request.  False if the trace shows nothing of it. */
 static bool completed_one(struct ti_mpi_call *c, int64_t i, bool has_status)
 {
-    struct ti_live *r = i >= 0 && i < c->held ? look_up(c, handles[i], i) : NULL;
+    struct ti_live *r;
     struct ti_event ev;
 
-    if (!r)
+    if (i < 0 || i >= c->held)
         return false;
+    r = look_up(c, handles[i], i);
+    if (!r) {
+        not_found(handles[i]);
+        return false;
+    }
     ti_event_begin(&ev, TI_M_REQ);
     ev.arg[TI_F_REQ] = r->number;
     if (r->traits & NEEDS_STATUS && has_status)
@@ -279,8 +287,11 @@ static bool completed_many(struct ti_mpi_call *c, const int32_t *at)
         int64_t status = at ? at[i] : i;
         struct ti_live *r = status == NOT_COMPLETE ? NULL : look_up(c, handles[i], i);
 
-        if (!r)
+        if (!r) {
+            if (status != NOT_COMPLETE)
+                not_found(handles[i]);
             continue;
+        }
         match.mask = 0;
         match.arg[TI_F_REQ] = r->number;
         if (r->traits & NEEDS_STATUS && status != NO_STATUS)
@@ -443,7 +454,7 @@ void ti_pre_wait(struct ti_mpi_call *c)
 
 void ti_rec_wait(struct ti_mpi_call *c)
 {
-    if (c->op == TI_OP_TEST)
+    if (c->flag)
         end_poll(*c->flag && completed_one(c, 0, true));
     else
         completed_one(c, 0, true);
@@ -456,7 +467,7 @@ void ti_pre_waitall(struct ti_mpi_call *c)
 
 void ti_rec_waitall(struct ti_mpi_call *c)
 {
-    if (c->op == TI_OP_TESTALL)
+    if (c->flag)
         end_poll(*c->flag && completed_many(c, NULL));
     else
         completed_many(c, NULL);
@@ -471,10 +482,10 @@ void ti_pre_waitany(struct ti_mpi_call *c)
 
 void ti_rec_waitany(struct ti_mpi_call *c)
 {
-    bool none = (c->op == TI_OP_TESTANY && !*c->flag) || *c->index == MPI_UNDEFINED;
+    bool none = (c->flag && !*c->flag) || *c->index == MPI_UNDEFINED;
     bool shown = !none && completed_one(c, index_of(c), true);
 
-    if (c->op == TI_OP_TESTANY)
+    if (c->flag)
         end_poll(shown);
 }
 
@@ -504,10 +515,15 @@ void ti_pre_request_free(struct ti_mpi_call *c)
 
 void ti_rec_request_free(struct ti_mpi_call *c)
 {
-    struct ti_live *r = c->held ? look_up(c, handles[0], 0) : NULL;
+    struct ti_live *r;
 
-    if (!r)
+    if (!c->held)
         return;
+    r = look_up(c, handles[0], 0);
+    if (!r) {
+        not_found(handles[0]);
+        return;
+    }
     if (is_shown(r))
         emit_one(c, r, true);
     forget(r);
@@ -522,9 +538,12 @@ static bool started(struct ti_live *r)
 
 void ti_rec_start(struct ti_mpi_call *c)
 {
-    struct ti_live *r = look_up(c, bits_of(handle_of(c, 0)), 0);
+    uint64_t bits = bits_of(handle_of(c, 0));
+    struct ti_live *r = look_up(c, bits, 0);
 
-    if (r && started(r))
+    if (!r)
+        not_found(bits);
+    else if (started(r))
         emit_one(c, r, false);
 }
 
@@ -538,7 +557,9 @@ void ti_rec_startall(struct ti_mpi_call *c)
     for (int64_t i = 0; i < c->held; i++) {
         struct ti_live *r = look_up(c, handles[i], i);
 
-        if (r && started(r))
+        if (!r)
+            not_found(handles[i]);
+        else if (started(r))
             numbers[count++] = r->number;
     }
     if (count == 0)
@@ -550,8 +571,11 @@ void ti_rec_startall(struct ti_mpi_call *c)
 
 void ti_rec_cancel(struct ti_mpi_call *c)
 {
-    struct ti_live *r = look_up(c, bits_of(handle_of(c, 0)), 0);
+    uint64_t bits = bits_of(handle_of(c, 0));
+    struct ti_live *r = look_up(c, bits, 0);
 
+    if (!r)
+        not_found(bits);
     if (!r || !is_open(r))
         return;
     set_traits(r, r->traits | CANCELLED);
@@ -567,23 +591,24 @@ void ti_rec_grequest_start(struct ti_mpi_call *c)
         return;
     }
     ti_event_begin(&ev, TI_M_REQ);
-    ev.arg[TI_F_REQ] = ti_request_add(c, false, 0);
+    ev.arg[TI_F_REQ] = ti_request_add(c, false, false, 0);
     ti_emit(c, &ev, false);
 }
 
-/* A request passed by value, so its place is unknown.  NULL if the trace shows nothing of it. */
-static const struct ti_live *given(const struct ti_mpi_call *c)
+/* The request of a call that is passed it by value, so that its place is unknown.  If no traced
+ * call made it, end the recording.  NULL if the trace shows nothing of it. */
+static const struct ti_live *begin_given(const struct ti_mpi_call *c)
 {
     const struct ti_live *r = ti_table_find(&table, bits_of(c->request), NULL);
 
     if (!r)
-        ti_stop_untracked("a request that no traced call made");
+        ti_stop_unknown("request");
     return r && is_open(r) ? r : NULL;
 }
 
 void ti_rec_grequest_complete(struct ti_mpi_call *c)
 {
-    const struct ti_live *r = given(c);
+    const struct ti_live *r = begin_given(c);
 
     if (r)
         emit_one(c, r, false);
@@ -603,7 +628,7 @@ static void emit_partition(struct ti_mpi_call *c, const struct ti_live *r)
 
 void ti_rec_pready(struct ti_mpi_call *c)
 {
-    const struct ti_live *r = given(c);
+    const struct ti_live *r = begin_given(c);
     int32_t range[2] = {c->part, c->part2};
     struct ti_event ev;
 
@@ -624,7 +649,7 @@ void ti_rec_pready(struct ti_mpi_call *c)
 
 void ti_rec_parrived(struct ti_mpi_call *c)
 {
-    const struct ti_live *r = *c->flag ? given(c) : NULL;
+    const struct ti_live *r = *c->flag ? begin_given(c) : NULL;
 
     if (r)
         emit_partition(c, r);

@@ -4,7 +4,14 @@
  */
 #include "minitrace/state.h"
 
-static struct ti_handles windows = {.what = "window"};
+struct window {
+    struct ti_handle handle;
+    int64_t number; /* in the order in which this rank met them */
+    int rank;       /* own rank in its communicator */
+};
+
+static struct ti_handles windows = TI_HANDLES(struct window);
+static int64_t met;
 static int keyval = MPI_KEYVAL_INVALID;
 
 static const struct ti_mode assertions[] = {
@@ -36,19 +43,21 @@ static int freed(MPI_Win win, int key, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
-/* Begin an event on the call's window; NULL if it is unknown, and recording has stopped. */
-static const struct ti_handle *begin(struct ti_event *ev, const struct ti_mpi_call *c)
+/* Begin an event on the call's window.  If it is unknown, end the recording and return NULL. */
+static const struct window *begin(struct ti_event *ev, const struct ti_mpi_call *c)
 {
-    const struct ti_handle *win = ti_handle_find(&windows, (uintptr_t)c->win);
+    const struct window *win = ti_handle_find(&windows, (uintptr_t)c->win);
 
-    if (!win)
+    if (!win) {
+        ti_stop_unknown("window");
         return NULL;
+    }
     ti_event_begin(ev, TI_M_WIN);
     ev->arg[TI_F_WIN] = win->number;
     return win;
 }
 
-static int64_t peer_of(const struct ti_handle *win, int peer)
+static int64_t peer_of(const struct window *win, int peer)
 {
     return peer == MPI_PROC_NULL ? TI_NULL : (int64_t)peer - win->rank;
 }
@@ -57,20 +66,24 @@ void ti_rec_win_create(struct ti_mpi_call *c)
 {
     const struct ti_comm_entry *comm = ti_comm_find(c->comm);
     MPI_Win win = window_of(c);
-    const struct ti_handle *e;
+    struct window new = {{(uintptr_t)win}, met++, 0};
     struct ti_event ev;
 
-    if (!comm)
+    if (!comm) {
+        ti_stop_unknown("communicator");
         return;
-    e = ti_handle_add(&windows, (uintptr_t)win, comm->rank);
-    if (!e)
+    }
+    new.rank = comm->rank;
+    if (!ti_handle_add(&windows, &new.handle)) {
+        ti_stop_recording("no memory to follow %u windows", windows.used);
         return;
+    }
     if (keyval == MPI_KEYVAL_INVALID)
         PMPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, freed, &keyval, NULL);
     PMPI_Win_set_attr(win, keyval, NULL);
     ti_event_begin(&ev, ti_op_info(c->op)->fields);
     ev.arg[TI_F_COMM] = comm->index;
-    ev.arg[TI_F_WIN] = e->number;
+    ev.arg[TI_F_WIN] = new.number;
     ev.arg[TI_F_BYTES] = c->bytes; /* both are ignored for a dynamic window */
     ev.arg[TI_F_ESIZE] = c->unit;
     ti_emit(c, &ev, true);
@@ -97,8 +110,7 @@ void ti_rec_win_call(struct ti_mpi_call *c)
 /* An unknown handle is no failure here: MPI itself checks it. */
 void ti_pre_win_free(struct ti_mpi_call *c)
 {
-    const struct ti_handle *e =
-        c->newwin ? ti_handle_known(&windows, (uintptr_t)window_of(c)) : NULL;
+    const struct window *e = c->newwin ? ti_handle_find(&windows, (uintptr_t)window_of(c)) : NULL;
 
     c->held = e ? e->number : -1;
 }
@@ -153,7 +165,7 @@ static const int *group_ranks(const struct ti_mpi_call *c, int own, int *n)
 void ti_rec_win_group(struct ti_mpi_call *c)
 {
     struct ti_event ev;
-    const struct ti_handle *win = begin(&ev, c);
+    const struct window *win = begin(&ev, c);
     const int *ranks;
     int n;
 
@@ -178,7 +190,7 @@ void ti_rec_win_test(struct ti_mpi_call *c)
 void ti_rec_win_lock(struct ti_mpi_call *c)
 {
     struct ti_event ev;
-    const struct ti_handle *win = begin(&ev, c);
+    const struct window *win = begin(&ev, c);
 
     if (!win)
         return;
@@ -192,7 +204,7 @@ void ti_rec_win_lock(struct ti_mpi_call *c)
 void ti_rec_win_target(struct ti_mpi_call *c)
 {
     struct ti_event ev;
-    const struct ti_handle *win = begin(&ev, c);
+    const struct window *win = begin(&ev, c);
 
     if (!win)
         return;
@@ -203,7 +215,7 @@ void ti_rec_win_target(struct ti_mpi_call *c)
 /* Begin an event of a call with an origin and a target side; false if its window is unknown. */
 static bool transfer(struct ti_event *ev, const struct ti_mpi_call *c)
 {
-    const struct ti_handle *win = begin(ev, c);
+    const struct window *win = begin(ev, c);
     int64_t count = c->count, esize, esize2;
 
     if (!win)
@@ -243,14 +255,14 @@ void ti_rec_rma_request(struct ti_mpi_call *c)
         ti_state.burst = 0;
         return;
     }
-    ti_event_set(&ev, TI_F_REQ, ti_request_add(c, false, 0));
+    ti_event_set(&ev, TI_F_REQ, ti_request_add(c, false, false, 0));
     ti_emit(c, &ev, false);
 }
 
 void ti_rec_rma_one(struct ti_mpi_call *c)
 {
     struct ti_event ev;
-    const struct ti_handle *win = begin(&ev, c);
+    const struct window *win = begin(&ev, c);
     int64_t esize;
 
     if (!win)

@@ -122,7 +122,7 @@ static bool only_first_reads(void)
 void ti_set_stopped(bool stopped)
 {
     ti_state.stopped = stopped;
-    ti_state.slow_emit = stopped || ti_state.extras;
+    ti_state.slow_emit = stopped || ti_state.extras || !ti_state.active;
 }
 
 void ti_threads_begin(int level)
@@ -132,7 +132,6 @@ void ti_threads_begin(int level)
     ti_state.many_counts = ti_state.counter.sum || ti_state.extras;
     ti_state.slow_path = ti_state.shared || ti_state.many_counts;
     ti_state.account = &thread.account;
-    ti_set_stopped(false);
     if ((ti_state.shared || ti_state.counter.sum) &&
         ti_state.counter.read_elsewhere) /* valid in this thread too */
         ti_state.counter.read = ti_state.counter.read_elsewhere;
@@ -144,6 +143,14 @@ void ti_threads_begin(int level)
     __atomic_store_n(&ti_now_word, ti_state.counter.word, __ATOMIC_RELAXED);
     __atomic_store_n(&ti_state.no_conflict, true, __ATOMIC_RELAXED);
     __atomic_store_n(&ti_state.active, true, __ATOMIC_RELEASE);
+    ti_set_stopped(false);
+}
+
+void ti_threads_end(void)
+{
+    __atomic_store_n(&ti_state.active, false, __ATOMIC_RELAXED);
+    __atomic_store_n(&ti_state.no_conflict, false, __ATOMIC_RELAXED);
+    ti_state.slow_emit = true;
 }
 
 bool ti_thread_is_first(void)
@@ -151,7 +158,7 @@ bool ti_thread_is_first(void)
     return thread.first;
 }
 
-bool ti_thread_may_end(void)
+bool ti_thread_acquire(void)
 {
     return is_owner(&thread) || try_acquire(&thread);
 }
@@ -173,10 +180,12 @@ static const char *why_conflict(void)
 
 bool ti_thread_conflict(void)
 {
-    if (__builtin_expect(__atomic_load_n(&ti_state.no_conflict, __ATOMIC_RELAXED), 1))
-        return false;
+    return __builtin_expect(!__atomic_load_n(&ti_state.no_conflict, __ATOMIC_RELAXED), 0);
+}
+
+void ti_stop_conflict(void)
+{
     ti_stop_recording("%s", why_conflict());
-    return true;
 }
 
 /* A recorded call of a thread that cannot own ti_state. */
@@ -186,7 +195,7 @@ static void note_conflict(unsigned op)
     /* MPI allows no other call during or after MPI_Finalize, so no owner is disturbed */
     if (op == TI_OP_FINALIZE && !ti_state.shared &&
         __atomic_load_n(&ti_state.inside.phase, __ATOMIC_RELAXED) == TI_OUTSIDE)
-        ti_thread_conflict();
+        ti_stop_conflict();
 }
 
 static bool is_poll(unsigned op)
@@ -411,33 +420,34 @@ static bool is_nested(const struct ti_inside *in, const void *frame)
     return (uintptr_t)frame < (uintptr_t)in->frame && is_below(in->frame, in->site, frame);
 }
 
-/* Whether the counter can no longer be trusted.  If so, recording is stopped before the value is
- * used.  Not while recording begins (init_end is 0). */
-static bool counter_failed(void)
+/* Why the counter can no longer be trusted; NULL if it can.  Not asked while recording begins
+ * (init_end is 0). */
+static const char *counter_trouble(void)
 {
     const char *why = ti_state.counter.trouble ? ti_state.counter.trouble() : NULL;
 
-    if (__builtin_expect(!why || !ti_state.init_end, 1))
-        return false;
-    ti_stop_recording("%s", why);
-    return true;
+    return __builtin_expect(!why || !ti_state.init_end, 1) ? NULL : why;
 }
 
-/* The owner's call was left by longjmp() or an exception.  False if calls since then may have been
- * taken for nested ones; recording is stopped then. */
+/* End the recording while entering a call, which is only forwarded then. */
+static __attribute__((noinline)) struct ti_mpi_call *stop(struct thread *me, const char *why)
+{
+    ti_stop_recording("%s", why);
+    release(me);
+    return NULL;
+}
+
+/* The owner's call was left by longjmp() or an exception; `op` is the next one.  Returns whether
+ * calls since then may have been taken for nested ones. */
 static bool abandon_call(unsigned op)
 {
     bool nested = ti_state.inside.phase == TI_NESTED;
 
     set_phase(TI_OUTSIDE);
     if (op == TI_OP_ABORT) /* most likely called by an error handler */
-        return true;
+        return false;
     ti_state.abandoned++;
-    if (nested)
-        ti_stop_recording(
-            "an MPI call was left by longjmp() or an exception, and calls since then may "
-            "be missing");
-    return !nested;
+    return nested;
 }
 
 /* A pass-through call of a thread that is not the owner: only takes the call out of its volume. */
@@ -517,15 +527,15 @@ enter_extra(struct thread *me, uint64_t now, bool abandoned, unsigned op, enum t
             const void *site, const void *frame)
 {
     uint64_t at[TI_READINGS] = {0}, others = ti_state.others;
+    const char *why;
     enum ti_fate fate;
 
     if (ti_state.shared && !ti_state.counter.sum)
         ti_state.account = &me->account;
     now = read_entering(now, at);
-    if (counter_failed()) {
-        release(me);
-        return NULL;
-    }
+    why = counter_trouble();
+    if (why)
+        return stop(me, why);
     if (ti_state.counter.sum)
         now += others_count();
     if (abandoned || (!me->known && !ti_state.counter.from_start && !ti_state.counter.sum))
@@ -591,32 +601,27 @@ enter_slow(uint64_t now, unsigned op, enum ti_binding binding, const void *site,
         note_conflict(op);
         return NULL;
     }
-    if (!is_active() || ti_thread_conflict() || (abandoned && !abandon_call(op))) {
+    if (!is_active()) {
         release(me);
         return NULL;
     }
-    if (__builtin_expect(ti_state.many_counts, 0)) {
-        if (ti_state.extras)
-            return enter_extra(me, now, abandoned, op, binding, site, frame);
-        if (ti_state.counter.read)
-            now = me->now;
-        if (counter_failed()) {
-            release(me);
-            return NULL;
-        }
-        now += others_count();
-        if (abandoned)
-            ti_state.last = now;
-        return enter(now, op, binding, site, frame);
-    }
+    if (ti_thread_conflict())
+        return stop(me, why_conflict());
+    if (abandoned && abandon_call(op))
+        return stop(me, "an MPI call was left by longjmp() or an exception, and calls since then "
+                        "may be missing");
+    if (__builtin_expect(ti_state.extras != 0, 0))
+        return enter_extra(me, now, abandoned, op, binding, site, frame);
     if (ti_state.counter.read) { /* only such a counter can fail */
+        const char *why = counter_trouble();
+
+        if (why)
+            return stop(me, why);
         now = me->now;
-        if (counter_failed()) {
-            release(me);
-            return NULL;
-        }
     }
-    if (abandoned || (!me->known && !ti_state.counter.from_start))
+    if (ti_state.counter.sum)
+        now += others_count();
+    if (abandoned || (!me->known && !ti_state.counter.from_start && !ti_state.counter.sum))
         ti_state.last = now;
     me->known = true;
     return enter(now, op, binding, site, frame);
@@ -629,7 +634,11 @@ enter_slow(uint64_t now, unsigned op, enum ti_binding binding, const void *site,
 static __attribute__((noinline)) struct ti_mpi_call *
 enter_reading(unsigned op, enum ti_binding binding, const void *site, const void *frame)
 {
-    return counter_failed() ? NULL : enter(thread.now, op, binding, site, frame);
+    const char *why = counter_trouble();
+
+    if (__builtin_expect(why != NULL, 0))
+        return stop(&thread, why);
+    return enter(thread.now, op, binding, site, frame);
 }
 
 struct ti_mpi_call *ti_enter(uint64_t now, unsigned op, enum ti_binding binding, const void *site,
@@ -720,7 +729,8 @@ static __attribute__((noinline)) void give_up_writing(void)
     ti_stop_recording("%s", err.text);
 }
 
-/* The slow path of ti_emit(): while MPI_Pcontrol(0) holds, or with extra columns. */
+/* The slow path of ti_emit(): while MPI_Pcontrol(0) holds, with extra columns, or when the
+ * recording has ended during this call. */
 static __attribute__((noinline)) void emit_slow(const struct ti_mpi_call *c, struct ti_event *ev,
                                                 bool always)
 {
@@ -749,8 +759,6 @@ void ti_emit(const struct ti_mpi_call *c, struct ti_event *ev, bool always)
     }
     ev->volume = ti_state.burst;
     ti_state.burst = 0;
-    if (!ti_state.active)
-        return;
     ev->site = ti_site(c->site);
     if (__builtin_expect(ti_writer_event(ti_state.writer, ev), 0))
         give_up_writing();

@@ -54,11 +54,12 @@
 enum ti_binding { TI_BINDING_C, TI_BINDING_FORTRAN };
 
 /*
- * The description of a call.  A shim sets only the fields that its parameters map
- * to; the others keep what an earlier call left, so a family reads only the fields
- * of its own rows in mpi_calls.tbl.  Counts are 64-bit, handles are C handles.
- * Pointers are the caller's, in the caller's binding: in Fortran, requests and
- * communicators are MPI_Fint, indices start at 1, statuses are MPI_Fint[].
+ * The description of a call.  A shim sets every field that a row of its family in
+ * mpi_calls.tbl has, to 0 where its own row has no such parameter.  A recorder reads
+ * the fields of its family only; to set all others at every call would take longer
+ * than the rest of the shim.  Counts are 64-bit, handles are C handles.  Pointers are
+ * the caller's, in the caller's binding: in Fortran, requests and communicators are
+ * MPI_Fint, indices start at 1, statuses are MPI_Fint[].
  */
 #define TI_OP_PASS_THROUGH TI_OP_COUNT       /* the call leaves no event */
 #define TI_OP_POLL         (TI_OP_COUNT + 1) /* a poll that leaves no event, whatever it answers */
@@ -89,12 +90,14 @@ struct ti_mpi_call {
     const void *types2;  /* recvtypes */
     /* requests */
     int nreq;
-    void *req;           /* array of nreq MPI_Request or MPI_Fint; nreq is unset for a single one */
+    void *req;           /* array of MPI_Request or MPI_Fint: nreq of a family that has nreq, else
+                          * one; NULL if the call makes no request */
     MPI_Request request; /* a request passed by value */
     int part, part2;     /* number of partitions, or first partition; last partition */
     const int *parts;    /* `part` partition numbers */
     void *message;       /* MPI_Message * or MPI_Fint * */
-    const int *flag;     /* result of a poll: 0 is "no"; a LOGICAL in Fortran */
+    const int *flag;     /* result of a poll: 0 is "no"; a LOGICAL in Fortran; NULL if the call is
+                          * no poll */
     const int *index;    /* index of the completed request; outcount if `indices` is set */
     const int *indices;
     void *status; /* MPI_Status * or MPI_Fint *; may be MPI_STATUS_IGNORE */

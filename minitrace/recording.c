@@ -106,7 +106,7 @@ void ti_stop_recording(const char *fmt, ...)
     errno = saved;
 }
 
-void ti_stop_untracked(const char *what)
+void ti_stop_call(const char *why)
 {
     /* operation names are the names of MPI calls in lower case */
     const char *text = ti_op_info(ti_current()->op)->text;
@@ -114,7 +114,15 @@ void ti_stop_untracked(const char *what)
     if (!ti_state.active)
         return;
     ti_stop_recording("MPI_%c%s, after event %llu: %s", toupper((unsigned char)text[0]), text + 1,
-                      (unsigned long long)ti_writer_events(ti_state.writer), what);
+                      (unsigned long long)ti_writer_events(ti_state.writer), why);
+}
+
+void ti_stop_unknown(const char *kind)
+{
+    char why[64];
+
+    snprintf(why, sizeof why, "a %s that no traced call made", kind);
+    ti_stop_call(why);
 }
 
 /* ------------------------------------------------------------- metadata -- */
@@ -462,8 +470,7 @@ static bool open_all(struct ti_err *err)
 /* In a child of fork(): nothing is recorded, and tables shared with the parent are left alone. */
 static void in_child(void)
 {
-    __atomic_store_n(&ti_state.active, false, __ATOMIC_RELAXED);
-    __atomic_store_n(&ti_state.no_conflict, false, __ATOMIC_RELAXED);
+    ti_threads_end();
 }
 
 static uint64_t clock_ns(clockid_t clock)
@@ -557,11 +564,13 @@ void ti_recording_end(enum ti_end end)
     double now = ti_seconds();
 
     /* a child made by _Fork() has run no handler of pthread_atfork() */
-    if (!ti_state.active || ti_state.pid != getpid() ||
-        (end != TI_END_STOPPED && ti_thread_conflict()))
+    if (!ti_state.active || ti_state.pid != getpid())
         return;
-    __atomic_store_n(&ti_state.active, false, __ATOMIC_RELAXED);
-    __atomic_store_n(&ti_state.no_conflict, false, __ATOMIC_RELAXED);
+    if (end != TI_END_STOPPED && ti_thread_conflict()) {
+        ti_stop_conflict();
+        return;
+    }
+    ti_threads_end();
     ti_span_end();
     if (ti_span_known())
         snprintf(whole, sizeof whole, "%llu", (unsigned long long)ti_state.whole.count);
@@ -611,7 +620,7 @@ void ti_recording_end(enum ti_end end)
  * or in a signal handler during recording, the file keeps the chunks written so far. */
 __attribute__((destructor)) static void at_exit(void)
 {
-    if (ti_state.active && ti_thread_may_end() && !ti_writer_busy(ti_state.writer))
+    if (ti_state.active && ti_thread_acquire() && !ti_writer_busy(ti_state.writer))
         ti_recording_end(TI_END_NO_FINALIZE);
 }
 

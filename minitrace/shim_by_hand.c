@@ -129,7 +129,7 @@ FORTRAN_FINALIZE(mpi_finalize_f08_)
 
 static void abort_comm(struct ti_mpi_call *c, MPI_Comm comm, int code)
 {
-    const struct ti_comm_entry *entry = ti_comm_known(comm);
+    const struct ti_comm_entry *entry = ti_comm_find(comm);
     struct ti_event ev = {.mask = TI_M_COMM | TI_M_LEVEL};
 
     ti_span_end();

@@ -14,6 +14,7 @@
 #include "formats/writer.h"
 #include "minitrace/counters/counter.h"
 #include "minitrace/extra.h"
+#include "minitrace/handle.h"
 #include "minitrace/record.h"
 
 /* A burst between two polls that is shorter than this belongs to the polling loop and is dropped:
@@ -63,7 +64,7 @@ struct ti_state {
     bool active;      /* between MPI_Init and MPI_Finalize, no failure so far; atomic */
     bool no_conflict; /* active, and no thread made a call that cannot be recorded; atomic */
     bool stopped;     /* MPI_Pcontrol(0) holds */
-    bool slow_emit;   /* ti_emit() must take its slow path */
+    bool slow_emit;   /* ti_emit() must take its slow path; true also when not active */
     struct ti_writer *writer;
     struct ti_counter counter;
     int extras;                 /* number of extra columns */
@@ -129,10 +130,11 @@ void ti_stderr_line(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
  * and mark the trace as incomplete. */
 void ti_stop_recording(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* ti_stop_recording() because the current call is about an object that the library does not know.
- * `what` names the object: "a communicator that no traced call made".  The message adds the call
- * and the number of the last event. */
-void ti_stop_untracked(const char *what);
+/* The same because of the current call; the message adds the call and the number of the last event.
+ * ti_stop_unknown(): because it is about a `kind`, such as "communicator", that no traced call
+ * made. */
+void ti_stop_call(const char *why);
+void ti_stop_unknown(const char *kind);
 
 /* Begin an event without vectors.  The caller sets the fields of `mask`; others stay undefined. */
 static inline void ti_event_begin(struct ti_event *ev, uint32_t mask)
@@ -173,19 +175,22 @@ void ti_set_stopped(bool stopped);
  * written unless `always`. */
 void ti_emit(const struct ti_mpi_call *c, struct ti_event *ev, bool always);
 
-/* Start recording.  Called by the thread that called MPI_Init, with the counter open. */
+/* From now on, calls are recorded; no longer.  Begun by the thread that called MPI_Init, with the
+ * counter open. */
 void ti_threads_begin(int level);
+void ti_threads_end(void);
 
 /* Whether the calling thread is the one that called MPI_Init. */
 bool ti_thread_is_first(void);
 
-/* Whether the calling thread may end recording at this moment, wherever the process is.  If so,
- * the thread owns the state from now on. */
-bool ti_thread_may_end(void);
+/* Make the calling thread the owner of the state, from now on.  False if it cannot be, because
+ * another thread is. */
+bool ti_thread_acquire(void);
 
-/* Whether a thread made a call that cannot be recorded (record.c).  If so, recording is
- * stopped. */
+/* Whether a thread made a call that cannot be recorded (record.c); end the recording for that
+ * reason. */
 bool ti_thread_conflict(void);
+void ti_stop_conflict(void);
 
 /* Tell the counting of bursts that the current call was an unsuccessful poll. */
 void ti_poll_failed(void);
@@ -231,15 +236,15 @@ static inline bool ti_reserve(void **p, size_t *room, size_t bytes)
 /* type.c: packed bytes of one element; 0 for MPI_DATATYPE_NULL. */
 int64_t ti_type_bytes(MPI_Datatype type);
 
-/* Packed bytes of `count` elements.  Fields of an event are below 2^63: a larger product stops
+/* Packed bytes of `count` elements.  Fields of an event are below 2^63: a larger product ends the
  * recording, and is 0. */
-int64_t ti_too_large(void);
+int64_t ti_stop_too_large(void);
 static inline int64_t ti_bytes(int64_t count, int64_t esize)
 {
     int64_t bytes;
 
-    return __builtin_expect(__builtin_mul_overflow(count, esize, &bytes), 0) ? ti_too_large()
-                                                                            : bytes;
+    return __builtin_expect(__builtin_mul_overflow(count, esize, &bytes), 0) ? ti_stop_too_large()
+                                                                             : bytes;
 }
 void ti_types_begin(void);
 
@@ -266,6 +271,7 @@ void ti_nodes_begin(void);
 
 /* rec_comm.c: what is known of a communicator */
 struct ti_comm_entry {
+    struct ti_handle handle;
     MPI_Comm comm;
     uint32_t index;
     int rank, size;            /* own rank; size of the own group */
@@ -277,13 +283,9 @@ struct ti_comm_entry {
     bool marked;    /* has the attribute that reports when it is freed */
 };
 
-/* The communicator's entry, valid until the next call.  NULL if no traced call made it; recording
- * has stopped then. */
+/* The communicator's entry, valid until the next call.  NULL if no traced call made it. */
 const struct ti_comm_entry *ti_comm_find(MPI_Comm comm);
 bool ti_comm_begin(void); /* adds world and self */
-
-/* The same, but recording continues if it is NULL. */
-const struct ti_comm_entry *ti_comm_known(MPI_Comm comm);
 
 /* Number of communicators from MPI_Comm_idup whose handle is not known yet.  The handle can be
  * read from the application's variable once the request is complete, which ti_comm_arrived()
@@ -300,40 +302,20 @@ struct ti_neighbour {
 };
 const struct ti_neighbour *ti_neighbours(const struct ti_comm_entry *comm);
 
-/*
- * handle.c: windows and files, by MPI handle, numbered in the order in which this rank met them.
- */
-struct ti_handle {
-    uintptr_t handle; /* 0: the slot is free */
-    int64_t number;
-    int rank;      /* own rank in its communicator */
-    int64_t asked; /* file: bytes requested by the split collective in progress */
-};
-
-struct ti_handles {
-    const char *what; /* for messages: "window", "file" */
-    struct ti_handle *entry;
-    size_t entry_bytes;
-    uint32_t room, used;
-    int64_t met;
-};
-
-/* Add an entry.  A handle that is already in the table is a new object, since the MPI library
- * reuses handles.  NULL without memory; recording has stopped then.  Entries are valid until the
- * next call that adds or forgets one. */
-struct ti_handle *ti_handle_add(struct ti_handles *t, uintptr_t handle, int rank);
-void ti_handle_forget(struct ti_handles *t, uintptr_t handle);
-
-/* The entry of a handle, or NULL.  ti_handle_find() calls ti_stop_untracked() if there is none. */
-struct ti_handle *ti_handle_known(struct ti_handles *t, uintptr_t handle);
-struct ti_handle *ti_handle_find(struct ti_handles *t, uintptr_t handle);
-
 /* The trace's mode bits (TI_MODES) for the MPI library's. */
 struct ti_mode {
     int theirs;
     int64_t ours;
 };
-int64_t ti_mode_of(const struct ti_mode *list, size_t n, int mode);
+static inline int64_t ti_mode_of(const struct ti_mode *list, size_t n, int mode)
+{
+    int64_t ours = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (mode & list[i].theirs)
+            ours |= list[i].ours;
+    return ours;
+}
 
 /* rec_coll.c: TI_REDOP_* of an operation. */
 int64_t ti_redop(MPI_Op op);
@@ -364,10 +346,9 @@ bool ti_fortran_ignores_all(const void *statuses);
 
 /*
  * rec_request.c: add the request *c->req that the call made; returns its number for the event.
- * c->op tells whether it is persistent.  With `wildcard`, its completion records what matched,
- * relative to own_rank.
+ * With `wildcard`, its completion records what matched, relative to own_rank.
  */
-int64_t ti_request_add(struct ti_mpi_call *c, bool wildcard, int own_rank);
+int64_t ti_request_add(struct ti_mpi_call *c, bool persistent, bool wildcard, int own_rank);
 
 /* Add a request that the trace does not show.  Without it, the completion would be taken for
  * another request's. */

@@ -73,15 +73,15 @@ static int64_t ask(MPI_Datatype type)
         return (int64_t)(intptr_t)known;
     PMPI_Type_size_x(type, &bytes);
     if (bytes < 0) /* MPI_UNDEFINED: too large for MPI_Count */
-        bytes = ti_too_large();
+        bytes = ti_stop_too_large();
     if (!lasts(type))
         PMPI_Type_set_attr(type, keyval, (void *)(intptr_t)bytes);
     return bytes;
 }
 
-int64_t ti_too_large(void)
+int64_t ti_stop_too_large(void)
 {
-    ti_stop_untracked("2^63 bytes or more");
+    ti_stop_call("2^63 bytes or more");
     return 0;
 }
 
