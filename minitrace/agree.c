@@ -31,8 +31,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "minitrace/begin.h"
 #include "minitrace/ranktree.h"
-#include "minitrace/state.h"
 
 #define TAG    31977
 #define PATH   (4096 + 64)

@@ -22,10 +22,13 @@ check-symbols: $(libminitrace)
 include minitrace/valgrind/module.mk
 
 counter_src := $(addprefix minitrace/counters/counter,.c _papi.c _cputime.c _valgrind.c _blocks.c)
-minitrace_src := $(addprefix minitrace/,mpi_backend.c mpi_backend_shims.S record.c extra.c recording.c \
-                   agree.c site.c map.c untraced.c uncounted.c type.c handle.c fortran.c table.c \
-                   rec_p2p.c rec_probe.c rec_request.c rec_coll.c rec_comm.c neighbours.c nodes.c \
-                   rec_rma.c rec_io.c shim_by_hand.c) $(shims:%=$(made_dir)/minitrace/%)
+minitrace_src := $(addprefix minitrace/,mpi_backend.c mpi_backend_shims.S shim_by_hand.c begin.c \
+                   metadata.c agree.c nodes.c) \
+                 $(addprefix minitrace/core/,enter.c frame.c threads.c emit.c calibrate.c span.c end.c \
+                   extra.c site.c memory.c untraced.c uncounted.c fortran.c) \
+                 $(addprefix minitrace/recorders/,rec_p2p.c rec_probe.c rec_request.c rec_coll.c \
+                   rec_comm.c rec_rma.c rec_io.c type.c handle.c table.c neighbours.c) \
+                 $(shims:%=$(made_dir)/minitrace/%)
 
 # The MPI back ends, each compiled with its MPI's compiler: MPICC, for the MPI that it has;
 # and MPICC_MPICH, if MPICH is installed beside Open MPI.
@@ -81,10 +84,10 @@ $(O)/libminitrace-mpich.so: $(call minitrace_objs,mpich) minitrace/mpi_backend.m
 
 # The dispatcher knows no MPI.  It is never sanitized: sanitizers call dlsym(), which it
 # exports, before they are initialized.
-$(O)/dispatcher/%.o: minitrace/%.c
+$(O)/dispatcher/%.o: minitrace/dispatcher/%.c
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(flags) $(CPPFLAGS) $(CFLAGS) $(pic_flags) -fno-sanitize=all -c -o $@ $<
-$(O)/dispatcher/%.o: minitrace/%.S
+$(O)/dispatcher/%.o: minitrace/dispatcher/%.S
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) -MMD -MP -I. -Ilib -I$(made_dir) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 $(O)/libminitrace.so: $(O)/dispatcher/dispatcher.o $(O)/dispatcher/dispatcher_stubs.o

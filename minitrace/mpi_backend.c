@@ -1,5 +1,5 @@
 /* The interface of an MPI back end for the dispatcher. */
-#include "minitrace/state.h"
+#include "minitrace/core/state.h"
 
 #ifndef TI_VERSION
 #define TI_VERSION "0.1.0"
@@ -7,10 +7,6 @@
 
 void *ti_next[TI_NAMES];
 void *ti_real[TI_NAMES];
-
-/* record.c */
-extern void (*const ti_calibration_shims[TI_LEAVE_KINDS])(void)
-    __attribute__((visibility("hidden")));
 
 /* mpi_backend_shims.S */
 extern void *const ti_mpi_backend_shims[TI_NAMES] __attribute__((visibility("hidden")));

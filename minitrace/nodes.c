@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "minitrace/state.h"
+#include "minitrace/begin.h"
 
 typedef void (*fortran_split_type)(MPI_Fint *comm, MPI_Fint *type, MPI_Fint *key, MPI_Fint *info,
                                    MPI_Fint *newcomm, MPI_Fint *ierr);

@@ -4,7 +4,8 @@
  */
 #include <stdarg.h>
 
-#include "minitrace/state.h"
+#include "minitrace/begin.h"
+#include "minitrace/recorders/shared.h"
 
 /* ----------------------------------------------------------------- Init -- */
 

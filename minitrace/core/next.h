@@ -9,7 +9,7 @@
 
 #include <mpi.h>
 
-#include "minitrace/dispatcher.h"
+#include "minitrace/dispatcher/dispatcher.h"
 
 /* Whether the MPI library has MPI-4's functions, apart from large counts.  Open MPI 5 has them,
  * and reports version 3.1. */

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "minitrace/state.h"
+#include "minitrace/recorders/shared.h"
 
 #define MAX_DIMS 64 /* dimensions of a Cartesian communicator: 2^64 ranks */
 

@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "minitrace/state.h"
+#include "minitrace/recorders/shared.h"
 
 static struct ti_neighbour *list; /* of the communicator asked for last */
 static size_t list_bytes;

@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "minitrace/state.h"
+#include "minitrace/core/state.h"
 
 /* Larger pieces are mapped from files, so that memory remains for later ones. */
 #define LARGE (32 * 1024)

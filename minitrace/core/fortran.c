@@ -2,7 +2,7 @@
  * Fortran's constants.  What a program passes for MPI_IN_PLACE or an ignored status is the address
  * of a variable, which each MPI library keeps elsewhere.
  */
-#include "minitrace/state.h"
+#include "minitrace/core/state.h"
 
 #ifdef OPEN_MPI
 

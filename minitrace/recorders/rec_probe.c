@@ -4,8 +4,8 @@
  * Until such a message is received, only its handle is known to the application: its communicator,
  * source and tag are kept from the probe.
  */
-#include "minitrace/state.h"
-#include "minitrace/table.h"
+#include "minitrace/recorders/shared.h"
+#include "minitrace/recorders/table.h"
 
 #define NO_MESSAGE (-1) /* the number of MPI_MESSAGE_NO_PROC in the trace */
 

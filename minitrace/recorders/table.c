@@ -1,8 +1,8 @@
-#include "minitrace/table.h"
+#include "minitrace/recorders/table.h"
 
 #include <string.h>
 
-#include "minitrace/state.h"
+#include "minitrace/core/state.h"
 
 #define FIRST_ROOM 64         /* fits into a page; doubles */
 #define LAST_ROOM  (1u << 30) /* more objects than any application makes */

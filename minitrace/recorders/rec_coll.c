@@ -5,7 +5,7 @@
  * is filled in from the other one, so that every rank's event has what was moved.  Counts,
  * types and operations that MPI ignores are not read, because they need not be valid.
  */
-#include "minitrace/state.h"
+#include "minitrace/recorders/shared.h"
 
 /* Vectors built by the recorders: bytes of the alltoallw form, and counts in another order. */
 static int64_t *own[TI_VECS];

@@ -1,5 +1,5 @@
 /* Decides where the stubs lead: finds the MPI library, loads its back end, and fills the table. */
-#include "minitrace/dispatcher.h"
+#include "minitrace/dispatcher/dispatcher.h"
 
 #include <dlfcn.h>
 #include <errno.h>

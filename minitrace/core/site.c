@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "minitrace/state.h"
+#include "minitrace/core/state.h"
 
 /* A cache of call sites.  When it is full, it is emptied, and sites met again get a new number:
  * this bounds memory and loses nothing.  But a loop over more sites than fit would write a site

@@ -1,8 +1,8 @@
-#include "minitrace/handle.h"
+#include "minitrace/recorders/handle.h"
 
 #include <string.h>
 
-#include "minitrace/state.h"
+#include "minitrace/core/state.h"
 
 #define FIRST_ROOM 16 /* doubles */
 

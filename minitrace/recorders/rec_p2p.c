@@ -1,5 +1,5 @@
 /* Recorders of point-to-point messages: sends and receives. */
-#include "minitrace/state.h"
+#include "minitrace/recorders/shared.h"
 
 void ti_lend_status(struct ti_mpi_call *c)
 {

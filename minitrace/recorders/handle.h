@@ -25,7 +25,10 @@ struct ti_handles {
 };
 
 /* An empty table of entries of this type. */
-#define TI_HANDLES(type) {.entry_bytes = sizeof(type), .last = &ti_no_handle}
+#define TI_HANDLES(type)                                                                           \
+    {                                                                                              \
+        .entry_bytes = sizeof(type), .last = &ti_no_handle                                         \
+    }
 
 /* Its bits are its own address, so no object has them. */
 extern struct ti_handle ti_no_handle __attribute__((visibility("hidden")));

@@ -3,7 +3,7 @@
  * of all threads, the count of the thread that did most; and the events that are counted
  * beside the volume.
  *
- * The columns follow the rules that record.c has for the volume: pass-through calls are
+ * The columns follow the rules that enter.c has for the volume: pass-through calls are
  * taken out, the time between unsuccessful polls is judged by the volume between them, and
  * the measured cost of entering and leaving is subtracted.  Time that belongs to no burst
  * belongs to the calls, so nothing is lost:

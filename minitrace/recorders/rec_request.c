@@ -12,8 +12,8 @@
  */
 #include <string.h>
 
-#include "minitrace/state.h"
-#include "minitrace/table.h"
+#include "minitrace/recorders/shared.h"
+#include "minitrace/recorders/table.h"
 
 /* Traits of a request. */
 enum {

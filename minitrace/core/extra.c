@@ -1,4 +1,4 @@
-#include "minitrace/extra.h"
+#include "minitrace/core/extra.h"
 
 #include <stdio.h>
 #include <stdlib.h>

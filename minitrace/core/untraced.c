@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "minitrace/state.h"
+#include "minitrace/core/state.h"
 
 static struct untraced {
     const char *name;

@@ -17,7 +17,7 @@
  *     reset handlers.  Debuggers pass it on.
  *   - The handler calls nothing, and reads nothing of the application's.
  */
-#include "minitrace/state.h"
+#include "minitrace/core/state.h"
 
 #ifdef __x86_64__
 #include <errno.h>

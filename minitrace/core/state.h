@@ -1,6 +1,6 @@
 /*
  * The library's state in this process.  There is one struct ti_state.  Only the thread that owns
- * it reads or writes it (record.c says which thread owns it); members marked atomic are open to
+ * it reads or writes it (thread.h says which thread owns it); members marked atomic are open to
  * all threads.
  */
 #ifndef TI_STATE_H
@@ -12,13 +12,12 @@
 #include <sys/types.h>
 
 #include "formats/writer.h"
+#include "minitrace/core/extra.h"
+#include "minitrace/core/record.h"
 #include "minitrace/counters/counter.h"
-#include "minitrace/extra.h"
-#include "minitrace/handle.h"
-#include "minitrace/record.h"
 
 /* A burst between two polls that is shorter than this belongs to the polling loop and is dropped:
- * see count_burst() in record.c.  In units of the counter. */
+ * see count_burst() in enter.c.  In units of the counter. */
 #define TI_SPIN_LIMIT 1000
 
 /* Where the owner of ti_state is. */
@@ -51,7 +50,7 @@ struct ti_cost {
  * `longest`. */
 struct ti_shares {
     uint64_t others;     /* sum over all threads but the calling one */
-    uint64_t since_poll; /* the part since a failed poll, see count_burst() in record.c */
+    uint64_t since_poll; /* the part since a failed poll, see count_burst() in enter.c */
     uint64_t longest;    /* the largest count of one other thread */
 };
 
@@ -70,14 +69,14 @@ struct ti_state {
     int extras;                 /* number of extra columns */
     struct ti_account *account; /* the account of the extra columns */
 
-    int level;               /* thread level that the application promised to keep to */
-    bool shared;             /* any thread may own the state, one at a time */
-    bool slow_path;          /* entering and leaving take their slow path */
-    bool many_counts;        /* the slow path is due to several counts: a sum over threads, or
-                              * extra columns */
-    struct ti_inside inside; /* `phase` is atomic */
-    uint64_t others;         /* count of all other threads at the last entry */
-    struct ti_shares shares; /* of the burst since the last event */
+    int level;                /* thread level that the application promised to keep to */
+    bool shared;              /* any thread may own the state, one at a time */
+    bool slow_path;           /* entering and leaving take their slow path */
+    bool many_counts;         /* the slow path is due to several counts: a sum over threads, or
+                               * extra columns */
+    struct ti_inside inside;  /* `phase` is atomic */
+    uint64_t others;          /* count of all other threads at the last entry */
+    struct ti_shares shares;  /* of the burst since the last event */
     uint64_t others_excluded; /* count of all other threads in pass-through calls; atomic */
     uint64_t abandoned;       /* calls left by longjmp() or an exception */
 
@@ -98,14 +97,14 @@ struct ti_state {
     int64_t mapped, memory_bytes;   /* anonymous memory: now; maximum */
     int64_t spilled, spilled_bytes; /* memory mapped from files: now; maximum */
     double init_start, init_end;
-    struct ti_cpu cpu_begin;  /* when recording began */
-    uint64_t node_questions;  /* questions for nodes answered as the machine is (nodes.c); atomic */
-    int64_t ranks_per_node;   /* of the target machine; 0: not given */
+    struct ti_cpu cpu_begin; /* when recording began */
+    uint64_t node_questions; /* questions for nodes answered as the machine is; atomic */
+    int64_t ranks_per_node;  /* of the target machine; 0: not given */
 };
 
 extern struct ti_state ti_state __attribute__((visibility("hidden")));
 
-/* record.c: begin and end the spans of ti_state, in MPI_Init and MPI_Finalize, once.  The spans
+/* span.c: begin and end the spans of ti_state, in MPI_Init and MPI_Finalize, once.  The spans
  * count the thread that called MPI_Init, or all threads where the counter sums them up; nothing is
  * taken out of them.  ti_span_known(): whether the spans have ended.  ti_span_end() does nothing
  * in another thread. */
@@ -113,21 +112,22 @@ void ti_span_begin(void);
 void ti_span_end(void);
 bool ti_span_known(void);
 
-/* recording.c: begin in MPI_Init, end once.  `start`: ti_seconds() before MPI_Init.  `provided`:
- * the thread level in the event.  `level`: the thread level that the application keeps to. */
-void ti_recording_begin(double start, int provided, int level);
-void ti_recording_end(enum ti_end end);
+/* end.c: seconds of a monotonic clock; the CPU time so far. */
 double ti_seconds(void);
+struct ti_cpu ti_cpu_now(void);
 
-/* Sleep for TIARA_LINGER seconds.  Called at the end of MPI_Finalize: a launcher may report a rank
- * as failed if its process ends before the launcher has read that the rank finished. */
-void ti_linger(void);
+/* Whether this rank prints messages: rank 0, or rank 1 if rank 0 is not traced.  Also the first
+ * rank of each node, because a failure may concern one node only, if the launcher says which rank
+ * that is. */
+bool ti_speaks(void);
 
 /* Print one line on stderr, from any rank. */
 void ti_stderr_line(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* A failure: print the reason on rank 0 and the first rank of each node, stop recording for good,
- * and mark the trace as incomplete. */
+/* End the recording, once: write the metadata for the end of the trace and close it. */
+void ti_recording_end(enum ti_end end);
+
+/* The same after a failure: print the reason if ti_speaks(), and mark the trace as incomplete. */
 void ti_stop_recording(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* The same because of the current call; the message adds the call and the number of the last event.
@@ -150,33 +150,18 @@ static inline void ti_event_set(struct ti_event *ev, enum ti_field field, int64_
     ev->arg[field] = value;
 }
 
-/*
- * agree.c: check that all ranks count alike, or that none counts.  Collective over
- * MPI_COMM_WORLD.
- *
- * `dir` is the absolute name of the trace directory.  `why` says why this rank does
- * not count, or is NULL if it does.  On rank 0, `id` is the run id and `go_on` says
- * whether a trace can be written at all; if not, `err` is already filled.  The other
- * ranks receive both.
- *
- * Returns false, and fills `err`, if nothing must be recorded.  err->text is empty on
- * a rank that has nothing to add to the message of another one.
- */
-bool ti_agree(const char *dir, const struct ti_err *why, bool go_on, uint8_t id[TI_RUN_ID_BYTES],
-              struct ti_err *err);
-
-/* record.c: the current call. */
+/* enter.c: the current call. */
 const struct ti_mpi_call *ti_current(void);
 
-/* Start or stop dropping what is computed and called: MPI_Pcontrol. */
+/* emit.c: start or stop dropping what is computed and called: MPI_Pcontrol. */
 void ti_set_stopped(bool stopped);
 
 /* Set the event's volume and call site, and write it.  While MPI_Pcontrol(0) holds, nothing is
  * written unless `always`. */
 void ti_emit(const struct ti_mpi_call *c, struct ti_event *ev, bool always);
 
-/* From now on, calls are recorded; no longer.  Begun by the thread that called MPI_Init, with the
- * counter open. */
+/* threads.c: from now on, calls are recorded; no longer.  Begun by the thread that called MPI_Init,
+ * with the counter open. */
 void ti_threads_begin(int level);
 void ti_threads_end(void);
 
@@ -187,7 +172,7 @@ bool ti_thread_is_first(void);
  * another thread is. */
 bool ti_thread_acquire(void);
 
-/* Whether a thread made a call that cannot be recorded (record.c); end the recording for that
+/* Whether a thread made a call that cannot be recorded (thread.h); end the recording for that
  * reason. */
 bool ti_thread_conflict(void);
 void ti_stop_conflict(void);
@@ -195,8 +180,10 @@ void ti_stop_conflict(void);
 /* Tell the counting of bursts that the current call was an unsuccessful poll. */
 void ti_poll_failed(void);
 
-/* Measure the cost of leaving and entering a call in the calling thread, which must not be in a
- * recorded call. */
+/* calibrate.c: the shims of no MPI function, by way to leave; measure the cost of leaving and
+ * entering a call in the calling thread, which must not be in a recorded call. */
+extern void (*const ti_calibration_shims[TI_LEAVE_KINDS])(void)
+    __attribute__((visibility("hidden")));
 void ti_calibrate(void);
 
 /* untraced.c: the untraced calls so far, such as "MPI_Comm_spawn 12, MPI_Comm_accept 3", into buf.
@@ -207,7 +194,7 @@ bool ti_untraced_list(char *buf, size_t bytes);
 uint32_t ti_site(const void *address);
 
 /*
- * map.c: zeroed memory outside the application's heap.
+ * memory.c: zeroed memory outside the application's heap.
  *
  * At most TI_MEMORY_BYTES of it is anonymous memory, counted in memory_bytes.  A piece
  * that does not fit, or that is larger than 32 KiB, is mapped from an unnamed file in
@@ -233,21 +220,6 @@ static inline bool ti_reserve(void **p, size_t *room, size_t bytes)
     return __builtin_expect(bytes <= *room, 1) || ti__grow(p, room, bytes);
 }
 
-/* type.c: packed bytes of one element; 0 for MPI_DATATYPE_NULL. */
-int64_t ti_type_bytes(MPI_Datatype type);
-
-/* Packed bytes of `count` elements.  Fields of an event are below 2^63: a larger product ends the
- * recording, and is 0. */
-int64_t ti_stop_too_large(void);
-static inline int64_t ti_bytes(int64_t count, int64_t esize)
-{
-    int64_t bytes;
-
-    return __builtin_expect(__builtin_mul_overflow(count, esize, &bytes), 0) ? ti_stop_too_large()
-                                                                             : bytes;
-}
-void ti_types_begin(void);
-
 /*
  * uncounted.c: estimate how much of the program the counter `blocks` does not see, by
  * sampling the thread that calls both functions.
@@ -263,110 +235,11 @@ struct ti_uncounted_text {
 void ti_uncounted_begin(void);
 void ti_uncounted_end(struct ti_uncounted_text *text);
 
-/* nodes.c: ti_nodes_take() reads TIARA_RANKS_PER_NODE; false and `err` if it is not a number.
- * ti_nodes_begin() is called once; from then on the library answers the application's questions
- * for nodes. */
-bool ti_nodes_take(struct ti_err *err);
-void ti_nodes_begin(void);
-
-/* rec_comm.c: what is known of a communicator */
-struct ti_comm_entry {
-    struct ti_handle handle;
-    MPI_Comm comm;
-    uint32_t index;
-    int rank, size;            /* own rank; size of the own group */
-    int remote_size;           /* size of the other group; 0 for an intracommunicator */
-    int sources, destinations; /* number of neighbours in its topology; 0 without one */
-    bool inter;
-    bool unordered; /* MPI's order of its neighbours is not fixed: see ti_neighbours() */
-    bool whole;     /* same ranks as MPI_COMM_WORLD */
-    bool marked;    /* has the attribute that reports when it is freed */
-};
-
-/* The communicator's entry, valid until the next call.  NULL if no traced call made it. */
-const struct ti_comm_entry *ti_comm_find(MPI_Comm comm);
-bool ti_comm_begin(void); /* adds world and self */
-
-/* Number of communicators from MPI_Comm_idup whose handle is not known yet.  The handle can be
- * read from the application's variable once the request is complete, which ti_comm_arrived()
- * reports. */
-extern uint32_t ti_comms_late __attribute__((visibility("hidden")));
-void ti_comm_arrived(int64_t request);
-
-/* neighbours.c: the neighbours in a communicator's distributed graph, in the order of the trace:
- * sources, then destinations.  Valid until the next call.  NULL without memory; recording has
- * stopped then. */
-struct ti_neighbour {
-    int rank, weight;
-    int place; /* index in MPI's array of sources or destinations */
-};
-const struct ti_neighbour *ti_neighbours(const struct ti_comm_entry *comm);
-
-/* The trace's mode bits (TI_MODES) for the MPI library's. */
-struct ti_mode {
-    int theirs;
-    int64_t ours;
-};
-static inline int64_t ti_mode_of(const struct ti_mode *list, size_t n, int mode)
-{
-    int64_t ours = 0;
-
-    for (size_t i = 0; i < n; i++)
-        if (mode & list[i].theirs)
-            ours |= list[i].ours;
-    return ours;
-}
-
-/* rec_coll.c: TI_REDOP_* of an operation. */
-int64_t ti_redop(MPI_Op op);
-
-/*
- * rec_p2p.c: shared by receives, probes and completions.
- *
- * ti_lend_status()   give a call that ignores its status one of ours
- * ti_match()         set in the event what a wildcard matched, from the status
- * ti_wildcard()      whether a receive from this peer and tag has a wildcard
- * ti_envelope()      begin an event with communicator, peer and tag; NULL if the
- *                    communicator is unknown, and recording has stopped
- * ti_content()       add the size of the message
- */
-void ti_lend_status(struct ti_mpi_call *c);
-void ti_match(struct ti_event *ev, const struct ti_mpi_call *c, const void *status, int own_rank);
-bool ti_was_cancelled(const struct ti_mpi_call *c, const void *status);
-bool ti_wildcard(int peer, int tag);
-const struct ti_comm_entry *ti_envelope(struct ti_event *ev, const struct ti_mpi_call *c);
-void ti_content(struct ti_event *ev, const struct ti_mpi_call *c);
-
 /* fortran.c: look up the symbols that the functions below need. */
 void ti_fortran_begin(void);
 
 /* fortran.c: whether the status, or the array of statuses, is MPI's "ignore" constant. */
 bool ti_fortran_ignores(const void *status);
 bool ti_fortran_ignores_all(const void *statuses);
-
-/*
- * rec_request.c: add the request *c->req that the call made; returns its number for the event.
- * With `wildcard`, its completion records what matched, relative to own_rank.
- */
-int64_t ti_request_add(struct ti_mpi_call *c, bool persistent, bool wildcard, int own_rank);
-
-/* Add a request that the trace does not show.  Without it, the completion would be taken for
- * another request's. */
-void ti_request_hide(struct ti_mpi_call *c);
-
-/* The bits of a handle, as key for look-ups. */
-static inline uint64_t ti_bits(const void *handle, size_t bytes)
-{
-    uint64_t bits = 0;
-
-    __builtin_memcpy(&bits, handle, bytes);
-    return bits;
-}
-
-/* Convert a handle in the caller's binding to a C handle. */
-static inline MPI_Comm ti_comm_of(const struct ti_mpi_call *c, const void *p)
-{
-    return c->binding == TI_BINDING_C ? *(const MPI_Comm *)p : PMPI_Comm_f2c(*(const MPI_Fint *)p);
-}
 
 #endif

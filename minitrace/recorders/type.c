@@ -3,7 +3,7 @@
  * stored in an attribute of the type, whose callback reports when the type is freed and its handle
  * may be reused.  Recently used sizes are in a cache.
  */
-#include "minitrace/state.h"
+#include "minitrace/recorders/shared.h"
 
 #define SETS 64 /* power of two */
 #define WAYS 4

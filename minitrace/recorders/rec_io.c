@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "minitrace/state.h"
+#include "minitrace/recorders/shared.h"
 
 struct file {
     struct ti_handle handle;

@@ -2,7 +2,7 @@
  * Recorders of one-sided communication.  A window is known from its creation until MPI frees it.
  * Events refer to it by number, and to ranks of the communicator it was made on.
  */
-#include "minitrace/state.h"
+#include "minitrace/recorders/shared.h"
 
 struct window {
     struct ti_handle handle;
