@@ -21,13 +21,14 @@ check-symbols: $(libminitrace)
 
 include minitrace/valgrind/module.mk
 
-counter_src := $(addprefix minitrace/counters/counter,.c _papi.c _cputime.c _valgrind.c _blocks.c)
+counter_src := $(addprefix minitrace/counters/counter,.c _papi.c _papi_load.c _papi_sets.c \
+                   _papi_explain.c _cputime.c _valgrind.c _blocks.c)
 minitrace_src := $(addprefix minitrace/,mpi_backend.c mpi_backend_shims.S shim_by_hand.c begin.c \
                    metadata.c agree.c nodes.c) \
                  $(addprefix minitrace/core/,enter.c frame.c threads.c emit.c calibrate.c span.c end.c \
                    extra.c site.c memory.c untraced.c uncounted.c fortran.c) \
-                 $(addprefix minitrace/recorders/,rec_p2p.c rec_probe.c rec_request.c rec_coll.c \
-                   rec_comm.c rec_rma.c rec_io.c type.c handle.c table.c neighbours.c) \
+                 $(addprefix minitrace/recorders/,rec_p2p.c rec_probe.c rec_request.c rec_completion.c \
+                   rec_coll.c rec_comm.c rec_rma.c rec_io.c type.c handle.c table.c neighbours.c) \
                  $(shims:%=$(made_dir)/minitrace/%)
 
 # The MPI back ends, each compiled with its MPI's compiler: MPICC, for the MPI that it has;

@@ -69,10 +69,8 @@ const struct ti_neighbour *ti_neighbours(const struct ti_comm_entry *comm)
         return list;
     asked = 0;
     if (!ti_reserve((void **)&list, &list_bytes, (both + 1) * sizeof *list) ||
-        !ti_reserve((void **)&scratch, &scratch_bytes, (2 * both + 1) * sizeof *scratch)) {
-        ti_stop_recording("no memory for the %zu neighbours in a graph", both);
+        !ti_reserve((void **)&scratch, &scratch_bytes, (2 * both + 1) * sizeof *scratch))
         return NULL;
-    }
     source = scratch;
     destination = source + 2 * in;
     memset(scratch, 0, 2 * both * sizeof *scratch); /* MPI may leave weights unset */

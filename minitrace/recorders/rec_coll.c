@@ -336,7 +336,7 @@ static MPI_Datatype type_at(const struct ti_mpi_call *c, const void *types, int 
                                       : PMPI_Type_f2c(((const MPI_Fint *)types)[i]);
 }
 
-/* Allocate vector `which` of the event; NULL without memory, and recording has stopped. */
+/* Allocate vector `which` of the event.  Without memory, end the recording and return NULL. */
 static int64_t *own_vec(struct ti_event *ev, int which, int len)
 {
     if (!ti_reserve((void **)&own[which], &own_room[which], (size_t)len * sizeof *own[which] + 1)) {
@@ -348,7 +348,7 @@ static int64_t *own_vec(struct ti_event *ev, int which, int len)
 }
 
 /* Vector `which` of the alltoallw form: the amounts in bytes, because types differ; in the order
- * of `n`, unless it is NULL.  False without memory, and recording has stopped. */
+ * of `n`, unless it is NULL.  Without memory, end the recording and return false. */
 static bool set_bytes_vec(struct ti_event *ev, int which, const struct ti_mpi_call *c,
                           const int *counts, const void *types, int len,
                           const struct ti_neighbour *n)
@@ -398,11 +398,15 @@ void ti_rec_reduce_scatter(struct ti_mpi_call *c)
 /* ------------------------------------------------------- with neighbours -- */
 
 /* *n: the communicator's neighbours, sources first, if their order in the trace differs from
- * MPI's; else NULL.  False without memory. */
+ * MPI's; else NULL.  Without memory, ends the recording and returns false. */
 static bool in_order(const struct ti_comm_entry *comm, const struct ti_neighbour **n)
 {
     *n = comm->unordered ? ti_neighbours(comm) : NULL;
-    return *n || !comm->unordered;
+    if (*n || !comm->unordered)
+        return true;
+    ti_stop_recording("no memory for the %d neighbours in a graph",
+                      comm->sources + comm->destinations);
+    return false;
 }
 
 static const struct ti_neighbour *behind_sources(const struct ti_comm_entry *comm,

@@ -137,7 +137,7 @@ void ti_rec_win_mode(struct ti_mpi_call *c)
 }
 
 /* The ranks of the call's group in the window's communicator, minus `own`; *n is their number.
- * Valid until the next call.  NULL without memory; recording has stopped then. */
+ * Valid until the next call.  Without memory, end the recording and return NULL. */
 static const int *group_ranks(const struct ti_mpi_call *c, int own, int *n)
 {
     static void *scratch;

@@ -12,8 +12,6 @@ void ti_rec_send(struct ti_mpi_call *c);
 void ti_rec_isend(struct ti_mpi_call *c);
 void ti_rec_isendrecv(struct ti_mpi_call *c);
 void ti_rec_psend_init(struct ti_mpi_call *c); /* Psend_init, Precv_init */
-void ti_rec_pready(struct ti_mpi_call *c);     /* Pready, Pready_range, Pready_list */
-void ti_rec_parrived(struct ti_mpi_call *c);
 void ti_rec_send_init(struct ti_mpi_call *c); /* the persistent sends */
 void ti_pre_recv(struct ti_mpi_call *c);
 void ti_rec_recv(struct ti_mpi_call *c);
@@ -37,7 +35,7 @@ void ti_fail_mrecv(struct ti_mpi_call *c, int rc);
 void ti_pre_imrecv(struct ti_mpi_call *c);
 void ti_rec_imrecv(struct ti_mpi_call *c);
 
-/* rec_request.c */
+/* rec_completion.c */
 void ti_pre_wait(struct ti_mpi_call *c);
 void ti_rec_wait(struct ti_mpi_call *c); /* Wait, Test (with flag) */
 void ti_fail_wait(struct ti_mpi_call *c, int rc);
@@ -50,6 +48,8 @@ void ti_fail_waitany(struct ti_mpi_call *c, int rc);
 void ti_pre_waitsome(struct ti_mpi_call *c);
 void ti_rec_waitsome(struct ti_mpi_call *c); /* Waitsome, Testsome: index is outcount */
 void ti_fail_waitsome(struct ti_mpi_call *c, int rc);
+
+/* rec_request.c */
 void ti_pre_request_free(struct ti_mpi_call *c);
 void ti_rec_request_free(struct ti_mpi_call *c);
 void ti_rec_start(struct ti_mpi_call *c);
@@ -57,6 +57,8 @@ void ti_rec_startall(struct ti_mpi_call *c);
 void ti_rec_cancel(struct ti_mpi_call *c);
 void ti_rec_grequest_start(struct ti_mpi_call *c);
 void ti_rec_grequest_complete(struct ti_mpi_call *c); /* takes c->request */
+void ti_rec_pready(struct ti_mpi_call *c);            /* Pready, Pready_range, Pready_list */
+void ti_rec_parrived(struct ti_mpi_call *c);
 
 /* rec_coll.c: each recorder serves the blocking, non-blocking and persistent form */
 void ti_rec_barrier(struct ti_mpi_call *c);

@@ -23,7 +23,7 @@ void ti_types_begin(void); /* before the first of these */
 
 /* rec_comm.c: what is known of a communicator */
 struct ti_comm_entry {
-    struct ti_handle handle;
+    struct ti_handle handle; /* of `comm` */
     MPI_Comm comm;
     uint32_t index;
     int rank, size;            /* own rank; size of the own group */
@@ -46,8 +46,7 @@ extern uint32_t ti_comms_late __attribute__((visibility("hidden")));
 void ti_comm_arrived(int64_t request);
 
 /* neighbours.c: the neighbours in a communicator's distributed graph, in the order of the trace:
- * sources, then destinations.  Valid until the next call.  NULL without memory; recording has
- * stopped then. */
+ * sources, then destinations.  Valid until the next call.  NULL without memory. */
 struct ti_neighbour {
     int rank, weight;
     int place; /* index in MPI's array of sources or destinations */
@@ -78,8 +77,8 @@ int64_t ti_redop(MPI_Op op);
  * ti_lend_status()   give a call that ignores its status one of ours
  * ti_match()         set in the event what a wildcard matched, from the status
  * ti_wildcard()      whether a receive from this peer and tag has a wildcard
- * ti_envelope()      begin an event with communicator, peer and tag; NULL if the
- *                    communicator is unknown, and recording has stopped
+ * ti_envelope()      begin an event with communicator, peer and tag; if the communicator
+ *                    is unknown, end the recording and return NULL
  * ti_content()       add the size of the message
  */
 void ti_lend_status(struct ti_mpi_call *c);
