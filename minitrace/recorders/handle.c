@@ -39,6 +39,7 @@ static bool grow(struct ti_handles *t)
         if (at(&old, i)->bits)
             memcpy(at(t, slot_of(t, at(&old, i)->bits)), at(&old, i), t->entry_bytes);
     ti_unmap(old.entries, old.bytes);
+    t->last = &ti_no_handle;
     return true;
 }
 
@@ -50,18 +51,16 @@ void *ti_handle_add(struct ti_handles *t, const struct ti_handle *entry)
         return NULL;
     e = at(t, slot_of(t, entry->bits));
     t->used += !e->bits;
-    t->last = &ti_no_handle;
+    if (e == t->last)
+        t->last = &ti_no_handle;
     return memcpy(e, entry, t->entry_bytes);
 }
 
-void *ti_handle_search(struct ti_handles *t, uintptr_t bits)
+void *ti_handle_search(const struct ti_handles *t, uintptr_t bits)
 {
     struct ti_handle *e = t->room ? at(t, slot_of(t, bits)) : NULL;
 
-    if (!e || !e->bits)
-        return NULL;
-    t->last = e;
-    return e;
+    return e && e->bits ? e : NULL;
 }
 
 void ti_handle_forget(struct ti_handles *t, uintptr_t bits)
@@ -70,7 +69,8 @@ void ti_handle_forget(struct ti_handles *t, uintptr_t bits)
 
     if (!t->room || !at(t, slot)->bits)
         return;
-    t->last = &ti_no_handle;
+    if (at(t, slot) == t->last)
+        t->last = &ti_no_handle;
     at(t, slot)->bits = 0;
     t->used--;
     /* close the gap: later entries may have been moved past it */
@@ -80,8 +80,10 @@ void ti_handle_forget(struct ti_handles *t, uintptr_t bits)
 
         at(t, slot)->bits = 0;
         to = slot_of(t, moved);
-        if (to != slot)
+        if (to != slot) {
             memcpy(at(t, to), at(t, slot), t->entry_bytes);
+            t->last = &ti_no_handle;
+        }
         at(t, to)->bits = moved;
     }
 }

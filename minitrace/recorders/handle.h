@@ -18,7 +18,7 @@ struct ti_handle {
 
 struct ti_handles {
     size_t entry_bytes;
-    struct ti_handle *last; /* found last, or &ti_no_handle */
+    struct ti_handle *last; /* found last by ti_handle_find(), or &ti_no_handle */
     char *entries;          /* linear probing */
     size_t bytes;           /* of `entries` */
     uint32_t room, used;    /* number of entries: a power of two, at most half of them in use */
@@ -40,11 +40,19 @@ void *ti_handle_add(struct ti_handles *t, const struct ti_handle *entry);
 /* Remove the entry with this handle, if there is one. */
 void ti_handle_forget(struct ti_handles *t, uintptr_t bits);
 
-/* The entry with this handle, or NULL.  It is valid until the next addition or removal. */
-void *ti_handle_search(struct ti_handles *t, uintptr_t bits);
+/* The entry with this handle, or NULL.  It is valid until the next addition or removal.
+ * ti_handle_find() is for handles that are likely to be looked up again. */
+void *ti_handle_search(const struct ti_handles *t, uintptr_t bits);
 static inline void *ti_handle_find(struct ti_handles *t, uintptr_t bits)
 {
-    return __builtin_expect(t->last->bits == bits, 1) ? t->last : ti_handle_search(t, bits);
+    void *found = t->last;
+
+    if (__builtin_expect(t->last->bits == bits, 1))
+        return found;
+    found = ti_handle_search(t, bits);
+    if (found)
+        t->last = found;
+    return found;
 }
 
 #endif

@@ -73,20 +73,26 @@ static enum role set_root(struct ti_event *ev, const struct ti_comm_entry *comm,
     return !comm->inter && root == comm->rank ? ROLE_ROOT : ROLE_OTHER;
 }
 
-/* Write the event, with its request unless the form is blocking. */
-static void finish(struct ti_mpi_call *c, struct ti_event *ev)
+/* Write the event of a non-blocking or persistent form, with its request. */
+static __attribute__((noinline)) void emit_request(struct ti_mpi_call *c, struct ti_event *ev)
 {
     bool persistent = ti_op_is(c->op, TI_T_PERSISTENT);
 
-    if (c->req) {
-        if (ti_state.stopped && !persistent) {
-            ti_request_hide(c);
-            ti_state.burst = 0;
-            return;
-        }
-        ti_event_set(ev, TI_F_REQ, ti_request_add(c, persistent, false, 0));
+    if (ti_state.stopped && !persistent) {
+        ti_request_hide(c);
+        ti_state.burst = 0;
+        return;
     }
+    ti_event_set(ev, TI_F_REQ, ti_request_add(c, persistent, false, 0));
     ti_emit(c, ev, persistent); /* it may be started at any later time */
+}
+
+static void finish(struct ti_mpi_call *c, struct ti_event *ev)
+{
+    if (c->req)
+        emit_request(c, ev);
+    else
+        ti_emit(c, ev, false);
 }
 
 int64_t ti_redop(MPI_Op op)

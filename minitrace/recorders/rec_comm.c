@@ -112,7 +112,7 @@ static bool number(struct ti_comm_entry *e, enum ti_comm_kind kind, MPI_Comm lik
     return true;
 }
 
-static bool follow(struct ti_comm_entry *e)
+static inline bool follow(struct ti_comm_entry *e)
 {
     e->handle.bits = (uintptr_t)e->comm;
     if (ti_handle_add(&comms, &e->handle))
@@ -127,7 +127,7 @@ static void mark(struct ti_comm_entry *e)
     e->marked = true;
 }
 
-static bool introduce(struct ti_comm_entry *e, enum ti_comm_kind kind)
+static inline bool introduce(struct ti_comm_entry *e, enum ti_comm_kind kind)
 {
     if (!number(e, kind, e->comm))
         return false;
@@ -208,7 +208,7 @@ void ti_comm_arrived(int64_t request)
     }
 }
 
-static __attribute__((noinline)) const struct ti_comm_entry *search(MPI_Comm comm)
+static struct ti_comm_entry *search(MPI_Comm comm)
 {
     struct ti_comm_entry *e = ti_handle_search(&comms, (uintptr_t)comm);
 
@@ -219,9 +219,14 @@ static __attribute__((noinline)) const struct ti_comm_entry *search(MPI_Comm com
 
 const struct ti_comm_entry *ti_comm_find(MPI_Comm comm)
 {
-    const struct ti_handle *last = comms.last;
+    struct ti_comm_entry *e;
 
-    return __builtin_expect(last->bits == (uintptr_t)comm, 1) ? (const void *)last : search(comm);
+    if (__builtin_expect(comms.last->bits == (uintptr_t)comm, 1))
+        return (const void *)comms.last;
+    e = search(comm);
+    if (e)
+        comms.last = &e->handle;
+    return e;
 }
 
 /* ------------------------------------------------------------- recorders -- */
@@ -505,7 +510,7 @@ void ti_rec_comm_set_info(struct ti_mpi_call *c)
 void ti_pre_comm_free(struct ti_mpi_call *c)
 {
     /* an unknown handle is no failure here: MPI itself checks it */
-    const struct ti_comm_entry *e = c->newcomm ? ti_comm_find(ti_comm_of(c, c->newcomm)) : NULL;
+    const struct ti_comm_entry *e = c->newcomm ? search(ti_comm_of(c, c->newcomm)) : NULL;
 
     c->held = e ? (int64_t)e->index : -1;
 }
