@@ -19,10 +19,7 @@
  */
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <fnmatch.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,10 +30,6 @@
 
 #include "minitrace/begin.h"
 #include "minitrace/recorders/shared.h"
-
-#ifndef TI_VERSION
-#define TI_VERSION "0.1.0"
-#endif
 
 #define DEFAULT_DIR "tiara.run"
 #define PATH_BYTES  4096

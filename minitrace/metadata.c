@@ -9,6 +9,10 @@
 #include "common/isalevel.h"
 #include "minitrace/begin.h"
 
+#ifndef TI_VERSION
+#define TI_VERSION "0.1.0"
+#endif
+
 /* Read the start of a file, as a string.  Returns its length. */
 static size_t read_start(const char *path, char *buf, size_t bytes)
 {

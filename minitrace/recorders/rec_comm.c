@@ -2,8 +2,6 @@
  * Recorders of communicators.  Each has an index, in the order in which this rank met them.  Its
  * members are written once, when it is made.
  */
-#include <string.h>
-
 #include "minitrace/recorders/shared.h"
 
 #define MAX_DIMS 64 /* dimensions of a Cartesian communicator: 2^64 ranks */
