@@ -72,4 +72,8 @@ struct ti__conf *ti__conf_of_keys(struct ti_remote *r, const char *target, bool 
 
 void ti__confs_start(struct ti_remote *r);
 
+/* Sets the members from `user` on by what `ssh -G` printed, c->output.  False: that lacks a user, a
+ * host or a port, or memory is short (conf_parse.c). */
+bool ti__conf_parse(struct ti__conf *c);
+
 #endif
