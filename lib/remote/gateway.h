@@ -17,7 +17,7 @@ enum ti__gateway_state { TI__GATEWAY_DOWN, TI__GATEWAY_OPENING, TI__GATEWAY_UP }
 
 /* Returns the gateway `name`, [USER@]HOST[:PORT], or several hops with commas between; opens it
  * unless it is open or failed a moment ago.  Changes are reported by ti__gateway_changed()
- * (remote.c). NULL: no memory. */
+ * (attempt.c).  NULL: no memory. */
 struct ti__gateway *ti__gateway(struct ti_remote *r, const char *name);
 enum ti__gateway_state ti__gateway_state(const struct ti__gateway *g);
 
