@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/map.h"
 #include "common/reap.h"
 #include "node/overlay.h"
 
@@ -360,15 +361,7 @@ static void tell_one(pid_t pid, void *arg)
     for (int i = 0; i < told->n; i++)
         if (told->pid[i] == pid)
             return;
-    if (told->n == told->room) {
-        int room = told->room ? 2 * told->room : 64;
-        pid_t *more = realloc(told->pid, (size_t)room * sizeof *more);
-
-        if (!more)
-            return;
-        told->pid = more;
-        told->room = room;
-    }
+    told->pid = ti_grow(told->pid, &told->room, (size_t)told->n + 1, sizeof *told->pid);
     told->pid[told->n++] = pid;
     kill_one(pid, &job->kill);
 }

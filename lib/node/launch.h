@@ -105,7 +105,8 @@ int ti_launch_each(const char *run_id, void (*f)(pid_t pid, void *arg), void *ar
  * repeated calls reach processes that were just being forked.  `told` NULL: all are signalled. */
 struct ti_pids {
     pid_t *pid; /* free() it */
-    int n, room;
+    int n;
+    size_t room;
 };
 int ti_launch_signal(const char *run_id, int sig, struct ti_pids *told);
 

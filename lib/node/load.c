@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/map.h"
 #include "node/launch.h"
 
 /* A process may join the run later: our own child, between fork and exec.  So its environment is
@@ -80,15 +81,7 @@ static struct ti_load_process *entry_of(struct ti_load *l, pid_t pid)
 
     if (at < l->n && l->process[at].pid == pid)
         return &l->process[at];
-    if (l->n == l->room) {
-        int room = l->room ? 2 * l->room : 256;
-        struct ti_load_process *more = realloc(l->process, (size_t)room * sizeof *more);
-
-        if (!more)
-            return NULL;
-        l->process = more;
-        l->room = room;
-    }
+    l->process = ti_grow(l->process, &l->room, (size_t)l->n + 1, sizeof *l->process);
     memmove(&l->process[at + 1], &l->process[at], (size_t)(l->n - at) * sizeof *l->process);
     l->n++;
     l->process[at] = (struct ti_load_process){.pid = pid};
@@ -104,8 +97,6 @@ static void look(struct ti_load *l, pid_t pid, char *buf)
     if (!read_stat(pid, &state, &born) || state == 'Z' || state == 'X')
         return;
     p = entry_of(l, pid);
-    if (!p)
-        return;
     p->seen = true;
     if (p->born != born || (!p->ours && ++p->looks >= ASK_AGAIN)) {
         p->born = born;
@@ -149,5 +140,6 @@ void ti_load_free(struct ti_load *l)
 {
     free(l->process);
     l->process = NULL;
-    l->n = l->room = 0;
+    l->n = 0;
+    l->room = 0;
 }

@@ -20,7 +20,8 @@ struct ti_load_process {
 struct ti_load {
     char run_id[40];
     struct ti_load_process *process; /* by pid */
-    int n, room;
+    int n;
+    size_t room;
 
     int alive;
     int64_t rss_bytes; /* their private memory; shared pages are not counted */

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/map.h"
 #include "node/launch.h"
 
 #define PIECE (32 * 1024)
@@ -37,20 +38,6 @@ static void release(struct ti_child *c)
 
 /* --- start --------------------------------------------------------------- */
 
-static struct ti_child *new_child(struct ti_procs *p)
-{
-    if (p->n == p->room) {
-        int room = p->room ? 2 * p->room : 8;
-        struct ti_child *more = realloc(p->child, (size_t)room * sizeof *more);
-
-        if (!more)
-            return NULL;
-        p->child = more;
-        p->room = room;
-    }
-    return &p->child[p->n];
-}
-
 /* Make three pipes: ours[] are our ends, theirs[] the ends of the process. */
 static bool make_pipes(int ours[3], int theirs[3])
 {
@@ -75,13 +62,13 @@ ti_status ti_procs_start(struct ti_procs *p, uint32_t stream, const char *comman
     int ours[3] = {-1, -1, -1}, theirs[3] = {-1, -1, -1};
     struct ti_launch l = {
         .argv = argv, .run_id = run_id, .fds = theirs, .survive = true, .files = files};
-    struct ti_child *c = new_child(p);
+    struct ti_child *c;
     struct ti_proc proc;
     ti_status st;
 
     if (stream == 0 || find(p, stream))
         return ti_err_set(err, TI_ERR_INPUT, "there is a process %u already", stream);
-    if (!c || !make_pipes(ours, theirs))
+    if (!make_pipes(ours, theirs))
         st = ti_err_errno(err, TI_ERR_IO, "cannot start '%s'", command);
     else
         st = ti_launch_start(&l, &proc, err);
@@ -92,9 +79,10 @@ ti_status ti_procs_start(struct ti_procs *p, uint32_t stream, const char *comman
             close_end(&ours[i]);
         return st;
     }
+    p->child = ti_grow(p->child, &p->room, (size_t)p->n + 1, sizeof *p->child);
+    c = &p->child[p->n++];
     *c = (struct ti_child){.stream = stream, .pid = proc.pid};
     memcpy(c->fd, ours, sizeof c->fd);
-    p->n++;
     *pid = proc.pid;
     return TI_OK;
 }

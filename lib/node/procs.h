@@ -29,7 +29,8 @@ struct ti_child {
 
 struct ti_procs {
     struct ti_child *child;
-    int n, room;
+    int n;
+    size_t room;
 };
 
 /*

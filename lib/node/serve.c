@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "common/cli.h"
+#include "common/map.h"
 #include "common/reap.h"
 #include "formats/json.h"
 #include "node/serve.h"
@@ -232,21 +233,13 @@ static void send_some(struct ti__serve *s)
 static void loop(struct ti__serve *s)
 {
     struct pollfd *fds = NULL;
-    int room = 0;
+    size_t room = 0;
     double until = 0;
 
     for (;;) {
         int ms = ti_procs_tell(&s->procs, &s->out, LINGER_S);
 
-        if (s->procs.n >= room) {
-            struct pollfd *more;
-
-            room = 2 * s->procs.n + 16;
-            more = realloc(fds, (size_t)(3 * room + FIXED + TI__TASKS) * sizeof *fds);
-            if (!more)
-                break;
-            fds = more;
-        }
+        fds = ti_grow(fds, &room, 3 * (size_t)s->procs.n + FIXED + TI__TASKS, sizeof *fds);
         send_some(s);
         beat(s);
         check_timeout(s);

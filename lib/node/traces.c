@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/crc32c.h"
+#include "common/map.h"
 #include "formats/rankname.h"
 #include "formats/trace.h"
 #include "session/messages.h"
@@ -101,21 +102,6 @@ struct files {
     size_t n, room;
 };
 
-static bool add_file(struct files *f, int64_t rank)
-{
-    if (f->n == f->room) {
-        size_t room = f->room ? 2 * f->room : 1024;
-        struct file *more = realloc(f->file, room * sizeof *more);
-
-        if (!more)
-            return false;
-        f->file = more;
-        f->room = room;
-    }
-    f->file[f->n++] = (struct file){.rank = rank};
-    return true;
-}
-
 static int by_rank(const void *a, const void *b)
 {
     const struct file *x = a, *y = b;
@@ -130,18 +116,19 @@ static ti_status find_files(int dir, struct files *out, struct ti_err *err)
     int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
     const struct dirent *entry;
-    bool ok = d != NULL;
     ti_status st = TI_OK;
 
     *out = (struct files){.file = NULL};
-    while (ok && (errno = 0, entry = readdir(d)) != NULL) {
+    while (d && (errno = 0, entry = readdir(d)) != NULL) {
         int64_t rank = ti_rank_of_name(entry->d_name);
         char name[TI_RANK_NAME_BYTES];
 
-        if (rank >= 0 && strcmp(entry->d_name, ti_rank_name(rank, name)) == 0)
-            ok = add_file(out, rank);
+        if (rank < 0 || strcmp(entry->d_name, ti_rank_name(rank, name)) != 0)
+            continue;
+        out->file = ti_grow(out->file, &out->room, out->n + 1, sizeof *out->file);
+        out->file[out->n++] = (struct file){.rank = rank};
     }
-    if (!ok || errno != 0)
+    if (!d || errno != 0)
         st = ti_err_errno(err, TI_ERR_IO, "cannot read the run directory");
     if (d)
         closedir(d);

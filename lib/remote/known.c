@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "common/map.h"
 #include "remote/conf.h"
 #include "remote/internal.h"
 
@@ -51,15 +52,7 @@ static void add_entry(struct ti__known *k, struct file *f, char *line, long numb
     e.key = strtok_r(NULL, " \t\r\n", &rest);
     if (!e.names || !e.type || !e.key)
         return;
-    if (f->count == f->room) {
-        size_t room = f->room ? 2 * f->room : 64;
-        struct entry *more = realloc(f->entries, room * sizeof *more);
-
-        if (!more)
-            return;
-        f->entries = more;
-        f->room = room;
-    }
+    f->entries = ti_grow(f->entries, &f->room, f->count + 1, sizeof *f->entries);
     if (e.names[0] == '|' && (e.hashed = libssh2_knownhost_init(k->session)) != NULL) {
         char text[512]; /* the key does not matter, but must look like one */
         int n = snprintf(text, sizeof text, "%s ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAAA\n", e.names);
