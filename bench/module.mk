@@ -28,7 +28,7 @@ $(O)/bench/null/libminitrace-openmpi.so: \
 	$(call link_mpi_backend,$(MPICC_openmpi))
 
 define bench_program
-$(O)/bench/$(1): $(call obj,bench/$(1).c lib/formats/writer.c $(formats_src) $(common_src))
+$(O)/bench/$(1): $(call obj,bench/$(1).c $(writer_src) $(formats_src) $(common_src))
 	@mkdir -p $$(@D)
 	$$(call say,LINK)$$(CC) $$(san_flags) $$(CFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(pkg_libs) $$(LDLIBS)
 endef

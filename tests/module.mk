@@ -12,7 +12,7 @@ t-sites_src := $(sites_src)
 t-rates_src := $(rates_src)
 
 define unit_test
-$(O)/tests/unit/$(1): $(call obj,tests/unit/$(1).c $($(1)_src) lib/formats/writer.c $(formats_src) $(common_src))
+$(O)/tests/unit/$(1): $(call obj,tests/unit/$(1).c $($(1)_src) $(writer_src) $(formats_src) $(common_src))
 	@mkdir -p $$(@D)
 	$$(call say,LINK)$$(CC) $$(san_flags) $$(CFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(pkg_libs) $(sites_libs) -lcmocka -ldl -lm -lpthread $$(LDLIBS)
 endef

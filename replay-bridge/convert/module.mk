@@ -3,5 +3,5 @@
 convert_src = $(lower_src) $(addprefix replay-bridge/convert/,sizes.c clock.c target.c collectives.c goal.c dimemas.c \
                actions.c syntax.c import.c)
 progs += ti-convert
-ti-convert_src = replay-bridge/convert/main.c $(convert_src) lib/formats/writer.c
+ti-convert_src = replay-bridge/convert/main.c $(convert_src) $(writer_src)
 ti-convert_libs := -lm $(sites_libs)

@@ -1,7 +1,7 @@
 # A program that makes run directories for the scripts here.
 test_programs += $(O)/tests/mktrace
 
-$(O)/tests/mktrace: $(call obj,tests/cli/mktrace.c lib/formats/writer.c $(formats_src) $(common_src))
+$(O)/tests/mktrace: $(call obj,tests/cli/mktrace.c $(writer_src) $(formats_src) $(common_src))
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) $(LDLIBS)
 
