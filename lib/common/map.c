@@ -9,7 +9,7 @@
 
 void *ti_grow(void *array, size_t *cap, size_t n, size_t size)
 {
-    size_t was = *cap, now = was ? was : 16;
+    size_t was = *cap, now = was ? was : 4;
     char *more;
 
     if (n <= was)

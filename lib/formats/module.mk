@@ -1,6 +1,8 @@
 # formats: what is written and read.
-formats_src := $(addprefix lib/formats/,event.c trace/reader.c ranges.c scan.c caveats.c json.c rankname.c zip.c \
-                 runjson.c source.c differ.c sites.c)
+formats_src := $(addprefix lib/formats/,event.c ranges.c scan.c caveats.c json.c rankname.c zip.c \
+                 runjson.c source.c differ.c sites.c) \
+               $(addprefix lib/formats/trace/,reader.c reader_file.c reader_tables.c \
+                 reader_columns.c rank_lists.c)
 # Writing traces: in the library, and in tools that make traces.
 writer_src := lib/formats/trace/writer.c
 # Reading sites files and hostfiles, for programs that do.

@@ -1,0 +1,208 @@
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "common/crc32c.h"
+#include "formats/columns.h"
+#include "formats/trace/reader_internal.h"
+
+ti_status ti__file_damaged(const struct trace_file *f, int64_t at, struct ti_err *err,
+                           const char *what)
+{
+    return ti_err_set(err, TI_ERR_INPUT, "'%s' is damaged at byte %" PRId64 ": %s", f->name, at,
+                      what);
+}
+
+ti_status ti__file_no_memory(const struct trace_file *f, struct ti_err *err)
+{
+    errno = ENOMEM;
+    return ti_err_errno(err, TI_ERR_IO, "cannot read '%s'", f->name);
+}
+
+static ti_status read_at(const struct trace_file *f, int64_t at, void *buf, size_t bytes,
+                         struct ti_err *err)
+{
+    uint8_t *p = buf;
+
+    while (bytes) {
+        ssize_t n = pread(f->fd, p, bytes, (off_t)(f->start + at));
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return ti_err_errno(err, TI_ERR_IO, "cannot read '%s'", f->name);
+        if (n == 0)
+            return ti_err_set(err, TI_ERR_IO, "cannot read '%s': it became shorter meanwhile",
+                              f->name);
+        p += n;
+        at += n;
+        bytes -= (size_t)n;
+    }
+    return TI_OK;
+}
+
+ti_status ti__file_header(struct trace_file *f, struct ti_err *err)
+{
+    uint8_t h[TI_HEADER_BYTES];
+    ti_status st;
+
+    if (f->bytes < TI_HEADER_BYTES) {
+        return ti_err_set(err, TI_ERR_INPUT,
+                          f->bytes ? "'%s' is not a Tiara trace: it is too short" : "'%s' is empty",
+                          f->name);
+    }
+    st = read_at(f, 0, h, sizeof h, err);
+    if (st)
+        return st;
+    if (memcmp(h, TI_MAGIC, TI_MAGIC_BYTES) != 0)
+        return ti_err_set(err, TI_ERR_INPUT, "'%s' is not a Tiara trace", f->name);
+    if (ti_get_u32(h + 44) != ti_crc32c(0, h, 44))
+        return ti__file_damaged(f, 0, err, "the header's checksum is wrong");
+    if (ti_get_u16(h + 8) != TI_MAJOR || ti_get_u32(h + 12) != 0) {
+        ti_err_set(err, TI_ERR_INPUT,
+                   "'%s' is in trace format %u.%u with features %#x, which this version cannot "
+                   "read",
+                   f->name, ti_get_u16(h + 8), ti_get_u16(h + 10), ti_get_u32(h + 12));
+        ti_err_hint(err, "use a newer Tiara; this one reads %u.%u without", TI_MAJOR, TI_MINOR);
+        return TI_ERR_INPUT;
+    }
+    f->nranks = ti_get_u32(h + 20);
+    memcpy(f->run_id, h + 24, TI_RUN_ID_BYTES);
+    if (f->nranks == 0 || f->nranks > TI_RANKS_MAX)
+        return ti__file_damaged(f, 20, err, "the number of ranks is impossible");
+    f->at = TI_HEADER_BYTES;
+    return TI_OK;
+}
+
+ti_status ti__file_chunk(struct trace_file *f, struct chunk *c, struct ti_err *err)
+{
+    static const uint8_t zeros[TI_CHUNK_BYTES];
+    uint8_t h[TI_CHUNK_BYTES];
+    int64_t rest = f->bytes - f->at;
+    ti_status st;
+
+    f->at_end = rest < TI_CHUNK_BYTES;
+    if (f->at_end)
+        return TI_OK;
+    st = read_at(f, f->at, h, sizeof h, err);
+    if (st)
+        return st;
+    if (memcmp(h, zeros, sizeof zeros) == 0) { /* an unfinished chunk */
+        f->at_end = true;
+        return TI_OK;
+    }
+    if (ti_get_u32(h + 28) != ti_crc32c(0, h, 28))
+        return ti__file_damaged(f, f->at, err, "a chunk header's checksum is wrong");
+    c->type = h[0];
+    c->flags = h[1];
+    c->version = h[2];
+    c->codec = h[3];
+    c->group = ti_get_u32(h + 4);
+    c->first = ti_get_u64(h + 8);
+    c->events = ti_get_u32(h + 16);
+    c->raw = ti_get_u32(h + 20);
+    c->stored = ti_get_u32(h + 24);
+    memcpy(c->crc, h + 28, TI_CRC_BYTES);
+    if ((int64_t)c->stored + TI_CRC_BYTES > rest - TI_CHUNK_BYTES) {
+        f->at_end = true;
+        return TI_OK;
+    }
+    if (c->raw > TI_CHUNK_RAW_MAX || c->stored > 2 * TI_CHUNK_RAW_MAX || c->events > EVENTS_MAX)
+        return ti__file_damaged(f, f->at, err, "a chunk is too large");
+    if (c->codec == TI_CODEC_ZLIB && c->raw > DEFLATE_RATIO * (uint64_t)c->stored)
+        return ti__file_damaged(f, f->at, err, "a chunk's lengths are impossible");
+    if (f->nchunks == 0)
+        f->rank = c->group;
+    if (c->group != f->rank || f->rank >= f->nranks)
+        return ti__file_damaged(f, f->at, err, "a chunk belongs to another rank");
+    return TI_OK;
+}
+
+static void pass_chunk(struct trace_file *f, const struct chunk *c, const uint8_t *crc)
+{
+    f->at += TI_CHUNK_BYTES + (int64_t)c->stored + TI_CRC_BYTES;
+    f->all_crc = ti_crc32c(f->all_crc, c->crc, TI_CRC_BYTES);
+    f->all_crc = ti_crc32c(f->all_crc, crc, TI_CRC_BYTES);
+    f->nchunks++;
+}
+
+static ti_status inflate_payload(struct trace_file *f, const struct chunk *c, uint8_t *stored,
+                                 uint8_t *raw, struct ti_err *err)
+{
+    z_stream z = {.next_in = stored, .avail_in = c->stored, .next_out = raw, .avail_out = c->raw};
+    int rc;
+
+    if (inflateInit2(&z, -MAX_WBITS) != Z_OK)
+        return ti__file_no_memory(f, err);
+    rc = inflate(&z, Z_FINISH);
+    inflateEnd(&z);
+    if (rc != Z_STREAM_END || z.avail_out || z.avail_in)
+        return ti__file_damaged(f, f->at, err, "a chunk does not decompress");
+    return TI_OK;
+}
+
+ti_status ti__file_payload(struct trace_file *f, const struct chunk *c, uint8_t **out,
+                           struct ti_err *err)
+{
+    uint8_t *stored = malloc((size_t)c->stored + TI_CRC_BYTES), *raw = NULL;
+    ti_status st;
+
+    if (!stored)
+        return ti__file_no_memory(f, err);
+    st = read_at(f, f->at + TI_CHUNK_BYTES, stored, (size_t)c->stored + TI_CRC_BYTES, err);
+    if (st)
+        goto out;
+    if (ti_get_u32(stored + c->stored) != ti_crc32c(0, stored, c->stored)) {
+        st = ti__file_damaged(f, f->at, err, "a chunk's checksum is wrong");
+        goto out;
+    }
+    raw = malloc((size_t)c->raw + 1);
+    if (!raw) {
+        st = ti__file_no_memory(f, err);
+        goto out;
+    }
+    if (c->codec == TI_CODEC_ZLIB)
+        st = inflate_payload(f, c, stored, raw, err);
+    else if (c->codec == TI_CODEC_RAW && c->raw == c->stored)
+        memcpy(raw, stored, c->raw);
+    else
+        st = ti__file_damaged(f, f->at, err, "a chunk's compression is unknown");
+    if (st)
+        goto out;
+    pass_chunk(f, c, stored + c->stored);
+    *out = raw;
+    raw = NULL;
+out:
+    free(raw);
+    free(stored);
+    return st;
+}
+
+bool ti__file_at_end_mark(const struct trace_file *f)
+{
+    char mark[TI_MAGIC_BYTES];
+
+    return f->bytes - f->at == TI_MAGIC_BYTES &&
+           read_at(f, f->at, mark, sizeof mark, NULL) == TI_OK &&
+           memcmp(mark, TI_MAGIC_END, sizeof mark) == 0;
+}
+
+ti_status ti__file_pass(struct trace_file *f, const struct chunk *c, struct ti_err *err)
+{
+    uint8_t crc[TI_CRC_BYTES];
+    ti_status st = read_at(f, f->at + TI_CHUNK_BYTES + c->stored, crc, sizeof crc, err);
+
+    if (st == TI_OK)
+        pass_chunk(f, c, crc);
+    return st;
+}
+
+void ti__file_close(struct trace_file *f)
+{
+    if (f->own_fd)
+        close(f->fd);
+    free(f->name);
+}
