@@ -4,7 +4,8 @@ formats_src := $(addprefix lib/formats/,event.c ranges.c scan.c caveats.c json.c
                $(addprefix lib/formats/trace/,reader.c reader_file.c reader_tables.c \
                  reader_columns.c rank_lists.c)
 # Writing traces: in the library, and in tools that make traces.
-writer_src := lib/formats/trace/writer.c
+writer_src := $(addprefix lib/formats/trace/,writer.c writer_file.c writer_tables.c writer_events.c \
+                writer_columns.c)
 # Reading sites files and hostfiles, for programs that do.
 sites_src  := lib/formats/sites_read.c lib/formats/inifile.c lib/formats/hostfile.c
 sites_libs := $(shell pkg-config --libs inih)

@@ -1,0 +1,377 @@
+#include "formats/trace/writer_internal.h"
+
+#include <string.h>
+
+/* --------------------------------------------------------------- symbols -- */
+
+/* The `kinds` of an event's symbol: two bits for each special field, see columns.h. */
+static uint32_t event_kinds(const struct ti_event *ev)
+{
+    uint32_t rest = ev->mask & TI_M_SPECIAL, kinds = 0;
+    int shift = 0;
+
+    while (rest && ev->arg[__builtin_ctz(rest)] > TI_SELF)
+        rest &= rest - 1;
+    if (!rest)
+        return 0;
+#define KIND(name)                                                                                 \
+    if (ev->mask & TI_M_##name && ev->arg[TI_F_##name] <= TI_SELF)                                 \
+        kinds |= ((uint32_t)(ev->arg[TI_F_##name] - TI_ANY) + 1) << shift;                         \
+    shift += 2;
+    TI_SPECIALS(KIND)
+#undef KIND
+    return kinds;
+}
+
+/* The fields of `mask` that have a column: those whose kind is a number. */
+static uint32_t column_fields(uint32_t mask, uint32_t kinds)
+{
+    int shift = 0;
+
+    if (!kinds)
+        return mask;
+#define FIELD(name)                                                                                \
+    if (kinds >> shift & 3)                                                                        \
+        mask &= ~(uint32_t)TI_M_##name;                                                            \
+    shift += 2;
+    TI_SPECIALS(FIELD)
+#undef FIELD
+    return mask;
+}
+
+static bool is_symbol(const struct symbol *s, const struct ti_event *ev, uint32_t kinds)
+{
+    return s->op == ev->op && s->site == ev->site && s->mask == ev->mask && s->kinds == kinds;
+}
+
+static uint16_t symbol_of(struct ti_writer *w, const struct ti_event *ev, uint32_t kinds)
+{
+    uint32_t hash = (ev->op * 0x9e3779b1u) ^ (ev->site * 0x85ebca6bu) ^ (ev->mask * 0xc2b2ae35u) ^
+                    kinds * 0x27d4eb2fu;
+    uint32_t slot = (hash ^ hash >> 15) & (SYM_SLOTS - 1);
+    struct symbol *s;
+
+    for (; w->sym_slot[slot] != NONE; slot = (slot + 1) & (SYM_SLOTS - 1)) {
+        if (is_symbol(&w->sym[w->sym_slot[slot]], ev, kinds))
+            return w->sym_slot[slot];
+    }
+    if (w->nsyms == SYMS)
+        return NONE;
+    w->sym_slot[slot] = w->nsyms;
+    s = &w->sym[w->nsyms];
+    *s = (struct symbol){.op = (uint16_t)ev->op,
+                         .site = ev->site,
+                         .mask = ev->mask,
+                         .kinds = kinds,
+                         .col = w->ncols,
+                         .next = NONE,
+                         .vol_prev = NONE,
+                         .vol_col = NONE};
+    for (int v = 0; v < TI_VECS; v++)
+        if (ti_op_info(ev->op)->vec[v][0])
+            s->vecs |= (uint8_t)(1 << v);
+    s->ncols =
+        (uint8_t)(__builtin_popcount(column_fields(ev->mask, kinds)) + __builtin_popcount(s->vecs));
+    for (int i = 0; i < s->ncols; i++)
+        ti__column_new(w);
+    w->nsyms++;
+    ti__look_for_room(w);
+    return (uint16_t)(w->nsyms - 1);
+}
+
+/* --------------------------------------------------------------- volumes -- */
+
+static __attribute__((noinline)) void extra_columns(struct ti_writer *w)
+{
+    for (int k = 0; k < w->extras; k++)
+        ti__column_new(w);
+}
+
+static struct column *volume_column(struct ti_writer *w, uint16_t prev, uint16_t symbol)
+{
+    struct symbol *s = &w->sym[symbol];
+    uint16_t before = (uint16_t)(prev + 1);
+    struct column *c;
+    uint32_t slot;
+
+    if (s->vol_prev == prev && s->vol_col != NONE)
+        return &w->col[s->vol_col];
+    slot = (before * 31u + symbol * 131u) & (VOL_SLOTS - 1);
+    for (; w->vol_slot[slot] != NONE; slot = (slot + 1) & (VOL_SLOTS - 1)) {
+        c = &w->col[w->vol_slot[slot]];
+        if (c->before == before && c->symbol == symbol)
+            break;
+    }
+    if (w->vol_slot[slot] == NONE) {
+        w->vol_slot[slot] = w->ncols;
+        c = ti__column_new(w);
+        c->is_volume = true;
+        c->before = before;
+        c->symbol = symbol;
+        if (w->extras)
+            extra_columns(w);
+    }
+    s->vol_prev = prev;
+    s->vol_col = w->vol_slot[slot];
+    return &w->col[s->vol_col];
+}
+
+/* --------------------------------------------------------------- vectors -- */
+
+static void write_vec(struct ti_writer *w, const struct ti_vec *vec)
+{
+    int64_t last = 0;
+
+    ti__chunk_begin(w, TI_CHUNK_VEC, TI_CODEC_ZLIB);
+    ti__chunk_put_varint(w, ++w->vecs);
+    ti__chunk_put_varint(w, (uint64_t)vec->len);
+    for (int64_t i = 0; i < vec->len; i++) {
+        int64_t v = ti_vec_at(vec, i);
+
+        ti__chunk_put_varint(w, ti_zigzag((int64_t)((uint64_t)v - (uint64_t)last)));
+        last = v;
+    }
+    ti__chunk_end(w, w->events, 0);
+}
+
+static void keep_vec(struct ti_writer *w, struct kept *k, const struct ti_vec *vec)
+{
+    size_t bytes = (size_t)(vec->len * vec->width), room = 16;
+
+    while (room < bytes) /* powers of two, because later vectors may be longer */
+        room *= 2;
+    k->lost = bytes > k->room && w->kept_used + room > KEPT_BYTES;
+    if (k->lost)
+        return;
+    if (bytes > k->room) {
+        k->at = w->kept_used;
+        k->room = (uint16_t)room;
+        w->kept_used += (uint16_t)room;
+    }
+    k->len = (uint16_t)vec->len;
+    k->width = (uint8_t)vec->width;
+    if (bytes) /* the data of an empty vector may be NULL */
+        memcpy(w->kept + k->at, vec->data, bytes);
+}
+
+static bool is_kept(const struct ti_writer *w, const struct kept *k, const struct ti_vec *vec)
+{
+    if (k->len != vec->len || k->lost)
+        return false;
+    return k->len == 0 || (k->width == vec->width &&
+                           memcmp(w->kept + k->at, vec->data, (size_t)k->len * k->width) == 0);
+}
+
+static void put_elements(struct ti_writer *w, struct column *c, const struct ti_vec *vec)
+{
+    uint64_t run = 0;
+    int64_t last = 0;
+
+    for (int64_t i = 0; i < vec->len; i++) {
+        int64_t v = ti_vec_at(vec, i);
+
+        if (v == last) {
+            run++;
+            continue;
+        }
+        ti__column_varint(w, c, run);
+        ti__column_varint(w, c, ti_zigzag((int64_t)((uint64_t)v - (uint64_t)last)));
+        last = v;
+        run = 0;
+    }
+    if (run)
+        ti__column_varint(w, c, run);
+}
+
+static void put_vec(struct ti_writer *w, struct column *c, const struct ti_vec *vec)
+{
+    if (__builtin_expect(is_kept(w, &c->kept, vec), 1)) {
+        c->run++;
+        return;
+    }
+    ti__column_varint(w, c, c->run);
+    c->run = 0;
+    if (vec->len > w->vec_inline) {
+        write_vec(w, vec);
+        ti__column_varint(w, c, ti_zigzag(~(int64_t)w->vecs));
+        c->kept.lost = true;
+        return;
+    }
+    ti__column_varint(w, c, ti_zigzag(vec->len));
+    put_elements(w, c, vec);
+    keep_vec(w, &c->kept, vec);
+}
+
+/* ---------------------------------------------------------------- events -- */
+
+static bool has_room_for_vecs(const struct ti_writer *w, const struct ti_event *ev)
+{
+    int64_t blocks = 0;
+
+    for (int v = 0; v < TI_VECS; v++)
+        if (ev->vec[v].len && ev->vec[v].len <= w->vec_inline)
+            blocks += ev->vec[v].len * VALUE_BYTES / w->block_data + 1;
+    return w->nblocks + blocks <= w->most_blocks;
+}
+
+/* Whether the columns surely have room for this event.  False negatives only end a chunk early. */
+static inline bool has_room(const struct ti_writer *w, const struct ti_event *ev)
+{
+    return w->chunk_events < w->chunk_limit && !w->crowded &&
+           (!(ev->vec[0].len | ev->vec[1].len) || has_room_for_vecs(w, ev));
+}
+
+/* Add the event's fields to the hash, and those of `columns` to the columns from *c on. */
+static inline uint64_t put_fields(struct ti_writer *w, const struct ti_event *ev, uint32_t columns,
+                                  struct column **c, uint64_t hash)
+{
+    struct column *next = *c;
+
+    for (uint32_t rest = ev->mask; rest; rest &= rest - 1) {
+        int f = __builtin_ctz(rest);
+        uint64_t v = (uint64_t)ev->arg[f];
+
+        hash = ti_hash_word(hash, v);
+        if (columns >> f & 1)
+            ti__column_value(w, next++, v);
+    }
+    *c = next;
+    return hash;
+}
+
+/* noinline: otherwise compilers split off a part for ti_writer_event_extra(), which costs each
+ * event one more call. */
+__attribute__((noinline)) ti_status ti_writer_event(struct ti_writer *w, const struct ti_event *ev)
+{
+    uint32_t kinds;
+    struct column *c;
+    uint64_t hash;
+    uint16_t s;
+
+    if (ti__is_over(w))
+        return w->failed;
+    ti__begin(w);
+    if (!has_room(w, ev))
+        ti__flush(w);
+    kinds = event_kinds(ev);
+    s = w->prev == NONE ? NONE : w->sym[w->prev].next;
+    if (__builtin_expect(s != NONE && is_symbol(&w->sym[s], ev, kinds), 1)) {
+        w->col[0].run++;
+    } else {
+        s = symbol_of(w, ev, kinds);
+        c = &w->col[0];
+        ti__column_varint(w, c, c->run);
+        ti__column_varint(w, c, s);
+        c->run = 0;
+        if (w->prev != NONE)
+            w->sym[w->prev].next = s;
+    }
+    ti__column_value(w, volume_column(w, w->prev, s), ev->volume);
+    c = &w->col[w->sym[s].col];
+    hash = ti_hash_begin(w->hash, ev);
+    if (__builtin_expect(kinds == 0, 1))
+        hash = put_fields(w, ev, UINT32_MAX, &c, hash);
+    else
+        hash = put_fields(w, ev, column_fields(ev->mask, kinds), &c, hash);
+    w->hash = w->sym[s].vecs ? ti_hash_vecs(hash, ev) : hash;
+    for (uint32_t rest = w->sym[s].vecs; rest; rest &= rest - 1)
+        put_vec(w, c++, &ev->vec[__builtin_ctz(rest)]);
+    w->prev = s;
+    w->chunk_events++;
+    w->events++;
+    w->volume += ev->volume;
+    ti__end(w);
+    return w->failed;
+}
+
+ti_status ti_writer_event_extra(struct ti_writer *w, const struct ti_event *ev,
+                                const uint64_t *extra)
+{
+    struct column *c;
+
+    w->busy |= w->more_to_come;
+    w->more_to_come = 1;
+    if (ti_writer_event(w, ev) == TI_OK) {
+        c = &w->col[w->sym[w->prev].vol_col];
+        for (int k = 0; k < w->extras; k++)
+            ti__column_value(w, ++c, extra[k]);
+    }
+    w->more_to_come = 0;
+    return w->failed;
+}
+
+/* ---------------------------------------------------------------- chunks -- */
+
+void ti__events_reset(struct ti_writer *w)
+{
+    memset(w->sym_slot, 0xff, sizeof w->sym_slot);
+    memset(w->vol_slot, 0xff, sizeof w->vol_slot);
+    w->nsyms = 0;
+    w->crowded = false;
+    w->kept_used = 0;
+    w->prev = NONE;
+    w->chunk_first = w->events;
+    w->chunk_events = 0;
+    ti__columns_reset(w);
+}
+
+static int count_volumes(const struct ti_writer *w)
+{
+    int volumes = 0;
+
+    for (const struct column *c = w->col; c < w->col + w->ncols; c++)
+        volumes += c->is_volume;
+    return volumes;
+}
+
+static void extras_write(struct ti_writer *w)
+{
+    const struct column *end = w->col + w->ncols, *c;
+
+    if (!w->extras)
+        return;
+    ti__chunk_begin(w, TI_CHUNK_XTR, TI_CODEC_ZLIB);
+    ti__chunk_put_varint(w, w->extras);
+    ti__chunk_put_varint(w, (uint64_t)count_volumes(w));
+    for (c = w->col; c < end; c++)
+        for (int k = 1; c->is_volume && k <= w->extras; k++)
+            ti__chunk_put_varint(w, ti__column_bytes(w, &c[k]));
+    for (c = w->col; c < end; c++)
+        for (int k = 1; c->is_volume && k <= w->extras; k++)
+            ti__column_put(w, &c[k]);
+    ti__chunk_end(w, w->chunk_first, w->chunk_events);
+}
+
+void ti__events_write(struct ti_writer *w)
+{
+    const struct column *end = w->col + w->ncols, *c;
+
+    extras_write(w);
+    ti__chunk_begin(w, TI_CHUNK_EVT, TI_CODEC_ZLIB);
+    ti__chunk_put_varint(w, ti__column_bytes(w, &w->col[0]));
+    ti__chunk_put_varint(w, w->nsyms);
+    for (const struct symbol *s = w->sym; s < w->sym + w->nsyms; s++) {
+        ti__chunk_put_varint(w, s->op);
+        ti__chunk_put_varint(w, s->site);
+        ti__chunk_put_varint(w, s->mask);
+        ti__chunk_put_varint(w, s->kinds);
+        for (int i = 0; i < s->ncols; i++)
+            ti__chunk_put_varint(w, ti__column_bytes(w, &w->col[s->col + i]));
+    }
+    ti__chunk_put_varint(w, (uint64_t)count_volumes(w));
+    for (c = w->col; c < end; c++) {
+        if (!c->is_volume)
+            continue;
+        ti__chunk_put_varint(w, c->before);
+        ti__chunk_put_varint(w, c->symbol);
+        ti__chunk_put_varint(w, ti__column_bytes(w, c));
+    }
+    ti__column_put(w, &w->col[0]);
+    for (const struct symbol *s = w->sym; s < w->sym + w->nsyms; s++)
+        for (int i = 0; i < s->ncols; i++)
+            ti__column_put(w, &w->col[s->col + i]);
+    for (c = w->col; c < end; c++)
+        if (c->is_volume)
+            ti__column_put(w, c);
+    ti__chunk_end(w, w->chunk_first, w->chunk_events);
+}

@@ -1,0 +1,252 @@
+/*
+ * The parts of a writer (formats/writer.h), for its own files:
+ *
+ *   writer_events.c   events become symbols and columns; these become EVT, XTR and VEC chunks
+ *   writer_columns.c  the store of columns while a chunk of events is filled
+ *   writer_tables.c   metadata, strings and communicators, which become INF, STR and COM chunks
+ *   writer_file.c     chunks and bytes into the file
+ *   writer.c          opening, flushing, closing
+ *
+ * All memory is in struct ti_writer, one mapping; only a larger column store is mapped beside it.
+ * A function ti__X() here is called between ti__begin() and ti__end().
+ */
+#ifndef TI_WRITER_INTERNAL_H
+#define TI_WRITER_INTERNAL_H
+
+#include <signal.h>
+#include <sys/types.h>
+#include <zlib.h>
+
+#include "formats/columns.h"
+#include "formats/writer.h"
+
+/* Sizes of the tables; together they must fit TI_WRITER_BYTES. */
+#define SYMS           256
+#define SYM_SLOTS      512 /* power of two */
+#define COLS           512
+#define VOL_SLOTS      1024 /* power of two */
+#define BLOCK_BYTES    32   /* smallest size; numbers of blocks have 16 bits */
+#define OUT_BYTES      2048
+#define PENDING_BYTES  1024
+#define COMMS_BYTES    1024
+#define KEPT_BYTES     2048
+#define CHUNK_GROWTH   4
+#define DEFLATE_BYTES  (31 * 1024) /* zlib's memory with the settings below */
+#define DEFLATE_LEVEL  6
+#define DEFLATE_WINDOW 11
+#define DEFLATE_MEM    5
+
+#define NONE UINT16_MAX
+
+/* An event without vectors adds at most this much: a value of each column is two varints. */
+#define EVENT_COLS   (2 + TI_F_COUNT + TI_VECS)
+#define EVENT_BLOCKS (EVENT_COLS * 2)
+#define VALUE_BYTES  (2 * TI_VARINT_MAX)
+
+struct block {
+    uint16_t next;
+    uint8_t data[];
+};
+
+/* The last vector of a column, to compare the next one with it. */
+struct kept {
+    uint16_t at, room; /* in the writer's kept[] */
+    uint16_t len;
+    uint8_t width;
+    bool lost; /* not kept: no room, or it is in a VEC chunk */
+};
+
+struct column {
+    union {
+        uint64_t last;
+        struct kept kept; /* of vectors */
+    };
+    uint32_t run;
+    uint16_t head, tail;
+    uint16_t full;           /* blocks before the tail */
+    uint8_t fill;            /* bytes used in the tail */
+    bool is_volume;          /* a column of volumes, for `before` and `symbol` */
+    uint16_t before, symbol; /* as in columns.h */
+};
+
+struct symbol {
+    uint32_t site, mask, kinds;
+    uint16_t op;
+    uint16_t col;      /* its first column; the others follow it */
+    uint16_t next;     /* symbol that followed last time, or NONE */
+    uint16_t vol_prev; /* the symbol before that volume column `vol_col` is for */
+    uint16_t vol_col;  /* NONE: not looked up yet */
+    uint8_t vecs;      /* bit v: has vector v */
+    uint8_t ncols;     /* of fields and vectors */
+};
+
+struct ti_writer {
+    int fd;    /* may have become another file's, see ti__is_own() */
+    dev_t dev; /* identity of our file */
+    ino_t ino;
+    const char *path; /* to open the file again; the caller's */
+    uint8_t header[TI_HEADER_BYTES];
+    pid_t pid;                          /* of the process that opened the file */
+    volatile sig_atomic_t busy;         /* between ti__begin() and ti__end() */
+    volatile sig_atomic_t more_to_come; /* the extra values of the last event are missing */
+    uint32_t rank;
+    ti_status failed;
+    struct ti_err err;
+
+    uint64_t events, volume, hash;
+    uint64_t flush_ns;
+    uint64_t chunk_first; /* number of the first event in the columns */
+    uint32_t chunk_events, chunk_limit;
+    uint32_t sites, calls, files; /* strings of each kind */
+    uint32_t vecs;
+    uint32_t pending_bytes; /* strings that no chunk holds yet */
+    uint8_t pending[PENDING_BYTES];
+    bool comms_open;      /* one of the communicators is being put into a chunk */
+    uint32_t comms_bytes; /* communicators that no chunk holds yet */
+    uint8_t comms[COMMS_BYTES];
+
+    /* the chunk of events being filled */
+    uint16_t nsyms, ncols, nblocks, prev;
+    uint16_t extras;                 /* columns behind each one of volumes */
+    uint16_t most_cols, most_blocks; /* up to these, another event surely fits */
+    bool crowded;                    /* another event may not fit */
+    uint16_t sym_slot[SYM_SLOTS], vol_slot[VOL_SLOTS];
+    struct symbol sym[SYMS];
+    struct column col[COLS];
+    uint8_t *store; /* the blocks: `own_store`, or a mapping of store_mapped bytes */
+    size_t store_mapped;
+    uint32_t block_bytes, blocks, block_data;
+    uint32_t chunk_most, vec_inline; /* limits, at most TI_CHUNK_EVENTS_MOST and TI_VEC_INLINE */
+    _Alignas(8) uint8_t own_store[TI_BUFFER_DEFAULT];
+    uint16_t kept_used;
+    _Alignas(8) uint8_t kept[KEPT_BYTES];
+
+    /* the chunk being written to the file */
+    uint64_t file_bytes; /* where it starts, or the next one will */
+    uint64_t at;         /* where its next stored byte goes */
+    uint8_t type, codec;
+    uint32_t raw_bytes, stored_crc;
+    uint64_t nchunks;
+    uint32_t all_crc; /* over the CRCs of all chunks */
+    z_stream z;
+    uint32_t out_fill;
+    uint8_t out[OUT_BYTES];
+    uint32_t arena_used;
+    _Alignas(16) uint8_t arena[DEFLATE_BYTES];
+};
+
+_Static_assert(TI_STRING_BYTES + 2 * TI_VARINT_MAX + 1 <= PENDING_BYTES, "a string must fit");
+_Static_assert(sizeof(struct ti_writer) <= TI_WRITER_BYTES, "the writer outgrew its cap");
+_Static_assert(EVENT_BLOCKS + TI_VECS + 2 * TI_EXTRAS_MAX < TI_BUFFER_LEAST / BLOCK_BYTES,
+               "an event must fit an empty chunk");
+_Static_assert(TI_VEC_INLINE *VALUE_BYTES *TI_VECS +
+                       (EVENT_BLOCKS + TI_VECS + 2 * TI_EXTRAS_MAX) * BLOCK_BYTES <
+                   TI_BUFFER_DEFAULT,
+               "and with vectors, unless the buffer is small");
+_Static_assert(TI_BUFFER_MOST / (NONE + 1) - sizeof(struct block) <= UINT8_MAX,
+               "a block's fill has 8 bits");
+_Static_assert(SYMS < SYM_SLOTS && COLS < VOL_SLOTS, "hash tables must not fill up");
+
+/* ------------------------------------------------------------- writer.c -- */
+
+/* Write what is buffered, and begin a new chunk of events. */
+void ti__flush(struct ti_writer *w);
+
+/* -------------------------------------------------------- writer_file.c -- */
+
+/* Create w->path, and write w->header.  TI_ERR_IO; then there is no file. */
+ti_status ti__out_create(struct ti_writer *w, struct ti_err *err);
+
+/* Close the file, unless the application did so. */
+void ti__out_close(struct ti_writer *w);
+
+/* Write `bytes` bytes at byte `at` of the file.  On errors the writer fails. */
+void ti__put_at(struct ti_writer *w, uint64_t at, const void *data, size_t bytes);
+
+/*
+ * Write a chunk: begin, put its payload in pieces, end.  `first` and `events` are for its header.
+ * zlib works in the writer's memory (w->arena).
+ */
+void ti__chunk_begin(struct ti_writer *w, enum ti_chunk_type type, enum ti_codec codec);
+void ti__chunk_put(struct ti_writer *w, const void *data, size_t bytes);
+void ti__chunk_put_varint(struct ti_writer *w, uint64_t v);
+void ti__chunk_put_text(struct ti_writer *w, const char *text);
+void ti__chunk_end(struct ti_writer *w, uint64_t first, uint32_t events);
+bool ti__chunk_init_zlib(struct ti_writer *w);
+
+/*
+ * Whether the writer has failed.  A signal handler may call MPI, or jump out of a call, while a
+ * function of writer.h is in progress.  Then the memory is inconsistent, and only the chunks in the
+ * file are of use.
+ */
+bool ti__refuse(struct ti_writer *w);
+static inline bool ti__is_over(struct ti_writer *w)
+{
+    return __builtin_expect(w->failed || w->busy, 0) && ti__refuse(w);
+}
+
+/* Every function that changes the writer calls ti__begin() first and ti__end() last.  If a signal
+ * handler calls the writer in between, the writer fails. */
+static inline void ti__begin(struct ti_writer *w)
+{
+    w->busy = 1;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+static inline void ti__end(struct ti_writer *w)
+{
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    w->busy = 0;
+}
+
+/* ------------------------------------------------------ writer_tables.c -- */
+
+/* Write metadata, keys and values alternating, into the chunk that was begun. */
+void ti__put_pairs(struct ti_writer *w, const char *const *pairs, int n);
+
+/* Write the strings or communicators that no chunk holds yet. */
+void ti__strings_write(struct ti_writer *w);
+void ti__comms_write(struct ti_writer *w);
+
+/* ------------------------------------------------------ writer_events.c -- */
+
+/* Write the chunk of events, and the chunk of extra values before it. */
+void ti__events_write(struct ti_writer *w);
+
+/* Begin a new chunk of events. */
+void ti__events_reset(struct ti_writer *w);
+
+/* ----------------------------------------------------- writer_columns.c -- */
+
+/* Divide `bytes` of the store into blocks, and set the limits of a chunk of events. */
+void ti__columns_divide(struct ti_writer *w, size_t bytes);
+
+/* Remove all columns but column 0, which becomes empty. */
+void ti__columns_reset(struct ti_writer *w);
+
+/* Update `crowded`; call it after taking a symbol, a column or a block. */
+static inline void ti__look_for_room(struct ti_writer *w)
+{
+    w->crowded = w->nsyms == SYMS || w->ncols > w->most_cols || w->nblocks > w->most_blocks;
+}
+
+/* Add an empty column. */
+struct column *ti__column_new(struct ti_writer *w);
+
+/* Append bytes to a column; see columns.h for what they stand for.  ti__column_change() appends a
+ * value that differs from the last one. */
+void ti__column_varint(struct ti_writer *w, struct column *c, uint64_t v);
+void ti__column_change(struct ti_writer *w, struct column *c, uint64_t v);
+static inline void ti__column_value(struct ti_writer *w, struct column *c, uint64_t v)
+{
+    if (__builtin_expect(v == c->last, 1))
+        c->run++;
+    else
+        ti__column_change(w, c, v);
+}
+
+/* Size of a column; put its bytes into the chunk that was begun. */
+uint32_t ti__column_bytes(const struct ti_writer *w, const struct column *c);
+void ti__column_put(struct ti_writer *w, const struct column *c);
+
+#endif
