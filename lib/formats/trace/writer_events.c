@@ -64,9 +64,8 @@ static uint16_t symbol_of(struct ti_writer *w, const struct ti_event *ev, uint32
                          .mask = ev->mask,
                          .kinds = kinds,
                          .col = w->ncols,
-                         .next = NONE,
-                         .vol_prev = NONE,
-                         .vol_col = NONE};
+                         .next = NO_SYMBOL,
+                         .vol_prev = NONE};
     for (int v = 0; v < TI_VECS; v++)
         if (ti_op_info(ev->op)->vec[v][0])
             s->vecs |= (uint8_t)(1 << v);
@@ -90,11 +89,11 @@ static __attribute__((noinline)) void extra_columns(struct ti_writer *w)
 static struct column *volume_column(struct ti_writer *w, uint16_t prev, uint16_t symbol)
 {
     struct symbol *s = &w->sym[symbol];
-    uint16_t before = (uint16_t)(prev + 1);
+    uint16_t before = prev == NO_SYMBOL ? 0 : (uint16_t)(prev + 1);
     struct column *c;
     uint32_t slot;
 
-    if (s->vol_prev == prev && s->vol_col != NONE)
+    if (s->vol_prev == prev)
         return &w->col[s->vol_col];
     slot = (before * 31u + symbol * 131u) & (VOL_SLOTS - 1);
     for (; w->vol_slot[slot] != NONE; slot = (slot + 1) & (VOL_SLOTS - 1)) {
@@ -217,7 +216,7 @@ static bool has_room_for_vecs(const struct ti_writer *w, const struct ti_event *
 /* Whether the columns surely have room for this event.  False negatives only end a chunk early. */
 static inline bool has_room(const struct ti_writer *w, const struct ti_event *ev)
 {
-    return w->chunk_events < w->chunk_limit && !w->crowded &&
+    return w->chunk_events < w->chunk_room &&
            (!(ev->vec[0].len | ev->vec[1].len) || has_room_for_vecs(w, ev));
 }
 
@@ -254,8 +253,8 @@ __attribute__((noinline)) ti_status ti_writer_event(struct ti_writer *w, const s
     if (!has_room(w, ev))
         ti__flush(w);
     kinds = event_kinds(ev);
-    s = w->prev == NONE ? NONE : w->sym[w->prev].next;
-    if (__builtin_expect(s != NONE && is_symbol(&w->sym[s], ev, kinds), 1)) {
+    s = w->sym[w->prev].next;
+    if (__builtin_expect(is_symbol(&w->sym[s], ev, kinds), 1)) {
         w->col[0].run++;
     } else {
         s = symbol_of(w, ev, kinds);
@@ -263,8 +262,7 @@ __attribute__((noinline)) ti_status ti_writer_event(struct ti_writer *w, const s
         ti__column_varint(w, c, c->run);
         ti__column_varint(w, c, s);
         c->run = 0;
-        if (w->prev != NONE)
-            w->sym[w->prev].next = s;
+        w->sym[w->prev].next = s;
     }
     ti__column_value(w, volume_column(w, w->prev, s), ev->volume);
     c = &w->col[w->sym[s].col];
@@ -307,11 +305,12 @@ void ti__events_reset(struct ti_writer *w)
     memset(w->sym_slot, 0xff, sizeof w->sym_slot);
     memset(w->vol_slot, 0xff, sizeof w->vol_slot);
     w->nsyms = 0;
-    w->crowded = false;
+    w->sym[NO_SYMBOL] = (struct symbol){.op = NONE, .next = NO_SYMBOL};
     w->kept_used = 0;
-    w->prev = NONE;
+    w->prev = NO_SYMBOL;
     w->chunk_first = w->events;
     w->chunk_events = 0;
+    w->chunk_room = w->chunk_limit;
     ti__columns_reset(w);
 }
 

@@ -36,7 +36,8 @@
 #define DEFLATE_WINDOW 11
 #define DEFLATE_MEM    5
 
-#define NONE UINT16_MAX
+#define NONE      UINT16_MAX
+#define NO_SYMBOL SYMS /* an entry of the table that equals no event's symbol */
 
 /* An event without vectors adds at most this much: a value of each column is two varints. */
 #define EVENT_COLS   (2 + TI_F_COUNT + TI_VECS)
@@ -73,11 +74,11 @@ struct symbol {
     uint32_t site, mask, kinds;
     uint16_t op;
     uint16_t col;      /* its first column; the others follow it */
-    uint16_t next;     /* symbol that followed last time, or NONE */
-    uint16_t vol_prev; /* the symbol before that volume column `vol_col` is for */
-    uint16_t vol_col;  /* NONE: not looked up yet */
-    uint8_t vecs;      /* bit v: has vector v */
-    uint8_t ncols;     /* of fields and vectors */
+    uint16_t next;     /* symbol that followed last time, or NO_SYMBOL */
+    uint16_t vol_prev; /* the symbol before that volume column `vol_col` is for, or NONE */
+    uint16_t vol_col;
+    uint8_t vecs;  /* bit v: has vector v */
+    uint8_t ncols; /* of fields and vectors */
 };
 
 struct ti_writer {
@@ -97,6 +98,7 @@ struct ti_writer {
     uint64_t flush_ns;
     uint64_t chunk_first; /* number of the first event in the columns */
     uint32_t chunk_events, chunk_limit;
+    uint32_t chunk_room;          /* chunk_limit; 0: another event may not fit */
     uint32_t sites, calls, files; /* strings of each kind */
     uint32_t vecs;
     uint32_t pending_bytes; /* strings that no chunk holds yet */
@@ -109,9 +111,8 @@ struct ti_writer {
     uint16_t nsyms, ncols, nblocks, prev;
     uint16_t extras;                 /* columns behind each one of volumes */
     uint16_t most_cols, most_blocks; /* up to these, another event surely fits */
-    bool crowded;                    /* another event may not fit */
     uint16_t sym_slot[SYM_SLOTS], vol_slot[VOL_SLOTS];
-    struct symbol sym[SYMS];
+    struct symbol sym[SYMS + 1];
     struct column col[COLS];
     uint8_t *store; /* the blocks: `own_store`, or a mapping of store_mapped bytes */
     size_t store_mapped;
@@ -224,10 +225,11 @@ void ti__columns_divide(struct ti_writer *w, size_t bytes);
 /* Remove all columns but column 0, which becomes empty. */
 void ti__columns_reset(struct ti_writer *w);
 
-/* Update `crowded`; call it after taking a symbol, a column or a block. */
+/* Update `chunk_room`; call it after taking a symbol, a column or a block. */
 static inline void ti__look_for_room(struct ti_writer *w)
 {
-    w->crowded = w->nsyms == SYMS || w->ncols > w->most_cols || w->nblocks > w->most_blocks;
+    if (w->nsyms == SYMS || w->ncols > w->most_cols || w->nblocks > w->most_blocks)
+        w->chunk_room = 0;
 }
 
 /* Add an empty column. */
