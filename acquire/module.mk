@@ -16,14 +16,14 @@ nodes_src := $(call in,fleet,fleet.c fleet_ask.c fleet_names.c here.c rsh.c surv
   $(remote_src) $(conn_src)
 progs += ti-acquire
 ti-acquire_src := acquire/main.c $(nodes_src) $(acquire_src) $(counter_src)
-ti-acquire_libs := -ldl -lm $(sites_libs) $(remote_libs)
+ti-acquire_libs := -ldl -lm $(remote_libs)
 # started by mpirun, not by users
 helpers += ti-rsh
 ti-rsh_src := acquire/fleet/ti-rsh.c lib/session/frame.c
 progs += ti-skew
 ti-skew_src := $(call in,skew,skew.c skew_options.c skew_run.c skew_compare.c skew_report.c \
                  skew_plot.c spread.c) $(acquire_src) $(counter_src)
-ti-skew_libs := -ldl -lm $(sites_libs)
+ti-skew_libs := -ldl -lm
 t-spread_src := acquire/skew/spread.c
 t-survey_src := $(nodes_src) $(acquire_src) $(counter_src)
 $(O)/tests/unit/t-survey: LDLIBS += $(remote_libs)

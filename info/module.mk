@@ -1,6 +1,6 @@
 # info: look inside traces.
 progs += ti-info
-ti-info_libs := -lm $(sites_libs)
+ti-info_libs := -lm
 ti-info_src := info/main.c info/summary.c info/extra.c info/dump.c info/compare.c info/verify.c \
                info/pass.c info/traffic.c info/histogram.c info/rates.c $(rates_src) $(sound_src)
 t-pass_src := $(filter-out info/main.c,$(ti-info_src)) tests/unit/script.c

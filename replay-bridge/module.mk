@@ -3,7 +3,7 @@
 include replay-bridge/convert/module.mk replay-bridge/calibrate/module.mk
 rb = $(addprefix replay-bridge/$(strip $(1))/,$(2))
 
-# What a trace is to a replay; converters and the replayer have it, too.  With $(sites_libs).
+# What a trace is to a replay; converters and the replayer have it, too.
 lower_src = $(sound_src) $(rates_src) $(call rb,trace,bursts.c lint.c lower.c refusal.c)
 replay_src := $(lower_src) $(sites_src) \
   $(call rb,platform,hosts.c placement.c platform.c platform_levels.c platform_sites.c shape.c \
@@ -15,7 +15,7 @@ ti-replay_src := $(addprefix replay-bridge/,main.c options.c machine.c advice.c 
                    profile_report.c calibrated.c against.c) \
                  $(call rb,sweep,sweep_command.c) $(call rb,replayer,timeline.c) \
                  $(calibration_src) $(sweep_src) $(replay_src)
-ti-replay_libs := $(sites_libs) -lm
+ti-replay_libs := -lm
 t-replay-trace_src := $(replay_src) tests/unit/script.c
 t-replay-platform_src := $(replay_src)
 t-replay-verdict_src := $(replay_src)
@@ -50,7 +50,7 @@ $(O)/libti-smpi-clock.so: replay-bridge/replayer/clock.c
 	$(call say,CC)$(CC) $(flags) $(CPPFLAGS) $(CFLAGS) -fPIC -shared -Wl,-z,noexecstack -o $@ $<
 $(O)/ti-smpi-replay: $(patsubst %.c,$(O)/smpi/%.o,$(replayer_files) replay-bridge/replayer/engine_smpi.c) \
         $(call pic_obj,$(replayer_tools))
-	$(call say,LINK)$(SMPICC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) $(sites_libs) $(LDLIBS)
+	$(call say,LINK)$(SMPICC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) $(LDLIBS)
 
 $(O)/ti-smpi-routes: $(O)/smpi/replay-bridge/replayer/routes.o $(call pic_obj,$(common_src))
 	$(call say,LINK)$(SMPICC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) $(LDLIBS)
@@ -62,4 +62,4 @@ $(O)/live/%.o: %.c
 	$(call say,MPICC)$(MPICC) $(flags) $(live_flags) $(tool_flags) $(pkg_cflags) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 $(O)/ti-live-replay: $(patsubst %.c,$(O)/live/%.o,$(live_files) \
         examples/burst.c) $(call obj,$(replayer_tools))
-	$(call say,LINK)$(MPICC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) $(sites_libs) $(LDLIBS)
+	$(call say,LINK)$(MPICC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) $(LDLIBS)

@@ -14,6 +14,6 @@ t-rates_src := $(rates_src)
 define unit_test
 $(O)/tests/unit/$(1): $(call obj,tests/unit/$(1).c $($(1)_src) $(writer_src) $(formats_src) $(common_src))
 	@mkdir -p $$(@D)
-	$$(call say,LINK)$$(CC) $$(san_flags) $$(CFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(pkg_libs) $(sites_libs) -lcmocka -ldl -lm -lpthread $$(LDLIBS)
+	$$(call say,LINK)$$(CC) $$(san_flags) $$(CFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(pkg_libs) -lcmocka -ldl -lm -lpthread $$(LDLIBS)
 endef
 $(foreach t,$(unit_tests),$(eval $(call unit_test,$(t))))

@@ -2,51 +2,34 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <ini.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/map.h"
+
 #define FILE_MOST     (16 << 20)
 #define FINDINGS_MOST 1000
 #define SECTIONS_MOST 20000
 #define KEYS_MOST     1000 /* in one section */
-#define SECTION_MOST  49   /* bytes that inih keeps of a section's head, and of a key */
+#define SECTION_MOST  49   /* bytes of a section's head, and of a key */
 #define KEY_MOST      49
-#define NEW_SECTION   "\x01" /* stands for a new section; no line can have this key */
-
-/* The last line that inih was given. */
-enum given { HEAD, MARK, KEY, NEXT_LINE, REST_OF_LINE };
 
 struct reading {
     struct ti_ini *ini;
     const struct ti_ini_grammar *grammar;
-    const char *end, *next;  /* end of the file; start of the next line */
-    const char *line;        /* start of the current line */
-    int number;              /* of the current line */
-    const char *rest, *stop; /* the part of its content that inih has not got yet */
-    enum given given;
-    char *word; /* the key of the current line */
-    struct ti_ini_pos at, value_at;
-    char *kind, *name; /* of the section whose head is current */
-    struct ti_ini_pos name_at;
-    bool skipping; /* the keys of an invalid section */
-    bool failed;   /* no memory */
+    const char *end, *next; /* end of the file; start of the next line */
+    const char *line;       /* start of the current line */
+    int number;             /* of the current line */
+    bool skipping;          /* the keys of an invalid section */
+    bool failed;            /* no memory */
 };
 
 static bool blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
-}
-
-static void *grown(void *array, size_t each, int n)
-{
-    /* The room is the next power of two, so it is not stored. */
-    if (n & (n - 1))
-        return array;
-    return realloc(array, each * (n ? 2 * (size_t)n : 1));
 }
 
 /* -------------------------------------------------------------- findings -- */
@@ -58,11 +41,8 @@ static void find(struct ti_ini *ini, int kind, struct ti_ini_pos at, const char 
     ini->nerrors += kind != TI_INI_WARNING;
     if (ini->nfindings == FINDINGS_MOST)
         return;
-    f = grown(ini->finding, sizeof *f, ini->nfindings);
-    if (!f)
-        return;
-    ini->finding = f;
-    f += ini->nfindings;
+    ini->finding = ti_grow(ini->finding, &ini->findings_cap, (size_t)ini->nfindings + 1, sizeof *f);
+    f = &ini->finding[ini->nfindings];
     *f = (struct ti_ini_finding){.at = at, .kind = kind, .number = ini->nfindings++};
     vsnprintf(f->text, sizeof f->text, fmt, ap);
 }
@@ -186,6 +166,18 @@ const char *ti_ini_show(const char *text, char buf[64])
     return buf;
 }
 
+static void free_section(struct ti_ini_section *s)
+{
+    for (int k = 0; k < s->nkeys; k++) {
+        free(s->key[k].name);
+        free(s->key[k].value);
+        free(s->key[k].line);
+    }
+    free(s->key);
+    free(s->kind);
+    free(s->name);
+}
+
 /* ----------------------------------------------------------------- lines -- */
 
 static struct ti_ini_pos place(const struct reading *r, const char *p)
@@ -258,40 +250,52 @@ static const char *word_end(const char *from, const char *to)
     return from;
 }
 
-/* Read "[kind name]"; returns whether inih gets the line. */
-static bool take_head(struct reading *r, const char *from, const char *to)
+/* Begin the section of a head; its keys are skipped if the head is invalid. */
+static void parse_head(struct reading *r, const char *from, const char *to)
 {
     const char *close = memchr(from, ']', (size_t)(to - from)), *word, *end, *name, *why;
+    struct ti_ini_section s = {.at = place(r, from)};
 
     r->skipping = r->ini->has_heads = true;
-    if (!close)
-        return ti_ini_error(r->ini, r->at, "a '[' is not closed"), false;
-    if (close + 1 != to)
-        return ti_ini_error(r->ini, place(r, skip(close + 1, to)),
-                            "there is something behind the ']' of a section"),
-               false;
-    if (close - from - 1 > SECTION_MOST)
-        return ti_ini_error(r->ini, r->at, "a section's name of more than %d bytes", SECTION_MOST),
-               false;
+    if (!close) {
+        ti_ini_error(r->ini, s.at, "a '[' is not closed");
+        return;
+    }
+    if (close + 1 != to) {
+        ti_ini_error(r->ini, place(r, skip(close + 1, to)),
+                     "there is something behind the ']' of a section");
+        return;
+    }
+    if (close - from - 1 > SECTION_MOST) {
+        ti_ini_error(r->ini, s.at, "a section's name of more than %d bytes", SECTION_MOST);
+        return;
+    }
+    if (r->ini->nsections == SECTIONS_MOST) {
+        ti_ini_error(r->ini, s.at, "more than %d sections", SECTIONS_MOST);
+        return;
+    }
     word = skip(from + 1, close);
     end = word_end(word, close);
     name = skip(end, close);
     while (close > name && blank(close[-1]))
         close--;
-    if (r->ini->nsections == SECTIONS_MOST)
-        return ti_ini_error(r->ini, r->at, "more than %d sections", SECTIONS_MOST), false;
-    free(r->kind);
-    free(r->name);
-    r->kind = copy(r, word, end);
-    r->name = copy(r, name, close);
-    if (r->failed)
-        return false;
-    r->name_at = place(r, name < close && r->grammar->is_kind(r->kind) ? name : word);
-    why = r->grammar->section_error(r->kind, r->name);
-    if (why)
-        ti_ini_error(r->ini, r->name_at, "%s", why);
-    r->skipping = why != NULL;
-    return !why;
+    s.kind = copy(r, word, end);
+    s.name = copy(r, name, close);
+    if (r->failed) {
+        free_section(&s);
+        return;
+    }
+    s.name_at = place(r, name < close && r->grammar->is_kind(s.kind) ? name : word);
+    why = r->grammar->section_error(s.kind, s.name);
+    if (why) {
+        ti_ini_error(r->ini, s.name_at, "%s", why);
+        free_section(&s);
+        return;
+    }
+    r->ini->section =
+        ti_grow(r->ini->section, &r->ini->sections_cap, (size_t)r->ini->nsections + 1, sizeof s);
+    r->ini->section[r->ini->nsections++] = s;
+    r->skipping = false;
 }
 
 /* The word before '=' or ':', or NULL; *after points past that character. */
@@ -334,192 +338,67 @@ static bool continues(struct reading *r, const char *from, const char *to)
     return goes_on;
 }
 
-/* Read "key = value"; returns whether inih gets the line. */
-static bool take_key(struct reading *r, const char *from, const char *to)
+/* Add a line to a value. */
+static void add_line(struct reading *r, struct ti_ini_key *k, const char *from, const char *to)
 {
-    const char *after, *value;
-    char shown[64];
+    size_t bytes = (size_t)(to - from);
 
-    free(r->word);
-    r->word = key_of(r, from, to, &after);
-    if (!r->word) {
-        ti_ini_error(r->ini, r->at, "neither '[SECTION]' nor 'KEY = VALUE'");
-        return false;
-    }
-    if (!r->ini->nsections) {
-        ti_ini_error(r->ini, r->at, "'%s' stands before any section", ti_ini_show(r->word, shown));
-        r->skipping = true;
-        return false;
-    }
-    if (!*r->word || strlen(r->word) > KEY_MOST) {
-        ti_ini_error(r->ini, r->at, *r->word ? "a key of more than %d bytes" : "a key is missing",
-                     KEY_MOST);
-        return false;
-    }
-    if (present_section(r)->nkeys == KEYS_MOST) {
-        ti_ini_error(r->ini, r->at, "more than %d keys in a section", KEYS_MOST);
-        r->skipping = true;
-        return false;
-    }
-    value = skip(after, to);
-    r->value_at = place(r, value);
-    r->rest = value;
-    return true;
+    k->value = ti_grow(k->value, &k->value_cap, (size_t)k->value_bytes + bytes + 2, 1);
+    if (k->nlines)
+        k->value[k->value_bytes++] = '\n';
+    k->line = ti_grow(k->line, &k->lines_cap, (size_t)k->nlines + 1, sizeof *k->line);
+    k->line[k->nlines++] = (struct ti_ini_line){k->value_bytes, place(r, from)};
+    memcpy(k->value + k->value_bytes, from, bytes);
+    k->value_bytes += (int)bytes;
+    k->value[k->value_bytes] = '\0';
 }
 
-/* Advance to the next line that inih gets; false at the end. */
-static bool advance(struct reading *r)
+/* Parse "key = value", and add it to the present section. */
+static void parse_key(struct reading *r, const char *from, const char *to)
+{
+    struct ti_ini_section *s = present_section(r);
+    struct ti_ini_key key = {.at = place(r, from)};
+    const char *after;
+    char shown[64];
+
+    key.name = key_of(r, from, to, &after);
+    if (r->failed)
+        return;
+    if (!key.name) {
+        ti_ini_error(r->ini, key.at, "neither '[SECTION]' nor 'KEY = VALUE'");
+    } else if (!s) {
+        ti_ini_error(r->ini, key.at, "'%s' stands before any section",
+                     ti_ini_show(key.name, shown));
+        r->skipping = true;
+    } else if (!*key.name || strlen(key.name) > KEY_MOST) {
+        ti_ini_error(r->ini, key.at, *key.name ? "a key of more than %d bytes" : "a key is missing",
+                     KEY_MOST);
+    } else if (s->nkeys == KEYS_MOST) {
+        ti_ini_error(r->ini, key.at, "more than %d keys in a section", KEYS_MOST);
+        r->skipping = true;
+    } else {
+        add_line(r, &key, skip(after, to), to);
+        s->key = ti_grow(s->key, &s->keys_cap, (size_t)s->nkeys + 1, sizeof key);
+        s->key[s->nkeys++] = key;
+        return;
+    }
+    free(key.name);
+}
+
+static void parse(struct reading *r)
 {
     const char *from, *to;
 
-    while (next_line(r, &from, &to)) {
+    while (!r->failed && next_line(r, &from, &to)) {
         if (from == to)
             continue;
-        r->at = r->value_at = place(r, from);
-        r->rest = from;
-        r->stop = to;
-        if (continues(r, from, to)) {
-            r->given = NEXT_LINE;
-            return true;
-        }
-        if (*from == '[' && take_head(r, from, to)) {
-            r->given = HEAD;
-            return true;
-        }
-        if (*from != '[' && !r->skipping && take_key(r, from, to)) {
-            r->given = KEY;
-            return true;
-        }
+        if (continues(r, from, to))
+            add_line(r, present_key(r), from, to);
+        else if (*from == '[')
+            parse_head(r, from, to);
+        else if (!r->skipping)
+            parse_key(r, from, to);
     }
-    return false;
-}
-
-/* Bytes of the value that fit into `room`, cut where nothing gets lost: inih removes outer blanks,
- * and takes a piece that begins with '#' or ';' for a comment. */
-static int fits(const struct reading *r, int room)
-{
-    if (r->stop - r->rest <= room)
-        return (int)(r->stop - r->rest);
-    for (int n = room; n > 0; n--)
-        if (!blank(r->rest[n - 1]) && !blank(r->rest[n]) && !strchr("#;", r->rest[n]))
-            return n;
-    return 0;
-}
-
-/* The reader function for inih, with the interface of fgets(). */
-static char *give(char *line, int room, void *arg)
-{
-    struct reading *r = arg;
-    int n;
-
-    if (r->failed)
-        return NULL;
-    if (r->given == HEAD) {
-        /* inih reports a section only with its first key. */
-        r->given = MARK;
-        return strcpy(line, NEW_SECTION "=\n");
-    }
-    if ((r->given == KEY || r->given == NEXT_LINE || r->given == REST_OF_LINE) && r->rest < r->stop)
-        r->given = REST_OF_LINE;
-    else if (!advance(r) || r->failed)
-        return NULL;
-    if (r->given == HEAD) {
-        snprintf(line, (size_t)room, "[%s %s]\n", r->kind, r->name);
-        return line;
-    }
-    n = fits(r, room - KEY_MOST - 4);
-    if (!n && r->rest < r->stop) {
-        ti_ini_error(r->ini, place(r, r->rest), "too many blanks in a row behind this");
-        r->rest = r->stop;
-        return strcpy(line, "\n");
-    }
-    snprintf(line, (size_t)room, "%s%s%.*s\n", r->given == KEY ? r->word : " ",
-             r->given == KEY ? "=" : "", n, r->rest);
-    r->rest += n;
-    return line;
-}
-
-/* --------------------------------------------------------------- handler -- */
-
-static bool add_section(struct reading *r)
-{
-    struct ti_ini_section *s = grown(r->ini->section, sizeof *s, r->ini->nsections);
-
-    if (!s)
-        return false;
-    r->ini->section = s;
-    s += r->ini->nsections++;
-    *s = (struct ti_ini_section){
-        .kind = r->kind, .name = r->name, .at = r->at, .name_at = r->name_at};
-    r->kind = r->name = NULL;
-    return true;
-}
-
-static bool add_text(struct ti_ini_key *k, const char *text)
-{
-    int bytes = (int)strlen(text), room = k->value_room;
-    char *value = k->value;
-
-    while (k->value_bytes + bytes + 1 > room)
-        room = room ? 2 * room : 64;
-    if (room > k->value_room)
-        value = realloc(value, (size_t)room);
-    if (!value)
-        return false;
-    k->value = value;
-    k->value_room = room;
-    memcpy(value + k->value_bytes, text, (size_t)bytes + 1);
-    k->value_bytes += bytes;
-    return true;
-}
-
-static bool add_line(struct ti_ini_key *k, struct ti_ini_pos at, const char *text)
-{
-    struct ti_ini_line *l = grown(k->line, sizeof *l, k->nlines);
-
-    if (!l || (k->line = l, k->nlines && !add_text(k, "\n")))
-        return false;
-    l[k->nlines++] = (struct ti_ini_line){k->value_bytes, at};
-    return add_text(k, text);
-}
-
-static bool add_key(struct reading *r, const char *name, const char *value)
-{
-    struct ti_ini_section *s = present_section(r);
-    struct ti_ini_key *k = grown(s->key, sizeof *k, s->nkeys);
-
-    if (!k)
-        return false;
-    s->key = k;
-    k += s->nkeys;
-    *k = (struct ti_ini_key){.name = strdup(name), .at = r->at};
-    s->nkeys++;
-    return k->name && add_line(k, r->value_at, value);
-}
-
-static int handle(void *arg, const char *section, const char *name, const char *value)
-{
-    struct reading *r = arg;
-    bool ok = false;
-
-    (void)section;
-    switch (r->given) {
-    case HEAD:
-    case MARK:
-        ok = add_section(r);
-        break;
-    case KEY:
-        ok = add_key(r, name, value);
-        break;
-    case NEXT_LINE:
-        ok = add_line(present_key(r), r->value_at, value);
-        break;
-    case REST_OF_LINE:
-        ok = add_text(present_key(r), value);
-        break;
-    }
-    r->failed |= !ok;
-    return ok;
 }
 
 /* ------------------------------------------------------------------ read -- */
@@ -540,40 +419,24 @@ struct ti_ini_pos ti_ini_at(const struct ti_ini_key *key, int offset)
 /* Read the whole file; free() *text. */
 static ti_status load(const char *path, char **text, size_t *bytes, struct ti_err *err)
 {
-    size_t room = 0, n;
+    size_t cap = 0;
     FILE *f = fopen(path, "re");
-    char *p = NULL;
+    ti_status st = TI_OK;
 
+    *text = NULL;
     *bytes = 0;
     if (!f)
         return ti_err_errno(err, TI_ERR_IO, "cannot open '%s'", path);
     do {
-        char *more;
-
-        room = room ? 2 * room : 16384;
-        more = realloc(p, room);
-        if (!more) {
-            ti_err_errno(err, TI_ERR_IO, "cannot read '%s'", path);
-            free(p);
-            fclose(f);
-            return TI_ERR_IO;
-        }
-        p = more;
-        n = fread(p + *bytes, 1, room - *bytes, f);
-        *bytes += n;
-    } while (*bytes == room && *bytes <= FILE_MOST);
-    if (ferror(f) || *bytes > FILE_MOST) {
-        ti_status st = ferror(f) ? ti_err_errno(err, TI_ERR_IO, "cannot read '%s'", path)
-                                 : ti_err_set(err, TI_ERR_INPUT, "'%s' has more than %d MiB", path,
-                                              FILE_MOST >> 20);
-
-        free(p);
-        fclose(f);
-        return st;
-    }
+        *text = ti_grow(*text, &cap, *bytes + 16384, 1);
+        *bytes += fread(*text + *bytes, 1, cap - *bytes, f);
+    } while (*bytes == cap && *bytes <= FILE_MOST);
+    if (ferror(f))
+        st = ti_err_errno(err, TI_ERR_IO, "cannot read '%s'", path);
+    else if (*bytes > FILE_MOST)
+        st = ti_err_set(err, TI_ERR_INPUT, "'%s' has more than %d MiB", path, FILE_MOST >> 20);
     fclose(f);
-    *text = p;
-    return TI_OK;
+    return st;
 }
 
 /* Reject files that are not text. */
@@ -597,58 +460,41 @@ static ti_status check_text(struct reading *r, const char *path, struct ti_err *
 ti_status ti_ini_read(const char *path, const struct ti_ini_grammar *grammar, struct ti_ini **out,
                       struct ti_err *err)
 {
-    struct reading r = {.grammar = grammar, .given = MARK};
-    char *text = NULL;
-    size_t bytes = 0;
+    struct reading r = {.grammar = grammar};
+    char *text;
+    size_t bytes;
     ti_status st = load(path, &text, &bytes, err);
 
-    if (st != TI_OK)
-        return st;
     r.next = text;
     r.end = text + bytes;
-    st = check_text(&r, path, err);
-    r.number = 0;
+    if (st == TI_OK)
+        st = check_text(&r, path, err);
     if (st != TI_OK)
         goto out;
+    r.number = 0;
     if (bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
         r.next += 3;
     r.ini = calloc(1, sizeof *r.ini);
-    if (r.ini)
-        r.ini->path = strdup(path);
-    if (!r.ini || !r.ini->path || ini_parse_stream(give, &r, handle, &r) < 0 || r.failed) {
+    r.failed = !r.ini || !(r.ini->path = strdup(path));
+    if (!r.failed)
+        parse(&r);
+    if (r.failed) {
         st = ti_err_errno(err, TI_ERR_IO, "cannot read '%s'", path);
         ti_ini_free(r.ini);
         goto out;
     }
     *out = r.ini;
 out:
-    free(r.word);
-    free(r.kind);
-    free(r.name);
     free(text);
     return st;
-}
-
-static void free_key(struct ti_ini_key *k)
-{
-    free(k->name);
-    free(k->value);
-    free(k->line);
 }
 
 void ti_ini_free(struct ti_ini *ini)
 {
     if (!ini)
         return;
-    for (int s = 0; s < ini->nsections; s++) {
-        struct ti_ini_section *x = &ini->section[s];
-
-        for (int k = 0; k < x->nkeys; k++)
-            free_key(&x->key[k]);
-        free(x->key);
-        free(x->kind);
-        free(x->name);
-    }
+    for (int s = 0; s < ini->nsections; s++)
+        free_section(&ini->section[s]);
     free(ini->section);
     free(ini->finding);
     free(ini->path);

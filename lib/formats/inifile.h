@@ -2,10 +2,6 @@
  * INI files with positions: `[KIND NAME]`, `KEY = VALUE`, comments.  Sites files, rate files and
  * calibration files are read with this.
  *
- * The parser is inih.  As distributions build it, it cuts lines at 199 bytes, takes the rest for
- * lines of their own, and cuts section names at 49 bytes.  So it gets its lines from a reader of
- * ours, which knows the position of each line and feeds long lines in pieces.
- *
  * Comments begin with '#' or ';', at the start of a line or after a blank.  A key may be indented.
  * If the grammar lets a key's value continue, an indented line that does not look like `KEY =`
  * continues the value above.
@@ -14,6 +10,7 @@
 #define TI_INIFILE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "common/err.h"
 
@@ -31,9 +28,10 @@ struct ti_ini_key {
     char *name;
     struct ti_ini_pos at;
     char *value; /* its lines are separated by '\n' */
-    int value_bytes, value_room;
+    int value_bytes;
     struct ti_ini_line *line; /* of the value */
     int nlines;
+    size_t value_cap, lines_cap;
 };
 
 struct ti_ini_section {
@@ -41,6 +39,7 @@ struct ti_ini_section {
     struct ti_ini_pos at, name_at;
     struct ti_ini_key *key;
     int nkeys;
+    size_t keys_cap;
 };
 
 /* An error or a warning about the file. */
@@ -58,6 +57,7 @@ struct ti_ini {
     bool has_heads; /* it has section heads, valid or not */
     struct ti_ini_finding *finding;
     int nfindings, nerrors;
+    size_t sections_cap, findings_cap;
 };
 
 /* The sections and keys that a file may have. */

@@ -8,6 +8,5 @@ writer_src := $(addprefix lib/formats/trace/,writer.c writer_file.c writer_table
                 writer_columns.c)
 # Reading sites files and hostfiles, for programs that do.
 sites_src  := lib/formats/sites_read.c lib/formats/inifile.c lib/formats/hostfile.c
-sites_libs := $(shell pkg-config --libs inih)
-# Rate files, for programs that read or write them; with $(sites_libs).
+# Rate files, for programs that read or write them.
 rates_src  := lib/formats/rates.c lib/formats/inifile.c

@@ -1,11 +1,11 @@
 # ti-calibrate: measurement of a machine for SimGrid.
 fit_src := $(addprefix replay-bridge/calibrate/,fit.c samples.c network.c)
-# Reads and writes calibrations; needs $(sites_libs), and $(sites_src) or inifile.c.
+# Reads and writes calibrations; needs $(sites_src) or inifile.c.
 calibration_src := lib/formats/calibration.c
 progs += ti-calibrate
 ti-calibrate_src := $(addprefix replay-bridge/calibrate/,main.c trial.c rate.c) $(fit_src) \
                     $(calibration_src) lib/formats/inifile.c
-ti-calibrate_libs := $(sites_libs) -lm
+ti-calibrate_libs := -lm
 t-calibration_src := $(fit_src) $(calibration_src) lib/formats/inifile.c
 t-against_src := replay-bridge/calibrated.c replay-bridge/against.c $(calibration_src) lib/formats/inifile.c
 

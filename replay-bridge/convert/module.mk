@@ -4,4 +4,4 @@ convert_src = $(lower_src) $(addprefix replay-bridge/convert/,sizes.c clock.c ta
                actions.c syntax.c import.c)
 progs += ti-convert
 ti-convert_src = replay-bridge/convert/main.c $(convert_src) $(writer_src)
-ti-convert_libs := -lm $(sites_libs)
+ti-convert_libs := -lm

@@ -18,8 +18,7 @@ fuzz_libs_messages := $(fuzz_wrapped:%=-Wl,--wrap=%)
 fuzz_src_blocks  := $(blocks_src)
 fuzz_src_sites   := $(sites_src)
 fuzz_src_simgrid := $(filter-out $(sound_src),$(convert_src)) $(writer_src)
-fuzz_libs_simgrid := -lm $(sites_libs) -Wl,--wrap=ti_warn
-fuzz_libs_sites  := $(sites_libs)
+fuzz_libs_simgrid := -lm -Wl,--wrap=ti_warn
 fuzz_libs_blocks := -lZydis
 test_programs += $(fuzzers:%=$(O)/tests/fuzz/replay-%)
 

@@ -104,7 +104,7 @@ $(O)/live-mpich/%.o: %.c
 $(O)/tests/mpich/ti-live-replay: $(patsubst %.c,$(O)/live-mpich/%.o,$(live_files) examples/burst.c) \
         $(call obj,$(replayer_tools))
 	@mkdir -p $(@D)
-	$(mpich_c) $(san_flags) -o $@ $^ $(pkg_libs) $(sites_libs) $(LDLIBS)
+	$(mpich_c) $(san_flags) -o $@ $^ $(pkg_libs) $(LDLIBS)
 endif
 
 include tests/mpi/blocks.mk
