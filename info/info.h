@@ -19,6 +19,19 @@ struct info_style {
     bool all; /* list all pairs of ranks, not only the busiest */
 };
 
+/* ----------------------------------------------------------- output.c -- */
+
+/* Print text from a trace, which may contain control characters or invalid UTF-8, to a terminal or
+ * as a JSON string.  info_json_u64() returns a string for a number that JSON readers may round. */
+void info_put_clean(const char *text); /* NULL is fine */
+json_t *info_json_text(const char *text);
+json_t *info_json_u64(uint64_t v);
+
+/* Print an object to stdout.  The second function omits the closing brace, so that the caller can
+ * append rows that are too many to be kept in memory as JSON. */
+void info_print_json(const json_t *out);
+void info_print_json_open(const json_t *out);
+
 /* ------------------------------------------------------------- dump.c -- */
 
 /* A growing line of text.  Start with {0}; release with info_line_free(). */
@@ -50,21 +63,7 @@ ti_status info_dump(struct ti_source *s, int64_t rank, const struct info_style *
 /* Print the summary of all ranks; see ti-info(1). */
 ti_status info_summary(struct ti_source *s, const struct info_style *style, struct ti_err *err);
 
-/* Print text from a trace, which may contain control characters or invalid UTF-8, to a terminal or
- * as a JSON string.  info_json_u64() returns a string for a number that JSON readers may round. */
-void info_put_clean(const char *text); /* NULL is fine */
-json_t *info_json_text(const char *text);
-json_t *info_json_u64(uint64_t v);
-
-/* Print an object to stdout.  The second function omits the closing brace, so that the caller can
- * append rows that are too many to be kept in memory as JSON. */
-void info_print_json(const json_t *out);
-void info_print_json_open(const json_t *out);
-
-/* Whether an entry of a manifest's "missing" or "incomplete" covers `rank`. */
-bool info_ranges_hold(const json_t *entry, int64_t rank);
-
-/* Print the summary of one rank. */
+/* Print the summary of one rank; in rank.c. */
 ti_status info_rank(struct ti_source *s, int64_t rank, const struct info_style *style,
                     struct ti_err *err);
 

@@ -1,0 +1,45 @@
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/err.h"
+#include "info/info.h"
+
+json_t *info_json_text(const char *text)
+{
+    json_t *json = json_string(text);
+
+    return json ? json : json_string("?");
+}
+
+json_t *info_json_u64(uint64_t v)
+{
+    char digits[32];
+
+    if (v <= INT64_MAX)
+        return json_integer((json_int_t)v);
+    snprintf(digits, sizeof digits, "%" PRIu64, v);
+    return json_string(digits);
+}
+
+void info_put_clean(const char *text)
+{
+    for (; text && *text; text++)
+        putchar((unsigned char)*text < ' ' || *text == 127 ? '?' : *text);
+}
+
+void info_print_json(const json_t *out)
+{
+    json_dumpf(out, stdout, JSON_INDENT(1));
+    putchar('\n');
+}
+
+void info_print_json_open(const json_t *out)
+{
+    char *text = json_dumps(out, JSON_INDENT(1));
+
+    if (!text)
+        TI_BUG("the result cannot be written");
+    printf("%.*s", (int)strlen(text) - 2, text); /* without the last "\n}" */
+    free(text);
+}

@@ -1,0 +1,402 @@
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/cli.h"
+#include "formats/differ.h"
+#include "formats/ranges.h"
+#include "formats/rankname.h"
+#include "info/summary.h"
+
+#define PROBLEMS_SHOWN 8
+
+void info_put_line(const char *what, const char *value)
+{
+    if (!value)
+        return;
+    printf("%-12s ", what);
+    info_put_clean(value);
+    putchar('\n');
+}
+
+static void print_counter(const struct summary *sum)
+{
+    const char *name = info_fact(sum, "counter"), *event = info_fact(sum, "event");
+    const char *unit = info_fact(sum, "unit"), *threads = info_fact(sum, "threads");
+
+    if (!name)
+        return;
+    printf("%-12s ", "counter");
+    info_put_clean(name);
+    printf("%s", event ? ", " : "");
+    info_put_clean(event);
+    printf("%s", unit ? ", in " : "");
+    info_put_clean(unit);
+    if (threads && strcmp(threads, "sum") == 0)
+        printf(" of all threads");
+    printf(", %s%s\n",
+           info_counts_all(sum)                                   ? "exact"
+           : json_is_true(json_object_get(sum->info, "estimate")) ? "an estimate"
+           : ti_caveats_misses(&sum->caveats)                     ? "not of all code"
+                                                                  : "not exact",
+           json_is_true(json_object_get(sum->info, "mixed")) ? "; NOT THE SAME ON ALL RANKS" : "");
+}
+
+/* The calibration that was subtracted from bursts, and the number of bursts below it. */
+static void print_calibration(const struct summary *sum)
+{
+    const struct ti_burst_overhead *c = &sum->calibration;
+    char n[32], negative[32];
+
+    if (c->ranks) {
+        printf("%-12s %s", "calibration", ti_format_count(c->least, n, sizeof n));
+        if (c->most != c->least)
+            printf(" to %s", ti_format_count(c->most, n, sizeof n));
+        printf(" taken from each burst, spread %s\n", ti_format_count(c->spread, n, sizeof n));
+    }
+    if (sum->negative)
+        printf("%-12s %s of %s bursts were shorter than that, and are 0\n", "negative",
+               ti_format_count(sum->negative, negative, sizeof negative),
+               ti_format_count(sum->events, n, sizeof n));
+}
+
+/* The share of the program that the counter `blocks` did not count, and the places. */
+static void print_uncounted(const struct summary *sum)
+{
+    const struct ti_caveats *c = &sum->caveats;
+    char n[32];
+
+    if (!c->samples)
+        return;
+    printf("%-12s %.1f %% of %s samples between MPI calls", "uncounted",
+           100 * ti_caveats_uncounted(c), ti_format_count(c->samples, n, sizeof n));
+    for (int i = 0; i < TI_UNCOUNTED_MAX && c->uncounted_in[i].samples; i++) {
+        printf("%s", i ? ", " : ": ");
+        info_put_clean(c->uncounted_in[i].name);
+        printf(" %s", ti_format_count(c->uncounted_in[i].samples, n, sizeof n));
+    }
+    if (c->unknown)
+        printf("; not known of %s", ti_format_count(c->unknown, n, sizeof n));
+    printf("\n");
+}
+
+static void print_caveats(const struct summary *sum)
+{
+    char text[512];
+
+    for (int i = 0; ti_caveats_text(&sum->caveats, i, text, sizeof text); i++)
+        info_put_line("CAVEAT", text);
+}
+
+/* Print the first keys of an object. */
+static void print_names(json_t *object)
+{
+    const char *name;
+    json_t *value;
+    int n = 0;
+
+    json_object_foreach(object, name, value)
+    {
+        if (n++ == 8)
+            break;
+        printf("%s", n > 1 ? ", " : "");
+        info_put_clean(name);
+    }
+    printf("%s\n", n > 8 ? ", ..." : "");
+}
+
+static void print_nodes(const struct summary *sum)
+{
+    size_t n = json_array_size(sum->nodes);
+
+    if (!n)
+        return;
+    printf("%-12s %zu:", "nodes", n);
+    for (size_t i = 0; i < n && i < 8; i++) {
+        printf("%s ", i ? "," : "");
+        info_put_clean(json_string_value(json_array_get(sum->nodes, i)));
+    }
+    printf("%s\n", n > 8 ? ", ..." : "");
+}
+
+static void print_sites(const struct summary *sum)
+{
+    size_t sites = json_object_size(json_object_get(sum->info, "sites"));
+    size_t clusters = json_object_size(json_object_get(sum->info, "clusters"));
+
+    if (!sites)
+        return;
+    printf("%-12s %zu, with %zu cluster%s: ", "sites", sites, clusters, clusters == 1 ? "" : "s");
+    print_names(json_object_get(sum->info, "clusters"));
+}
+
+static void print_steps(const struct summary *sum)
+{
+    const json_t *steps = json_object_get(sum->info, "steps"), *step;
+    size_t i;
+
+    if (!json_array_size(steps))
+        return;
+    printf("%-12s", "steps");
+    json_array_foreach(steps, i, step)
+    {
+        const char *name = json_string_value(json_object_get(step, "name"));
+
+        printf("%s ", i ? "," : "");
+        info_put_clean(name ? name : "?");
+        printf(" %.3f s", json_number_value(json_object_get(step, "seconds")));
+    }
+    putchar('\n');
+}
+
+static int64_t gathering_number(const json_t *g, const char *key)
+{
+    return json_integer_value(json_object_get(g, key));
+}
+
+static double gathering_seconds(const json_t *g, const char *key)
+{
+    return json_number_value(json_object_get(g, key));
+}
+
+/* How the traces were gathered from the nodes, with lost relays, adopted nodes and repeated ranks.
+ */
+static void print_gathering(const struct summary *sum)
+{
+    const json_t *g = json_object_get(sum->info, "gathering"),
+                 *predicted = json_object_get(g, "predicted");
+    int64_t k = gathering_number(g, "arity"), lost = gathering_number(g, "relays_lost"),
+            adopted = gathering_number(g, "adopted"), again = gathering_number(g, "ranks_again"),
+            here = gathering_number(g, "resumed_bytes");
+    size_t nodes = json_array_size(json_object_get(g, "links"));
+    char size[32];
+
+    if (!g)
+        return;
+    printf("%-12s ", "gathered");
+    if (k > 0)
+        printf("by a tree of arity %" PRId64 ", %" PRId64 " hop%s, ", k,
+               gathering_number(g, "depth"), gathering_number(g, "depth") == 1 ? "" : "s");
+    else
+        fputs("by a star, ", stdout);
+    printf("%zu node%s in %.1f s (predicted %.1f s)", nodes, nodes == 1 ? "" : "s",
+           gathering_seconds(g, "transferred_seconds"),
+           gathering_seconds(predicted, "total_seconds"));
+    if (lost)
+        printf(", %" PRId64 " could not pass on", lost);
+    if (adopted)
+        printf(", %" PRId64 " reached by another way", adopted);
+    if (again)
+        printf(", %" PRId64 " rank%s sent again", again, again == 1 ? "" : "s");
+    if (here)
+        printf(", %s from before", ti_format_size(here, size, sizeof size));
+    putchar('\n');
+}
+
+/* The volume from the end of MPI_Init to the entry of MPI_Finalize, including that of MPI and of
+ * the library.  Printed only if all ranks have it. */
+static void print_whole(const struct summary *sum)
+{
+    const char *unit = info_fact(sum, "unit");
+    bool other = unit && strcmp(unit, "instructions") != 0;
+    char n[32];
+
+    if (!sum->nrows || sum->with_whole != sum->nrows)
+        return;
+    printf("%-12s %s%s", "whole run", ti_format_count(sum->whole, n, sizeof n), other ? " " : "");
+    if (other)
+        info_put_clean(unit);
+    if (sum->with_outside == sum->nrows)
+        printf(", %s outside MPI", ti_format_count(sum->outside, n, sizeof n));
+    if (sum->blocks)
+        printf(", %s%s by code compiled with ti-mpicc", ti_format_count(sum->blocks, n, sizeof n),
+               other ? " instructions" : "");
+    if (sum->blocks_own)
+        printf(" and %s in counting it", ti_format_count(sum->blocks_own, n, sizeof n));
+    putchar('\n');
+}
+
+/* One-sided transfers and files only if there are any. */
+void info_put_volumes(const struct summary *sum)
+{
+    static const struct {
+        enum ti_op_kind kind;
+        const char *title, *there, *back;
+    } kinds[] = {{TI_OP_KIND_RMA, "one-sided", "put", "got"},
+                 {TI_OP_KIND_FILE, "files", "written", "read"}};
+    char n[32], there[32], back[32];
+
+    printf("%-12s %s", "messages", ti_format_count(sum->messages, n, sizeof n));
+    printf(", %s bytes\n", ti_format_count(info_message_bytes(sum), n, sizeof n));
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        struct ti_op_count all = info_totals_of(sum, kinds[i].kind);
+
+        if (all.events)
+            printf("%-12s %s, %s bytes %s, %s %s\n", kinds[i].title,
+                   ti_format_count(all.events, n, sizeof n),
+                   ti_format_count(all.bytes, there, sizeof there), kinds[i].there,
+                   ti_format_count(all.got, back, sizeof back), kinds[i].back);
+    }
+}
+
+/* Bytes that an operation hands over or brings back; "-" if it does neither. */
+static const char *op_bytes(const struct summary *sum, uint32_t op, char *buf, size_t bytes)
+{
+    return ti_op_is(op, TI_T_SENDS) || sum->op[op].bytes
+               ? ti_format_count(sum->op[op].bytes, buf, bytes)
+               : "-";
+}
+
+static const char *op_got(const struct summary *sum, uint32_t op, char *buf, size_t bytes)
+{
+    return sum->op[op].got ? ti_format_count(sum->op[op].got, buf, bytes) : "-";
+}
+
+void info_put_operations(const struct summary *sum)
+{
+    bool both =
+        info_totals_of(sum, TI_OP_KIND_RMA).events || info_totals_of(sum, TI_OP_KIND_FILE).events;
+    char events[32], bytes[32], got[32];
+
+    printf("\n%-26s %12s %20s", "operation", "events", "bytes sent");
+    if (both)
+        printf(" %20s", "bytes got");
+    putchar('\n');
+    for (uint32_t op = 0; op < TI_OP_COUNT; op++) {
+        if (!sum->op[op].events)
+            continue;
+        printf("%-26s %12s %20s", ti_op_info(op)->text,
+               ti_format_count(sum->op[op].events, events, sizeof events),
+               op_bytes(sum, op, bytes, sizeof bytes));
+        if (both)
+            printf(" %20s", op_got(sum, op, got, sizeof got));
+        putchar('\n');
+    }
+    for (int i = 0; i < sum->nuntraced; i++) {
+        printf("%s", i ? ", " : "not traced: ");
+        info_put_clean(sum->untraced[i].name);
+        printf(" %s", ti_format_count(sum->untraced[i].calls, events, sizeof events));
+    }
+    if (sum->nuntraced)
+        putchar('\n');
+}
+
+static void print_spread(const struct summary *sum)
+{
+    printf("\n%-22s %16s %16s %16s\n", "per rank", "minimum", "median", "maximum");
+    for (int what = 0; what < PER_RANK_COUNT; what++) {
+        uint64_t v[3];
+        char text[3][32];
+
+        if (!info_spread(sum, (enum per_rank)what, v))
+            return;
+        for (int i = 0; i < 3; i++)
+            ti_format_count(v[i], text[i], sizeof text[i]);
+        printf("%-22s %16s %16s %16s\n", info_per_rank_text[what], text[0], text[1], text[2]);
+    }
+}
+
+static const char *missing_reason(const struct summary *sum, int64_t rank)
+{
+    const json_t *list = json_object_get(sum->info, "missing");
+
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (ti_ranges_hold(json_object_get(json_array_get(list, i), "ranks"), rank))
+            return json_string_value(json_object_get(json_array_get(list, i), "reason"));
+    return NULL;
+}
+
+/* Missing, incomplete and damaged ranks; prints nothing if there are none. */
+static void print_problems(const struct summary *sum, bool apart)
+{
+    char ranks[512], events[32], text[1024];
+    int64_t shown = 0, nbad = 0;
+    const char *key;
+    json_t *values;
+
+    json_object_foreach(json_object_get(sum->info, "differ"), key, values)
+    {
+        printf("%s%s\n", apart ? "\n" : "", ti_differ_text(key, values, text, sizeof text));
+        apart = false;
+    }
+    if (sum->nmissing) {
+        printf("%s%" PRId64 " rank%s missing: %s\n", apart ? "\n" : "", sum->nmissing,
+               sum->nmissing == 1 ? "" : "s",
+               ti_ranks_text(sum->missing, sum->nmissing, ranks, sizeof ranks));
+        for (int64_t i = 0; i < sum->nmissing && i < PROBLEMS_SHOWN; i++) {
+            const char *why = missing_reason(sum, sum->missing[i]);
+
+            if (why && strcmp(why, "no file") != 0)
+                ti_print(stdout, "  rank %" PRId64 ": %s\n", sum->missing[i], why);
+        }
+    }
+    for (int64_t i = 0; i < sum->nrows; i++)
+        nbad += !info_is_whole(&sum->row[i]);
+    if (nbad)
+        printf("%s%" PRId64 " rank%s incomplete; counted as far as %s:\n", apart ? "\n" : "", nbad,
+               nbad == 1 ? "" : "s", nbad == 1 ? "it goes" : "they go");
+    for (int64_t i = 0; i < sum->nrows && shown < PROBLEMS_SHOWN; i++) {
+        const struct row *row = &sum->row[i];
+
+        if (info_is_whole(row))
+            continue;
+        printf("  rank %" PRId64 ", after %s events: ", row->rank,
+               ti_format_count(row->events, events, sizeof events));
+        info_put_clean(info_why_not_whole(row));
+        putchar('\n');
+        shown++;
+    }
+    if (nbad > shown)
+        printf("  ... and %" PRId64 " more\n", nbad - shown);
+}
+
+void info_print_summary(const struct summary *sum, bool quiet)
+{
+    bool alone = strcmp(ti_source_kind(sum->s), "rank file") == 0;
+    char n[32], size[32];
+
+    if (quiet) {
+        print_problems(sum, false);
+        return;
+    }
+    printf("%s: ", ti_source_path(sum->s));
+    if (alone)
+        printf("rank file of rank %" PRId64 " of %" PRId64 "\n", sum->nrows ? sum->row[0].rank : 0,
+               sum->nranks);
+    else
+        printf("%s of %" PRId64 " rank%s\n", ti_source_kind(sum->s), sum->nranks,
+               sum->nranks == 1 ? "" : "s");
+    info_put_line("run", info_fact(sum, "run_id"));
+    info_put_line("application", info_fact(sum, "application"));
+    info_put_line("command", info_fact(sum, "command"));
+    print_counter(sum);
+    print_calibration(sum);
+    print_uncounted(sum);
+    print_caveats(sum);
+    if (info_fact(sum, "mode") && strcmp(info_fact(sum, "mode"), "full") != 0)
+        info_put_line("mode", info_fact(sum, "mode"));
+    info_put_line("cpu", info_fact(sum, "cpu"));
+    info_put_line("mpi", info_fact(sum, "mpi"));
+    print_nodes(sum);
+    print_sites(sum);
+    if (info_fact(sum, "acquired"))
+        info_put_line("acquired", info_fact(sum, "acquired"));
+    print_steps(sum);
+    print_gathering(sum);
+    info_put_line("events", ti_format_count(sum->events, n, sizeof n));
+    printf("%-12s %s ", "volume", ti_format_count(sum->volume, n, sizeof n));
+    info_put_clean(info_fact(sum, "unit"));
+    putchar('\n');
+    print_whole(sum);
+    info_put_volumes(sum);
+    printf("%-12s %s", "stored", ti_format_size(sum->bytes, size, sizeof size));
+    if (sum->events)
+        printf(": %.4g bytes an event, %.4g an action", (double)sum->bytes / (double)sum->events,
+               (double)sum->bytes / (double)sum->events / 2);
+    putchar('\n');
+    info_put_operations(sum);
+    if (!alone)
+        print_spread(sum);
+    if (sum->extras)
+        info_extras_print(sum->extras);
+    print_problems(sum, true);
+}
