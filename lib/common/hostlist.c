@@ -1,5 +1,3 @@
-#include "common/hostlist.h"
-
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -7,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BRACKETS_MAX 16 /* in one element */
-#define DIGITS_MAX   18 /* of a number */
+#include "common/hostlist_internal.h"
+#include "common/map.h"
 
-/* ---------------------------------------------------------------- expand -- */
+#define BRACKETS_MAX 16 /* in one element */
 
 struct item { /* in a bracket: a word, or numbers from lo to hi */
     const char *text;
@@ -33,11 +31,13 @@ struct expansion {
     const char *tail; /* the text after the last bracket */
     int tail_bytes;
     struct item *item;
-    int items, item_room;
+    int items;
+    size_t items_cap;
     char *bytes; /* the expanded names, NUL-terminated */
-    size_t used, room;
+    size_t used, bytes_cap;
     int *at; /* column of the element, per name */
-    int64_t n, at_room;
+    int64_t n;
+    size_t at_cap;
     char name[TI_HOST_NAME_MAX + 1];
     int *column;
     struct ti_err *err;
@@ -82,22 +82,6 @@ static void skip_blanks(struct expansion *x)
         x->p++;
 }
 
-/* Double the room of `array` if it is full. */
-static bool grow(void *array, size_t each, int64_t n, int64_t *room)
-{
-    int64_t more = *room ? 2 * *room : 64;
-    void *p;
-
-    if (n < *room)
-        return true;
-    p = realloc(*(void **)array, (size_t)more * each);
-    if (!p)
-        return false;
-    *(void **)array = p;
-    *room = more;
-    return true;
-}
-
 static ti_status no_memory(struct expansion *x)
 {
     return ti_err_errno(x->err, TI_ERR_IO, "cannot expand a hostlist");
@@ -128,17 +112,8 @@ static int digits_of(const char *p, const char *end)
     return n;
 }
 
-static int64_t number(const char *p, int digits)
-{
-    int64_t v = 0;
-
-    while (digits--)
-        v = 10 * v + (*p++ - '0');
-    return v;
-}
-
 /* "17", "001-144" or a word, of `bytes` bytes. */
-static ti_status take_item(struct expansion *x, const char *p, size_t bytes, struct item *it)
+static ti_status parse_item(struct expansion *x, const char *p, size_t bytes, struct item *it)
 {
     const char *end = p + bytes, *dash = memchr(p, '-', bytes);
     int lo = digits_of(p, end), hi;
@@ -166,8 +141,8 @@ static ti_status take_item(struct expansion *x, const char *p, size_t bytes, str
     }
     it->range = true;
     it->width = lo;
-    it->lo = number(p, lo);
-    it->hi = number(dash + 1, hi);
+    it->lo = ti__hostlist_number(p, lo);
+    it->hi = ti__hostlist_number(dash + 1, hi);
     if (it->hi < it->lo) {
         ti_err_set(x->err, TI_ERR_INPUT, "a range must ascend, not '%.*s'", (int)(end - p), p);
         return wrong(x, p);
@@ -180,14 +155,13 @@ static ti_status take_item(struct expansion *x, const char *p, size_t bytes, str
     return TI_OK;
 }
 
-static ti_status take_bracket(struct expansion *x, struct bracket *b)
+static ti_status parse_bracket(struct expansion *x, struct bracket *b)
 {
     const char *open = x->p++;
 
     b->first = x->items;
     b->n = 0;
     for (;;) {
-        int64_t room = x->item_room;
         const char *start;
         ti_status st;
 
@@ -195,16 +169,14 @@ static ti_status take_bracket(struct expansion *x, struct bracket *b)
         start = x->p;
         while (is_name(*x->p))
             x->p++;
-        if (!grow(&x->item, sizeof *x->item, x->items, &room))
-            return no_memory(x);
-        x->item_room = (int)room;
+        x->item = ti_grow(x->item, &x->items_cap, (size_t)x->items + 1, sizeof *x->item);
         if (x->p == start && *x->p && !strchr(",]", *x->p))
             return bad_character(x);
         if (x->p == start && !*x->p) {
             ti_err_set(x->err, TI_ERR_INPUT, "a '[' is not closed");
             return wrong(x, open);
         }
-        st = take_item(x, start, (size_t)(x->p - start), &x->item[x->items]);
+        st = parse_item(x, start, (size_t)(x->p - start), &x->item[x->items]);
         if (st != TI_OK)
             return st;
         x->items++;
@@ -227,7 +199,7 @@ static ti_status take_bracket(struct expansion *x, struct bracket *b)
 }
 
 /* Read one element, up to a comma or the end. */
-static ti_status take_element(struct expansion *x)
+static ti_status parse_element(struct expansion *x)
 {
     const char *start = x->p;
 
@@ -247,7 +219,7 @@ static ti_status take_element(struct expansion *x)
         }
         b->prefix = start;
         b->prefix_bytes = (int)(x->p - start);
-        st = take_bracket(x, b);
+        st = parse_bracket(x, b);
         if (st != TI_OK)
             return st;
         x->brackets++;
@@ -305,17 +277,8 @@ static ti_status emit(struct expansion *x, int used)
         ti_err_set(x->err, TI_ERR_INPUT, "a name has nothing in front of a '.'");
         return wrong(x, x->element);
     }
-    if (!grow(&x->at, sizeof *x->at, x->n, &x->at_room))
-        return no_memory(x);
-    while (x->used + (size_t)used + 1 > x->room) {
-        size_t more = x->room ? 2 * x->room : 1024;
-        char *p = realloc(x->bytes, more);
-
-        if (!p)
-            return no_memory(x);
-        x->bytes = p;
-        x->room = more;
-    }
+    x->at = ti_grow(x->at, &x->at_cap, (size_t)x->n + 1, sizeof *x->at);
+    x->bytes = ti_grow(x->bytes, &x->bytes_cap, x->used + (size_t)used + 1, 1);
     memcpy(x->bytes + x->used, x->name, (size_t)used);
     x->bytes[x->used + (size_t)used] = '\0';
     x->used += (size_t)used + 1;
@@ -373,7 +336,7 @@ static ti_status expand_all(struct expansion *x)
         return wrong(x, x->p);
     }
     for (;;) {
-        ti_status st = take_element(x);
+        ti_status st = parse_element(x);
         int64_t more;
 
         if (st != TI_OK)
@@ -446,177 +409,4 @@ ti_status ti_hostlist_expand(const char *text, char ***names, int64_t *n, int *c
     if (column)
         *column = where;
     return st;
-}
-
-/* ------------------------------------------------------------------ fold -- */
-
-/*
- * Adjacent names that differ in one number become one name with brackets.  This is repeated on the
- * result as long as it changes.  New brackets are made only to the left of existing ones, since the
- * last bracket varies fastest.
- */
-
-/* Whether `a` and `b` differ in exactly one number.  It begins at *from in both, and ends before
- * *a_end and *b_end. */
-static bool one_number(const char *a, const char *b, size_t *from, size_t *a_end, size_t *b_end)
-{
-    size_t i = 0, bracket = strcspn(a, "[");
-
-    while (a[i] && a[i] == b[i])
-        i++;
-    while (i > 0 && isdigit((unsigned char)a[i - 1]))
-        i--;
-    *from = *a_end = *b_end = i;
-    while (isdigit((unsigned char)a[*a_end]))
-        ++*a_end;
-    while (isdigit((unsigned char)b[*b_end]))
-        ++*b_end;
-    return *a_end > i && *b_end > i && *a_end <= bracket && *a_end - i <= DIGITS_MAX &&
-           *b_end - i <= DIGITS_MAX && strcmp(a + *a_end, b + *b_end) == 0;
-}
-
-struct folding {
-    char *text; /* the output */
-    size_t used, room;
-    bool failed;
-};
-
-static void put(struct folding *f, const char *text, size_t bytes)
-{
-    if (f->failed)
-        return;
-    while (f->used + bytes + 1 > f->room) {
-        size_t more = f->room ? 2 * f->room : 256;
-        char *p = realloc(f->text, more);
-
-        if (!p) {
-            f->failed = true;
-            return;
-        }
-        f->text = p;
-        f->room = more;
-    }
-    memcpy(f->text + f->used, text, bytes);
-    f->used += bytes;
-    f->text[f->used] = '\0';
-}
-
-/* Whether the number at `b` is `value`, written as in a range whose first number has `width`
- * digits. */
-static bool follows(int64_t value, size_t width, const char *b, size_t digits)
-{
-    char text[32];
-    int bytes = snprintf(text, sizeof text, "%0*" PRId64, (int)width, value);
-
-    return (size_t)bytes == digits && memcmp(text, b, digits) == 0;
-}
-
-/* Write the numbers that the names have at `from`, as ranges. */
-static void put_numbers(struct folding *f, char *const *name, int64_t n, size_t from)
-{
-    int64_t i = 0;
-
-    put(f, "[", 1);
-    while (i < n) {
-        const char *lo = name[i] + from, *hi = lo;
-        size_t lo_digits = strspn(lo, "0123456789"), hi_digits = lo_digits;
-        int64_t value = number(lo, (int)lo_digits), last = i;
-
-        while (last + 1 < n) {
-            const char *next = name[last + 1] + from;
-            size_t digits = strspn(next, "0123456789");
-
-            if (!follows(value + 1, lo_digits, next, digits) || digits > DIGITS_MAX)
-                break;
-            value++;
-            hi = next;
-            hi_digits = digits;
-            last++;
-        }
-        if (i)
-            put(f, ",", 1);
-        put(f, lo, lo_digits);
-        if (last > i) {
-            put(f, "-", 1);
-            put(f, hi, hi_digits);
-        }
-        i = last + 1;
-    }
-    put(f, "]", 1);
-}
-
-/* Length of the run of names, from the first on, that differ in the same one number. */
-static int64_t group(char *const *name, int64_t n, size_t *from)
-{
-    size_t a_end, b_end, f, e;
-    int64_t m;
-
-    if (n < 2 || !one_number(name[0], name[1], from, &a_end, &b_end))
-        return 1;
-    for (m = 2; m < n; m++)
-        if (!one_number(name[0], name[m], &f, &e, &b_end) || f != *from || e != a_end)
-            break;
-    return m;
-}
-
-/* One pass over the names, in place.  *changed: names were merged. */
-static bool fold_once(char **name, int64_t *n, bool *changed)
-{
-    int64_t out = 0;
-
-    *changed = false;
-    for (int64_t i = 0; i < *n;) {
-        struct folding f = {0};
-        size_t from = 0;
-        int64_t m = group(name + i, *n - i, &from);
-
-        if (m == 1) {
-            name[out++] = name[i++];
-            continue;
-        }
-        put(&f, name[i], from);
-        put_numbers(&f, name + i, m, from);
-        put(&f, name[i] + from + strspn(name[i] + from, "0123456789"),
-            strlen(name[i] + from + strspn(name[i] + from, "0123456789")));
-        for (int64_t k = i; k < i + m; k++) {
-            free(name[k]);
-            name[k] = NULL;
-        }
-        *changed = true;
-        name[out++] = f.text;
-        if (f.failed)
-            return false;
-        i += m;
-    }
-    for (int64_t i = out; i < *n; i++)
-        name[i] = NULL;
-    *n = out;
-    return true;
-}
-
-char *ti_hostlist_fold(const char *const *names, int64_t n)
-{
-    char **name = calloc((size_t)(n > 0 ? n : 1), sizeof *name);
-    struct folding all = {0};
-    int64_t left = n, count_of_all = n;
-    bool changed = n > 0, ok = name != NULL;
-
-    for (int64_t i = 0; ok && i < n; i++)
-        ok = (name[i] = strdup(names[i])) != NULL;
-    while (ok && changed)
-        ok = fold_once(name, &left, &changed);
-    put(&all, "", 0);
-    for (int64_t i = 0; ok && i < left; i++) {
-        if (i)
-            put(&all, ",", 1);
-        put(&all, name[i], strlen(name[i]));
-    }
-    for (int64_t i = 0; name && i < count_of_all; i++)
-        free(name[i]);
-    free(name);
-    if (!ok || all.failed) {
-        free(all.text);
-        return NULL;
-    }
-    return all.text;
 }

@@ -1,0 +1,21 @@
+/*
+ * What expanding (hostlist.c) and folding (hostlist_fold.c) of hostlists have in common.
+ */
+#ifndef TI_HOSTLIST_INTERNAL_H
+#define TI_HOSTLIST_INTERNAL_H
+
+#include "common/hostlist.h"
+
+#define DIGITS_MAX 18 /* of a number */
+
+/* The number that `digits` digits at `p` write. */
+static inline int64_t ti__hostlist_number(const char *p, int digits)
+{
+    int64_t v = 0;
+
+    while (digits--)
+        v = 10 * v + (*p++ - '0');
+    return v;
+}
+
+#endif
