@@ -7,6 +7,7 @@ formats_src := $(addprefix lib/formats/,event.c ranges.c scan.c caveats.c json.c
 writer_src := $(addprefix lib/formats/trace/,writer.c writer_file.c writer_tables.c writer_events.c \
                 writer_columns.c)
 # Reading sites files and hostfiles, for programs that do.
-sites_src  := lib/formats/sites_read.c lib/formats/inifile.c lib/formats/hostfile.c
+sites_src  := $(addprefix lib/formats/,sites_read.c sites_keys.c sites_values.c sites_nodes.c \
+                inifile.c hostfile.c)
 # Rate files, for programs that read or write them.
 rates_src  := lib/formats/rates.c lib/formats/inifile.c

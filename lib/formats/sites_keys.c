@@ -1,0 +1,173 @@
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "formats/sites_internal.h"
+
+#define WORD(name) #name,
+const char *const ti__site_keys[] = {TI_SITE_KEYS(WORD) NULL};
+const char *const ti__cluster_keys[] = {TI_CLUSTER_KEYS(WORD) NULL};
+const char *const ti__target_keys[] = {TI_TARGET_KEYS(WORD) NULL};
+#undef WORD
+static const char *const kinds[] = {"defaults", "site", "cluster", "target", NULL};
+
+int ti__sites_distance(const char *a, const char *b)
+{
+    enum { MOST = 24 };
+    int d[MOST + 1][MOST + 1];
+    int n = (int)strlen(a), m = (int)strlen(b);
+
+    if (n > MOST || m > MOST)
+        return MOST;
+    for (int i = 0; i <= n; i++)
+        for (int j = 0; j <= m; j++) {
+            int least, differ;
+
+            if (!i || !j) {
+                d[i][j] = i + j;
+                continue;
+            }
+            differ = tolower((unsigned char)a[i - 1]) != b[j - 1];
+            least = d[i - 1][j - 1] + differ;
+            if (d[i - 1][j] + 1 < least)
+                least = d[i - 1][j] + 1;
+            if (d[i][j - 1] + 1 < least)
+                least = d[i][j - 1] + 1;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+                d[i - 2][j - 2] + 1 < least)
+                least = d[i - 2][j - 2] + 1;
+            d[i][j] = least;
+        }
+    return d[n][m];
+}
+
+/* Names that other programs have for these keys. */
+static const struct {
+    const char *word, *key;
+} other_words[] = {
+    {"hosts", "nodes"},         {"nodelist", "nodes"},      {"mem", "memory"},
+    {"ram", "memory"},          {"slots", "cores"},         {"sockets", "cpus"},
+    {"model", "cpu"},           {"arch", "family"},         {"proxyjump", "gateway"},
+    {"jump", "gateway"},        {"interface", "network"},   {"interfaces", "network"},
+    {"tracedir", "trace_dir"},  {"trace-dir", "trace_dir"}, {"environment", "env"},
+    {"binary", "program"},      {"clock", "speed"},         {"flops", "speed"},
+    {"bw", "bandwidth"},        {"lat", "latency"},         {"wan_bw", "wan_bandwidth"},
+    {"wan_lat", "wan_latency"},
+};
+
+const char *ti__sites_nearest(const char *word, const char *const *known)
+{
+    const char *best = NULL;
+    int least = 3;
+
+    for (size_t i = 0; i < sizeof other_words / sizeof *other_words; i++)
+        for (int k = 0; strcasecmp(word, other_words[i].word) == 0 && known[k]; k++)
+            if (strcmp(other_words[i].key, known[k]) == 0)
+                return known[k];
+    for (int k = 0; known[k]; k++) {
+        int d = ti__sites_distance(word, known[k]), len = (int)strlen(known[k]);
+
+        if (d < least && d * 2 <= len) {
+            least = d;
+            best = known[k];
+        }
+    }
+    return best;
+}
+
+bool ti__sites_is_in(const char *word, const char *const *list)
+{
+    for (; *list; list++)
+        if (strcmp(word, *list) == 0)
+            return true;
+    return false;
+}
+
+static bool is_kind(const char *word)
+{
+    return ti__sites_is_in(word, kinds);
+}
+
+static bool is_key(const char *word)
+{
+    return ti__sites_is_in(word, ti__site_keys) || ti__sites_is_in(word, ti__cluster_keys) ||
+           ti__sites_is_in(word, ti__target_keys);
+}
+
+static bool may_continue(const char *key)
+{
+    return strcmp(key, "nodes") == 0 || strcmp(key, "env") == 0;
+}
+
+static bool holds_equals(const char *key)
+{
+    return strcmp(key, "env") == 0;
+}
+
+static const char *section_error(const char *kind, const char *name)
+{
+    static char text[160];
+    char shown[64];
+
+    if (!is_kind(kind)) {
+        const char *meant = ti__sites_nearest(kind, kinds);
+
+        snprintf(text, sizeof text, "unknown section '[%s]'%s%s%s", ti_ini_show(kind, shown),
+                 meant ? ", did you mean '"
+                       : "; there are [defaults], [site NAME], [cluster NAME] and "
+                         "[target]",
+                 meant ? meant : "", meant ? "'?" : "");
+        return text;
+    }
+    if (strcmp(kind, "defaults") == 0)
+        return *name ? "[defaults] takes no name" : NULL;
+    if (strcmp(kind, "target") == 0)
+        return *name ? "[target] takes no name" : NULL;
+    if (!*name)
+        return strcmp(kind, "site") == 0 ? "a site needs a name: [site NAME]"
+                                         : "a cluster needs a name: [cluster NAME]";
+    for (const char *p = name; *p; p++)
+        if (!isalnum((unsigned char)*p) && !strchr("._-", *p))
+            return strchr("'\"", *p) ? "a name has no quotes"
+                                     : "a name is of letters, digits, '.', '_' and '-'";
+    return NULL;
+}
+
+const struct ti_ini_grammar ti__sites_grammar = {is_kind, is_key, may_continue, holds_equals,
+                                                 section_error};
+
+const struct ti_ini_key *ti__sites_find_key(const struct ti_ini_section *s, const char *name)
+{
+    for (int k = 0; s && k < s->nkeys; k++)
+        if (strcmp(s->key[k].name, name) == 0)
+            return &s->key[k];
+    return NULL;
+}
+
+void ti__sites_check_keys(struct reading *r, const struct ti_ini_section *s,
+                          const char *const *known)
+{
+    char shown[64];
+
+    for (int k = 0; k < s->nkeys; k++) {
+        const struct ti_ini_key *key = &s->key[k], *before = ti__sites_find_key(s, key->name);
+
+        if (!ti__sites_is_in(key->name, known)) {
+            const char *meant = ti__sites_nearest(key->name, known);
+
+            if (is_key(key->name))
+                ti_ini_error(r->ini, key->at, "'%s' is a key of [%s], not of [%s%s]", key->name,
+                             ti__sites_is_in(key->name, ti__site_keys)      ? "site NAME"
+                             : ti__sites_is_in(key->name, ti__cluster_keys) ? "cluster NAME"
+                                                                            : "target",
+                             s->kind, s->name[0] ? " NAME" : "");
+            else
+                ti_ini_error(r->ini, key->at, "unknown key '%s'%s%s%s",
+                             ti_ini_show(key->name, shown), meant ? ", did you mean '" : "",
+                             meant ? meant : "", meant ? "'?" : "");
+        } else if (before < key && strcmp(key->name, "env") != 0) {
+            ti_ini_error(r->ini, key->at, "'%s' was given before, in line %d", key->name,
+                         before->at.line);
+        }
+    }
+}
