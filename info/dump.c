@@ -3,16 +3,12 @@
 #include <string.h>
 
 #include "common/cli.h"
+#include "common/map.h"
 #include "info/info.h"
 
 static void need(struct info_line *line, size_t more)
 {
-    if (line->room - line->bytes > more)
-        return;
-    line->room = (line->room + more) * 2 + 256;
-    line->text = realloc(line->text, line->room);
-    if (!line->text)
-        TI_BUG("no memory for one line");
+    line->text = ti_grow(line->text, &line->cap, line->bytes + more + 1, 1);
 }
 
 static void put(struct info_line *line, const char *text)

@@ -37,7 +37,7 @@ void info_print_json_open(const json_t *out);
 /* A growing line of text.  Start with {0}; release with info_line_free(). */
 struct info_line {
     char *text;
-    size_t bytes, room;
+    size_t bytes, cap;
 };
 
 /*

@@ -5,20 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void take(struct ti_args *a, char *text)
-{
-    if (a->n + 2 > a->room) {
-        int room = a->room ? 2 * a->room : 16;
-        char **v = realloc(a->v, (size_t)room * sizeof *v);
+#include "common/map.h"
 
-        if (!v) {
-            a->failed = true;
-            free(text);
-            return;
-        }
-        a->v = v;
-        a->room = room;
-    }
+static void append(struct ti_args *a, char *text)
+{
+    a->v = ti_grow(a->v, &a->cap, (size_t)a->n + 2, sizeof *a->v);
     if (!text)
         a->failed = true;
     else
@@ -28,7 +19,7 @@ static void take(struct ti_args *a, char *text)
 
 void ti_args_add(struct ti_args *a, const char *text)
 {
-    take(a, strdup(text));
+    append(a, strdup(text));
 }
 
 void ti_args_addf(struct ti_args *a, const char *fmt, ...)
@@ -40,7 +31,7 @@ void ti_args_addf(struct ti_args *a, const char *fmt, ...)
     if (vasprintf(&text, fmt, ap) < 0)
         text = NULL;
     va_end(ap);
-    take(a, text);
+    append(a, text);
 }
 
 bool ti_args_ok(const struct ti_args *a)

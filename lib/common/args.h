@@ -13,7 +13,7 @@
 struct ti_args {
     char **v; /* NULL until something is added; then NULL-terminated */
     int n;
-    int room;
+    size_t cap;
     bool failed;
 };
 

@@ -7,6 +7,7 @@
 
 #include "common/cli.h"
 #include "common/hostlist.h"
+#include "common/map.h"
 #include "formats/sites.h"
 
 #define SLOTS_MOST (INT64_C(1) << 24)
@@ -23,7 +24,8 @@ struct reading {
     int line;
     const char *text; /* the current line */
     struct entry *entry;
-    int64_t n, room;
+    int64_t n;
+    size_t cap;
     struct ti_err *err;
 };
 
@@ -71,7 +73,7 @@ static ti_status check_name(const struct reading *r, const char *name, size_t by
 }
 
 /* Read "KEY=VALUE ..." after the name. */
-static ti_status take_settings(const struct reading *r, const char *p, struct entry *e)
+static ti_status parse_settings(const struct reading *r, const char *p, struct entry *e)
 {
     int64_t most = -1;
 
@@ -104,7 +106,7 @@ static ti_status take_settings(const struct reading *r, const char *p, struct en
     return TI_OK;
 }
 
-static ti_status take_line(struct reading *r)
+static ti_status parse_line(struct reading *r)
 {
     const char *p = r->text;
     size_t bytes = word(&p);
@@ -117,26 +119,18 @@ static ti_status take_line(struct reading *r)
     st = check_name(r, name, bytes);
     if (st != TI_OK)
         return st;
-    if (r->n == r->room) {
-        int64_t room = r->room ? 2 * r->room : 64;
-
-        e = realloc(r->entry, (size_t)room * sizeof *e);
-        if (!e)
-            return ti_err_errno(r->err, TI_ERR_IO, "cannot read '%s'", r->path);
-        r->entry = e;
-        r->room = room;
-    }
     if (r->n == TI_HOSTLIST_MAX)
         return wrong(r, name, "too many lines");
+    r->entry = ti_grow(r->entry, &r->cap, (size_t)r->n + 1, sizeof *e);
     e = &r->entry[r->n];
     *e = (struct entry){.name = strndup(name, bytes), .slots = -1, .order = r->n};
     if (!e->name)
         return ti_err_errno(r->err, TI_ERR_IO, "cannot read '%s'", r->path);
     r->n++;
-    return take_settings(r, p, e);
+    return parse_settings(r, p, e);
 }
 
-static ti_status take_file(struct reading *r, FILE *f)
+static ti_status parse_file(struct reading *r, FILE *f)
 {
     char *line = NULL;
     size_t room = 0;
@@ -150,7 +144,7 @@ static ti_status take_file(struct reading *r, FILE *f)
         if (r->line == 1 && strncmp(line, "\xef\xbb\xbf", 3) == 0)
             r->text += 3;
         st = (ssize_t)strlen(line) < n ? wrong(r, line + strlen(line), "a byte 0: this is no text")
-                                       : take_line(r);
+                                       : parse_line(r);
     }
     if (st == TI_OK && ferror(f))
         st = ti_err_errno(r->err, TI_ERR_IO, "cannot read '%s'", r->path);
@@ -226,7 +220,7 @@ ti_status ti_sites_read_hostfile(const char *path, struct ti_sites **out, struct
 
     if (!f)
         return ti_err_errno(err, TI_ERR_IO, "cannot open '%s'", path);
-    st = take_file(&r, f);
+    st = parse_file(&r, f);
     fclose(f);
     if (st == TI_OK && !r.n)
         st = ti_err_set(err, TI_ERR_INPUT, "%s:1:1: there is no node in it", path);

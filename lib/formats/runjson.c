@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/map.h"
 #include "formats/trace.h"
 
 #define BYTES_MOST (INT64_C(1) << 30) /* 100,000 nodes take about 30 MB */
@@ -39,19 +40,13 @@ static ti_status unusable(const struct file *f, const char *what, struct ti_err 
 static ti_status read_text(int fd, const struct file *f, char **text, size_t *bytes,
                            struct ti_err *err)
 {
-    size_t room = 0;
+    size_t cap = 0;
 
     for (;;) {
         ssize_t n;
 
-        if (*bytes == room) {
-            char *grown = realloc(*text, room = room ? 2 * room : 64 * 1024);
-
-            if (!grown)
-                return cannot(f, "read", err);
-            *text = grown;
-        }
-        n = read(fd, *text + *bytes, room - *bytes);
+        *text = ti_grow(*text, &cap, *bytes + 64 * 1024, 1);
+        n = read(fd, *text + *bytes, cap - *bytes);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)

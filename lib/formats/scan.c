@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/map.h"
+
 static uint64_t field(const struct ti_event *ev, unsigned f)
 {
     return ev->mask & 1u << f ? (uint64_t)ev->arg[f] : 0;
@@ -68,35 +70,16 @@ static void count_file(struct ti_op_count *op, const struct ti_event *ev)
         op->bytes += moved;
 }
 
-/* Make room for index `last` in a table that is filled from 0 on. */
-static bool make_room(void **table, int64_t *room, int64_t last, size_t element)
-{
-    int64_t want = *room ? *room : 16;
-    void *grown;
-
-    if (last < *room)
-        return true;
-    while (want <= last)
-        want *= 2;
-    grown = realloc(*table, (size_t)want * element);
-    if (!grown)
-        return false;
-    memset((char *)grown + (size_t)*room * element, 0, (size_t)(want - *room) * element);
-    *table = grown;
-    *room = want;
-    return true;
-}
-
 /* ---- how many neighbours a rank sends to, for the calls that do not say ---- */
 
 static uint64_t neighbours(const struct ti_scan *scan, uint64_t comm)
 {
-    return comm < (uint64_t)scan->ndestinations ? scan->destinations[comm] : 0;
+    return comm < scan->ndestinations ? scan->destinations[comm] : 0;
 }
 
-/* Take the number of neighbours from the event that makes a communicator.  A duplicate has the
+/* Learn the number of neighbours from the event that makes a communicator.  A duplicate has the
  * number of its parent. */
-static bool learn_neighbours(struct ti_scan *scan, const struct ti_reader *r,
+static void learn_neighbours(struct ti_scan *scan, const struct ti_reader *r,
                              const struct ti_event *ev)
 {
     int64_t made = (int64_t)field(ev, TI_F_NEWCOMM);
@@ -111,14 +94,12 @@ static bool learn_neighbours(struct ti_scan *scan, const struct ti_reader *r,
     else if (ti_op_is(ev->op, TI_T_COPIES))
         n = neighbours(scan, field(ev, TI_F_COMM));
     else
-        return true;
+        return;
     if (n == 0 || made < 0 || !ti_reader_comm(r, made))
-        return true;
-    if (!make_room((void **)&scan->destinations, &scan->ndestinations, made,
-                   sizeof *scan->destinations))
-        return false;
+        return;
+    scan->destinations = ti_grow(scan->destinations, &scan->ndestinations, (size_t)made + 1,
+                                 sizeof *scan->destinations);
     scan->destinations[made] = n;
-    return true;
 }
 
 /* ------------------------------------------------------ what is given ---- */
@@ -193,21 +174,19 @@ static void add(struct ti_scan *scan, const struct ti_start *s)
 /* Larger request numbers are taken for damage. */
 #define MOST_REQUESTS (INT64_C(1) << 20)
 
-static bool remember(struct ti_scan *scan, const struct ti_reader *r, const struct ti_event *ev)
+static void remember(struct ti_scan *scan, const struct ti_reader *r, const struct ti_event *ev)
 {
     int64_t number = (int64_t)field(ev, TI_F_REQ);
 
     if (number < 0 || number >= MOST_REQUESTS)
-        return true;
-    if (!make_room((void **)&scan->starts, &scan->nstarts, number, sizeof *scan->starts))
-        return false;
+        return;
+    scan->starts = ti_grow(scan->starts, &scan->nstarts, (size_t)number + 1, sizeof *scan->starts);
     scan->starts[number] = gives(scan, r, ev);
-    return true;
 }
 
 static void start(struct ti_scan *scan, int64_t number)
 {
-    if (number >= 0 && number < scan->nstarts)
+    if (number >= 0 && (size_t)number < scan->nstarts)
         add(scan, &scan->starts[number]);
 }
 
@@ -255,7 +234,7 @@ ti_status ti_scan_event(struct ti_scan *scan, const struct ti_reader *r, const s
     scan->hash = ti_hash_event(scan->hash, ev);
     op->events++;
     if (ti_op_is(ev->op, TI_T_PERSISTENT)) {
-        enough = remember(scan, r, ev);
+        remember(scan, r, ev);
     } else if (ti_op_is(ev->op, TI_T_STARTS)) {
         if (ev->mask & TI_M_REQ)
             start(scan, ev->arg[TI_F_REQ]);
@@ -273,7 +252,7 @@ ti_status ti_scan_event(struct ti_scan *scan, const struct ti_reader *r, const s
         given = gives(scan, r, ev);
         add(scan, &given);
     } else {
-        enough = learn_neighbours(scan, r, ev);
+        learn_neighbours(scan, r, ev);
     }
     if (!enough) {
         errno = ENOMEM;

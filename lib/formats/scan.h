@@ -69,9 +69,9 @@ struct ti_scan {
     int nuntraced;
 
     struct ti_start *starts; /* by number of the request */
-    int64_t nstarts;
+    size_t nstarts;
     uint64_t *destinations; /* by index of the communicator: neighbours to send to */
-    int64_t ndestinations;
+    size_t ndestinations;
 };
 
 /*

@@ -4,13 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Room for one more element.  The room is the next power of two, so it is not stored. */
-static void *grown(void *array, size_t each, int64_t n)
-{
-    if (n & (n - 1))
-        return array;
-    return realloc(array, each * (n ? 2 * (size_t)n : 1));
-}
+#include "common/map.h"
 
 struct ti_sites *ti_sites_new(enum ti_sites_origin origin, const char *path)
 {
@@ -28,48 +22,39 @@ struct ti_sites *ti_sites_new(enum ti_sites_origin origin, const char *path)
 
 struct ti_site *ti_sites_add_site(struct ti_sites *s, const char *name)
 {
-    struct ti_site *x = grown(s->site, sizeof *x, s->nsites);
+    struct ti_site *x;
     char *copy = strdup(name);
 
-    if (x)
-        s->site = x;
-    if (!x || !copy) {
-        free(copy);
+    if (!copy)
         return NULL;
-    }
-    x += s->nsites++;
+    s->site = ti_grow(s->site, &s->sites_cap, (size_t)s->nsites + 1, sizeof *x);
+    x = &s->site[s->nsites++];
     *x = (struct ti_site){.name = copy};
     return x;
 }
 
 struct ti_cluster *ti_sites_add_cluster(struct ti_sites *s, int site, const char *name)
 {
-    struct ti_cluster *x = grown(s->cluster, sizeof *x, s->nclusters);
+    struct ti_cluster *x;
     char *copy = strdup(name);
 
-    if (x)
-        s->cluster = x;
-    if (!x || !copy) {
-        free(copy);
+    if (!copy)
         return NULL;
-    }
-    x += s->nclusters++;
+    s->cluster = ti_grow(s->cluster, &s->clusters_cap, (size_t)s->nclusters + 1, sizeof *x);
+    x = &s->cluster[s->nclusters++];
     *x = (struct ti_cluster){.name = copy, .site = site, .reserve_bytes = -1};
     return x;
 }
 
 struct ti_node *ti_sites_add_node(struct ti_sites *s, const char *name)
 {
-    struct ti_node *x = grown(s->node, sizeof *x, s->nnodes);
+    struct ti_node *x;
     char *copy = strdup(name);
 
-    if (x)
-        s->node = x;
-    if (!x || !copy) {
-        free(copy);
+    if (!copy)
         return NULL;
-    }
-    x += s->nnodes++;
+    s->node = ti_grow(s->node, &s->nodes_cap, (size_t)s->nnodes + 1, sizeof *x);
+    x = &s->node[s->nnodes++];
     *x = (struct ti_node){.name = copy, .cluster = s->nclusters - 1};
     return x;
 }

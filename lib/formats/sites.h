@@ -53,6 +53,7 @@ struct ti_cluster {
     char *tiara;     /* folder with ti-node and libminitrace.so on its nodes; NULL: shipped */
     char **env;      /* VAR=VALUE */
     int nenv;
+    size_t env_cap;
     int line; /* of the section in the file; 0 */
 };
 
@@ -82,6 +83,7 @@ struct ti_sites {
     int nclusters;
     struct ti_node *node; /* grouped by cluster, clusters grouped by site, as in the file */
     int64_t nnodes;
+    size_t sites_cap, clusters_cap, nodes_cap;
     /* [target]: ranks per node on the machine whose performance is to be predicted; 0: not given */
     int64_t target_ranks_per_node;
     /* Command that reaches a node, {node} standing for its name: "srun", ...; NULL: SSH */

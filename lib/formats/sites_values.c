@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/cli.h"
+#include "common/map.h"
 #include "common/units.h"
 #include "formats/sites_internal.h"
 
@@ -249,7 +250,7 @@ static void parse_var(struct draft *d, const struct ti_ini_key *k, int at, int b
 {
     const char *text = k->value + at;
     int name = 0;
-    char **env, *var;
+    char *var;
 
     while (name < bytes && (isalnum((unsigned char)text[name]) || text[name] == '_'))
         name++;
@@ -264,21 +265,18 @@ static void parse_var(struct draft *d, const struct ti_ini_key *k, int at, int b
         return;
     }
     var = strndup(text, (size_t)bytes);
-    env = realloc(d->c.env, (size_t)(d->c.nenv + 1) * sizeof *env);
-    if (env)
-        d->c.env = env;
-    if (!var || !env) {
-        free(var);
+    if (!var) {
         d->r->failed = true;
         return;
     }
     for (int i = 0; i < d->c.nenv; i++)
-        if (strncmp(env[i], var, (size_t)name + 1) == 0) {
-            free(env[i]);
-            env[i] = var;
+        if (strncmp(d->c.env[i], var, (size_t)name + 1) == 0) {
+            free(d->c.env[i]);
+            d->c.env[i] = var;
             return;
         }
-    env[d->c.nenv++] = var;
+    d->c.env = ti_grow(d->c.env, &d->c.env_cap, (size_t)d->c.nenv + 1, sizeof *d->c.env);
+    d->c.env[d->c.nenv++] = var;
 }
 
 static void parse_env(struct draft *d, const struct ti_ini_key *k)

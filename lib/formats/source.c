@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/map.h"
 #include "formats/rankname.h"
 #include "formats/runjson.h"
 #include "formats/zip.h"
@@ -31,6 +32,7 @@ struct ti_source {
     struct ti_zip *zip;
     struct entry *entry; /* by rank */
     int64_t nentries;
+    size_t entries_cap;
     int64_t manifest_member; /* of the bundle; -1: none */
     int64_t nranks;
     uint8_t run_id[TI_RUN_ID_BYTES];
@@ -53,20 +55,10 @@ static ti_status no_memory(const char *path, struct ti_err *err)
     return ti_err_errno(err, TI_ERR_IO, "cannot read '%s'", path);
 }
 
-static ti_status add_entry(struct ti_source *s, int64_t *room, struct entry entry,
-                           struct ti_err *err)
+static void add_entry(struct ti_source *s, struct entry entry)
 {
-    if (s->nentries == *room) {
-        int64_t more = *room ? *room * 2 : 64;
-        struct entry *grown = realloc(s->entry, (size_t)more * sizeof *grown);
-
-        if (!grown)
-            return no_memory(s->path, err);
-        s->entry = grown;
-        *room = more;
-    }
+    s->entry = ti_grow(s->entry, &s->entries_cap, (size_t)s->nentries + 1, sizeof entry);
     s->entry[s->nentries++] = entry;
-    return TI_OK;
 }
 
 static int by_rank(const void *a, const void *b)
@@ -98,7 +90,6 @@ static ti_status sort_entries(struct ti_source *s, struct ti_err *err)
 
 static ti_status open_bundle(struct ti_source *s, struct ti_err *err)
 {
-    int64_t room = 0;
     ti_status st = ti_zip_open(s->fd, s->path, &s->zip, err);
 
     if (st != TI_OK)
@@ -114,9 +105,7 @@ static ti_status open_bundle(struct ti_source *s, struct ti_err *err)
         if (rank < 0)
             return ti_err_set(err, TI_ERR_INPUT, "'%s' is not a bundle of traces: it holds '%s'",
                               s->path, name);
-        st = add_entry(s, &room, (struct entry){rank, i, name}, err);
-        if (st != TI_OK)
-            return st;
+        add_entry(s, (struct entry){rank, i, name});
     }
     return sort_entries(s, err);
 }
@@ -126,7 +115,6 @@ static ti_status open_directory(struct ti_source *s, struct ti_err *err)
     int copy = fcntl(s->fd, F_DUPFD_CLOEXEC, 0);
     DIR *dir = copy < 0 ? NULL : fdopendir(copy);
     struct dirent *d;
-    int64_t room = 0;
     ti_status st = TI_OK;
 
     if (!dir) {
@@ -142,10 +130,10 @@ static ti_status open_directory(struct ti_source *s, struct ti_err *err)
         if (rank < 0)
             continue;
         name = strdup(d->d_name);
-        st = name ? add_entry(s, &room, (struct entry){rank, 0, name}, err)
-                  : no_memory(s->path, err);
-        if (st != TI_OK)
-            free(name);
+        if (name)
+            add_entry(s, (struct entry){rank, 0, name});
+        else
+            st = no_memory(s->path, err);
     }
     if (st == TI_OK && errno)
         st = ti_err_errno(err, TI_ERR_IO, "cannot read directory '%s'", s->path);
@@ -163,17 +151,16 @@ static ti_status open_rank_file(struct ti_source *s, struct ti_err *err)
 {
     const char *base = strrchr(s->path, '/');
     struct ti_reader *r;
-    int64_t room = 0;
     char *name;
     ti_status st = ti_reader_open(s->path, &r, err);
 
     if (st != TI_OK)
         return st;
     name = strdup(base ? base + 1 : s->path);
-    st = name ? add_entry(s, &room, (struct entry){ti_reader_rank(r), 0, name}, err)
-              : no_memory(s->path, err);
-    if (st != TI_OK)
-        free(name);
+    if (name)
+        add_entry(s, (struct entry){ti_reader_rank(r), 0, name});
+    else
+        st = no_memory(s->path, err);
     ti_reader_close(r);
     return st;
 }
