@@ -139,7 +139,7 @@ static void note_counters(struct ti_reader *const r[2], struct difference *d)
 static void warn_of_counters(struct ti_source *const s[2], const struct difference *d)
 {
     if (d->counters)
-        ti_warn("'%s' and '%s' were not counted by one counter", ti_source_path(s[0]),
+        ti_warn("the volumes of '%s' and '%s' are from different counters", ti_source_path(s[0]),
                 ti_source_path(s[1]));
     for (int i = 0; i < 2; i++)
         if (d->estimate[i])

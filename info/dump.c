@@ -199,7 +199,7 @@ void info_format_event(struct info_line *line, const struct ti_reader *r, const 
         put_char(line, '=');
         put_number(line, ev->extra[i]);
     }
-    if (style->sites) {
+    if (style->call_sites) {
         const char *site = ti_reader_string(r, TI_STRING_SITE, ev->site);
 
         put(line, " site=");

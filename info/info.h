@@ -12,7 +12,7 @@
 
 /* How events are shown and compared. */
 struct info_style {
-    bool sites;         /* show call sites */
+    bool call_sites;    /* show call sites */
     bool no_volumes;    /* leave volumes out */
     uint64_t tolerance; /* volumes that differ by at most this much are equal */
     bool json, quiet;

@@ -8,7 +8,7 @@
 enum {
     OPT_RANK = TI_OPT_LONG,
     OPT_DUMP,
-    OPT_SITES,
+    OPT_CALL_SITES,
     OPT_NO_VOLUMES,
     OPT_COMPARE,
     OPT_TOLERANCE,
@@ -33,7 +33,7 @@ static const struct ti_opt opts[] = {
     {OPT_RANK, "rank", "N", "about this rank only"},
     {OPT_DUMP, "dump", NULL, "print the events, one a line"},
     TI_OPT_HEADING("Events"),
-    {OPT_SITES, "sites", NULL, "show the call sites"},
+    {OPT_CALL_SITES, "call-sites", NULL, "with --dump: show the call sites"},
     {OPT_NO_VOLUMES, "no-volumes", NULL, "leave the volumes out of --dump and --compare"},
     {OPT_TOLERANCE, "tolerance", "N", "take volumes for equal that differ by N or less"},
     TI_OPT_HEADING("Output"),
@@ -122,8 +122,8 @@ static int parse(int argc, char **argv, struct settings *s)
         case OPT_RATES:
             s->rates = arg;
             break;
-        case OPT_SITES:
-            s->style.sites = true;
+        case OPT_CALL_SITES:
+            s->style.call_sites = true;
             break;
         case OPT_NO_VOLUMES:
             s->style.no_volumes = true;
@@ -175,8 +175,8 @@ static ti_status info(const struct settings *s, struct ti_err *err)
     if (st != TI_OK)
         return st;
     if (s->rank >= ti_source_nranks(source))
-        st = ti_err_set(err, TI_ERR_INPUT, "'%s' is of %lld ranks; there is no rank %lld", s->trace,
-                        (long long)ti_source_nranks(source), (long long)s->rank);
+        st = ti_err_set(err, TI_ERR_INPUT, "'%s' has %lld ranks, so there is no rank %lld",
+                        s->trace, (long long)ti_source_nranks(source), (long long)s->rank);
     else if (s->verify)
         st = info_verify(source, &s->style, err);
     else if (s->other)

@@ -220,7 +220,7 @@ void info_pass_warn(const struct info_pass *p)
             "ranks damaged, counted as far as they are sound", p->first_damaged);
     if (!p->unsound)
         return;
-    ti_warn("%" PRIu64 " event%s not sound, and may lack traffic; %s", p->unsound,
+    ti_warn("%" PRIu64 " event%s not sound, so traffic may be missing; %s", p->unsound,
             p->unsound == 1 ? " is" : "s are", p->first_unsound);
     ti_hint("ti-info --verify says more");
 }

@@ -249,16 +249,17 @@ static ti_status write_file(const struct ti_source *s, const struct rates *x,
 {
     char title[4 * TEXT_BYTES], hosts[TEXT_BYTES];
 
-    snprintf(title, sizeof title,
-             "Rates of the bursts of '%s', %s a second, see tiara-rates(5).\n"
-             "They are those of the machine that ran it, and of no other:\n"
-             "%" PRId64 " rank%s on %zu host%s (%s), counter %s.\n"
-             "A burst in front of a call at a [site] has the rate of that, any other the rate\n"
-             "of its class: the last [class] whose volume it reaches.",
-             ti_source_path(s), file->unit ? file->unit : "volume", file->ranks,
-             file->ranks == 1 ? "" : "s", json_object_size(x->hosts),
-             json_object_size(x->hosts) == 1 ? "" : "s", names_of(x->hosts, hosts, sizeof hosts),
-             file->counter ? file->counter : "unknown");
+    snprintf(
+        title, sizeof title,
+        "Rates of the bursts of '%s', %s a second, see tiara-rates(5).\n"
+        "They are those of the machine that ran it, and of no other:\n"
+        "%" PRId64 " rank%s on %zu host%s (%s), counter %s.\n"
+        "A burst before a call at a [site] has the rate of that site, any other burst the rate\n"
+        "of its class: the last [class] whose volume it reaches.",
+        ti_source_path(s), file->unit ? file->unit : "volume", file->ranks,
+        file->ranks == 1 ? "" : "s", json_object_size(x->hosts),
+        json_object_size(x->hosts) == 1 ? "" : "s", names_of(x->hosts, hosts, sizeof hosts),
+        file->counter ? file->counter : "unknown");
     return ti_rates_write(path, file, title, err);
 }
 
@@ -304,7 +305,7 @@ static void print_text(const struct rates *x, const struct ti_rates *file)
         put_row(shown, &file->site[i], all.seconds);
     }
     if (file->nsites > SITES_SHOWN)
-        printf("... and %d further sites\n", file->nsites - SITES_SHOWN);
+        printf("... and %d further call sites\n", file->nsites - SITES_SHOWN);
 }
 
 static json_t *rate_json(const struct ti_rate *r)
@@ -378,8 +379,7 @@ static void warn(const struct rates *x, const struct ti_source *s)
     if (x->counter && strcmp(x->counter, "valgrind") == 0)
         ti_warn("bursts ran under valgrind, which is slower than the machine");
     if (mode && strchr(mode, 'F'))
-        ti_warn("ranks shared cores (%s): bursts have the time in them for which they waited",
-                mode);
+        ti_warn("ranks shared cores (%s): durations of bursts include waiting for a core", mode);
     if (json_object_size(x->cpus) > 1)
         ti_warn("hosts have %zu kinds of processor: the rates are means of these",
                 json_object_size(x->cpus));

@@ -352,7 +352,7 @@ static ti_status read_summary(struct summary *sum, struct ti_source *s, struct t
     if (strcmp(ti_source_kind(s), "bundle") != 0)
         read_acquisition(sum, ti_source_manifest(s));
     if (ti_source_manifest_status(s, &why) != TI_OK)
-        ti_warn("%s; the traces alone are told of", why.text);
+        ti_warn("%s; the summary is of the traces alone", why.text);
     return from_traces(sum, err);
 }
 

@@ -51,10 +51,10 @@ static void print_calibration(const struct summary *sum)
         printf("%-12s %s", "calibration", ti_format_count(c->least, n, sizeof n));
         if (c->most != c->least)
             printf(" to %s", ti_format_count(c->most, n, sizeof n));
-        printf(" taken from each burst, spread %s\n", ti_format_count(c->spread, n, sizeof n));
+        printf(" subtracted from each burst, spread %s\n", ti_format_count(c->spread, n, sizeof n));
     }
     if (sum->negative)
-        printf("%-12s %s of %s bursts were shorter than that, and are 0\n", "negative",
+        printf("%-12s %s of %s bursts were shorter than that and count as 0\n", "negative",
                ti_format_count(sum->negative, negative, sizeof negative),
                ti_format_count(sum->events, n, sizeof n));
 }

@@ -173,7 +173,7 @@ takes 'sleep is taken' --speed 2Gf < <(printf '%s\n' '0 init' '0 sleep 0.5' '0 f
 takes 'which ranks the communicator has' < <(printf '%s\n' '0 init' '0 comm_dup' '0 barrier' '0 finalize')
 refuses actions:3 'actions:2 says that not all ranks' < <(printf '%s\n' '0 init' '0 comm_size 1' '0 barrier' '1 init')
 takes '' < <(printf '%s\n' '0 init' '0 location a.c 12' '0 barrier' '0 location a.c 12' '0 barrier' '0 finalize')
-"$o/ti-info" --dump --sites --rank 0 run | grep -c 'a.c:12' | grep -qx 2 || fail 'the call site is lost'
+"$o/ti-info" --dump --call-sites --rank 0 run | grep -c 'a.c:12' | grep -qx 2 || fail 'the call site is lost'
 
 # ---- what is wrong
 refuses actions:1 "'tutu' is no rank" < <(echo 'tutu send toto 1e10')

@@ -28,8 +28,8 @@ run 0 ti-info --dump a.run/rank-000001.ti
 diff <(echo '# rank 1'; cat want) out || fail "the rank file"
 run 0 ti-info --rank 1 --dump --no-volumes a.tib
 diff <(sed 's/^[0-9]* //' want) out || fail "--no-volumes"
-run 0 ti-info --rank 1 --dump --sites a.tib
-diff <(sed 's/ site=".*"$//' out) want || fail "--sites"
+run 0 ti-info --rank 1 --dump --call-sites a.tib
+diff <(sed 's/ site=".*"$//' out) want || fail "--call-sites"
 says out "comm=2 bytes=16 esize=4 root=0 site=\"app+0x1020\""
 run 0 ti-info --rank 3 --dump a.tib
 says out "isend comm=0 peer=null tag=7"

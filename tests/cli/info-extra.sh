@@ -18,7 +18,7 @@ awk '{ print $0 " burst_ns=" 2 * $1 " call_ns=100 a\\x1b::b=" ($2 == "isend") }'
     fail "--dump"
 run 0 ti-info --rank 1 --dump --no-volumes t.tib
 cut -d' ' -f2- plain | diff - out || fail "--no-volumes"
-run 0 ti-info --rank 1 --dump --sites t.tib
+run 0 ti-info --rank 1 --dump --call-sites t.tib
 says out 'burst_ns=0 call_ns=100 a\x1b::b=0 site='
 
 # the summary, of a bundle and of the directory; what a terminal would obey is not shown

@@ -15,8 +15,8 @@ tail -n +2 out | diff dir.txt - || fail "bundle and directory differ"
 says out "run          30313233343536373839616263646500"
 says out "command      app --fast"
 says out "counter      papi, PAPI_TOT_INS, in instructions, not exact"
-says out "calibration  40 to 44 taken from each burst, spread 1"
-says out "negative     10 of 126 bursts were shorter than that, and are 0"
+says out "calibration  40 to 44 subtracted from each burst, spread 1"
+says out "negative     10 of 126 bursts were shorter than that and count as 0"
 says out "nodes        3: node-0, node-1, node-2"
 says out "not traced: MPI_Put 5"
 grep -qE '^isend +15 +24,000$' out || fail "isend"
@@ -132,7 +132,7 @@ while IFS='|' read -r json text; do
     printf "$json" >a.run/RUN.json
     for how in "" -q --json; do
         run 0 ti-info $how a.run
-        [ "$(cat err)" = "ti-info: warning: 'a.run/RUN.json' $text; the traces alone are told of" ] ||
+        [ "$(cat err)" = "ti-info: warning: 'a.run/RUN.json' $text; the summary is of the traces alone" ] ||
             fail "$json: $(cat err)"
         [ "$how" ] || diff sound.txt out || fail "$json: another summary"
     done

@@ -72,7 +72,7 @@ if command -v python3 >/dev/null; then
     run 0 ti-info --rates h2.rates --json h.run
     cp out rates.json
     diff h.rates h2.rates || fail "--rates with --json"
-    for rank in 0 1 2 3; do ti-info --dump --sites --rank $rank h.run; done >h.dump
+    for rank in 0 1 2 3; do ti-info --dump --call-sites --rank $rank h.run; done >h.dump
     python3 - <<'PY' || fail "JSON"
 import configparser, json, math, re
 
@@ -189,7 +189,7 @@ says err 'warning: 1 rank damaged, counted as far as it is sound: 2; '
 says out 'traffic of 5 of 5 ranks'
 mktrace --np 4 --add request odd.run
 run 3 ti-info --traffic odd.run
-says err 'warning: 1 event is not sound, and may lack traffic; rank 1, event '
+says err 'warning: 1 event is not sound, so traffic may be missing; rank 1, event '
 says err 'hint: ti-info --verify says more'
 
 run 2 ti-info --traffic --histogram a.tib

@@ -34,7 +34,7 @@ END
 sed '/^.site/,$d' hand.rates >classes.rates
 # seconds_of TRACE RANK SITE: that its bursts take on hosts of the reference speed.
 seconds_of() {
-    "$o/ti-info" "$1" --rank "$2" --dump --sites | awk -v slow=" site=\"$3\"$" '
+    "$o/ti-info" "$1" --rank "$2" --dump --call-sites | awk -v slow=" site=\"$3\"$" '
         /^[0-9]/ {
             rate = $1 >= 1000 ? 3.7e9 : 1.3e9
             if ($0 ~ slow) rate = 123456789
@@ -119,7 +119,7 @@ grep -q '^reference = ' lu.rates || fail 'no reference speed'
 replay times.tib --rate lu.rates --engine stock --keep lu.d || { fail lu; cat err; }
 reference=$(replay times.tib --rate lu.rates --json &&
     sed -n 's/.*"reference": "\([0-9.]*\)Gf".*/\1/p' out)
-for rank in 0 1 2 3; do "$o/ti-info" times.tib --rank $rank --dump --sites; done >dump
+for rank in 0 1 2 3; do "$o/ti-info" times.tib --rank $rank --dump --call-sites; done >dump
 # Rates have six digits.  A site whose bursts have no volume at all has no rate.
 awk '/^[0-9]/ {
          ns = site = $0

@@ -119,7 +119,7 @@ check_program() {
         fail "$program: --rates"
     grep -q 'volumes are an estimate' "$dir/err" || fail "$program: what --rates warns of"
     for ((rank = 0; rank < np; rank++)); do
-        dump "$dir/trace" $rank --sites >"$dir/dump-$rank"
+        dump "$dir/trace" $rank --call-sites >"$dir/dump-$rank"
     done
     python3 "$scratch/check.py" "$dir" "$np" >"$dir/found" 2>&1 ||
         fail "$program: $(tail -n 4 "$dir/found")"
