@@ -87,7 +87,7 @@ static bool same_names(const struct info_extras *x, const struct ti_reader *r)
     return true;
 }
 
-static bool take_names(struct info_extras *x, const struct ti_reader *r)
+static bool read_names(struct info_extras *x, const struct ti_reader *r)
 {
     const char *counter = ti_reader_info(r, "counter"), *unit = ti_reader_info(r, "unit");
 
@@ -112,7 +112,7 @@ static bool add_rank(struct info_extras *x, struct ti_reader *r)
     struct ti_err ignored;
 
     x->ranks++;
-    if (x->n == 0 && !take_names(x, r))
+    if (x->n == 0 && !read_names(x, r))
         return false;
     if (!x->n || !same_names(x, r)) {
         x->without++;

@@ -47,7 +47,7 @@ static void add(struct classes *c, uint64_t v)
     c->sum[n] += v;
 }
 
-static ti_status take_rank(void *arg, const struct ti_reader *r, struct ti_err *err)
+static ti_status add_rank(void *arg, const struct ti_reader *r, struct ti_err *err)
 {
     struct histogram *h = arg;
     const char *unit = ti_reader_info(r, "unit");
@@ -58,7 +58,7 @@ static ti_status take_rank(void *arg, const struct ti_reader *r, struct ti_err *
     return TI_OK;
 }
 
-static void take_event(void *arg, const struct ti_reader *r, const struct ti_event *ev)
+static void add_event(void *arg, const struct ti_reader *r, const struct ti_event *ev)
 {
     struct histogram *h = arg;
 
@@ -66,7 +66,7 @@ static void take_event(void *arg, const struct ti_reader *r, const struct ti_eve
     add(&h->of[K_bursts], ev->volume);
 }
 
-static void take_message(void *arg, int64_t from, int64_t to, uint64_t bytes)
+static void add_message(void *arg, int64_t from, int64_t to, uint64_t bytes)
 {
     struct histogram *h = arg;
 
@@ -75,7 +75,7 @@ static void take_message(void *arg, int64_t from, int64_t to, uint64_t bytes)
     add(&h->of[K_messages], bytes);
 }
 
-static void take_one_sided(void *arg, int64_t from, int64_t to, uint64_t bytes)
+static void add_one_sided(void *arg, int64_t from, int64_t to, uint64_t bytes)
 {
     struct histogram *h = arg;
 
@@ -84,7 +84,7 @@ static void take_one_sided(void *arg, int64_t from, int64_t to, uint64_t bytes)
     add(&h->of[K_one_sided], bytes);
 }
 
-static void take_collective(void *arg, uint32_t op, uint64_t bytes)
+static void add_collective(void *arg, uint32_t op, uint64_t bytes)
 {
     struct histogram *h = arg;
 
@@ -204,11 +204,11 @@ ti_status info_histogram(struct ti_source *s, int64_t rank, const struct info_st
 {
     struct histogram h = {0};
     const struct info_visitor visitor = {.arg = &h,
-                                         .rank = take_rank,
-                                         .event = take_event,
-                                         .message = take_message,
-                                         .one_sided = take_one_sided,
-                                         .collective = take_collective};
+                                         .rank = add_rank,
+                                         .event = add_event,
+                                         .message = add_message,
+                                         .one_sided = add_one_sided,
+                                         .collective = add_collective};
     struct info_pass pass;
     ti_status st = info_pass(s, rank, &visitor, &pass, err);
 

@@ -22,7 +22,7 @@ static void tell_message(const struct reading *g, int64_t from, const struct ti_
         g->v->message(g->v->arg, from, m->peer, (uint64_t)m->bytes);
 }
 
-static void take_messages(const struct reading *g, int64_t rank, const struct ti_step *step)
+static void visit_messages(const struct reading *g, int64_t rank, const struct ti_step *step)
 {
     for (size_t i = 0; i < step->nposted; i++)
         if (step->posted[i].req < 0)
@@ -32,7 +32,7 @@ static void take_messages(const struct reading *g, int64_t rank, const struct ti
 }
 
 /* Report the messages whose requests did not complete in the readable part of the trace. */
-static void take_pending(const struct reading *g, int64_t rank, const struct ti_walk *w)
+static void visit_pending(const struct reading *g, int64_t rank, const struct ti_walk *w)
 {
     struct ti_pending left;
     size_t at = 0;
@@ -43,8 +43,8 @@ static void take_pending(const struct reading *g, int64_t rank, const struct ti_
 }
 
 /* False if the target is not a rank of the communicator. */
-static bool take_one_sided(const struct reading *g, int64_t rank, const struct ti_reader *r,
-                           const struct ti_event *ev)
+static bool visit_one_sided(const struct reading *g, int64_t rank, const struct ti_reader *r,
+                            const struct ti_event *ev)
 {
     uint64_t put, got;
     bool puts = ti_rma_puts(ev, &put), gets = ti_rma_gets(ev, &got);
@@ -62,8 +62,8 @@ static bool take_one_sided(const struct reading *g, int64_t rank, const struct t
     return true;
 }
 
-static void take_collectives(const struct reading *g, const struct ti_reader *r,
-                             const struct ti_step *step)
+static void visit_collectives(const struct reading *g, const struct ti_reader *r,
+                              const struct ti_step *step)
 {
     for (size_t i = 0; i < step->ncalls; i++) {
         const struct ti_event *ev = step->call[i].ev;
@@ -96,9 +96,9 @@ static ti_status read_events(struct reading *g, int64_t rank, struct ti_walk *w,
             return st;
         if (g->v->event)
             g->v->event(g->v->arg, r, &step.ev);
-        take_messages(g, rank, &step);
-        take_collectives(g, r, &step);
-        if (!take_one_sided(g, rank, r, &step.ev) || step.why[0])
+        visit_messages(g, rank, &step);
+        visit_collectives(g, r, &step);
+        if (!visit_one_sided(g, rank, r, &step.ev) || step.why[0])
             note_unsound(g, rank, &step);
     }
     return more < 0 ? TI_ERR_INPUT : ti_scan_end(&g->scan, r, err);
@@ -149,7 +149,7 @@ static ti_status read_rank(struct reading *g, int64_t rank, struct ti_err *err)
         ti_scan_begin(&g->scan);
         g->p->ranks++;
         st = read_events(g, rank, w, &why);
-        take_pending(g, rank, w);
+        visit_pending(g, rank, w);
         if (st != TI_OK)
             note_damage(g->p, rank, st, &why);
         else

@@ -117,7 +117,7 @@ static struct group *site_of(struct rates *x, const struct ti_reader *r, uint32_
 
 /* ------------------------------------------------------------------- pass -- */
 
-static void take_word(struct rates *x, char **word, const char *value)
+static void add_word(struct rates *x, char **word, const char *value)
 {
     if (*word || !value)
         return;
@@ -134,7 +134,7 @@ static void note(json_t *set, const char *name)
     json_decref(text);
 }
 
-static ti_status take_rank(void *arg, const struct ti_reader *r, struct ti_err *err)
+static ti_status add_rank(void *arg, const struct ti_reader *r, struct ti_err *err)
 {
     struct rates *x = arg;
 
@@ -145,8 +145,8 @@ static ti_status take_rank(void *arg, const struct ti_reader *r, struct ti_err *
         x->without++;
         return TI_OK;
     }
-    take_word(x, &x->unit, ti_reader_info(r, "unit"));
-    take_word(x, &x->counter, ti_reader_info(r, "counter"));
+    add_word(x, &x->unit, ti_reader_info(r, "unit"));
+    add_word(x, &x->counter, ti_reader_info(r, "counter"));
     note(x->hosts, ti_reader_info(r, "host"));
     note(x->cpus, ti_reader_info(r, "cpu"));
     x->estimate |= ti_info_estimate(r);
@@ -156,7 +156,7 @@ static ti_status take_rank(void *arg, const struct ti_reader *r, struct ti_err *
     return ti_err_errno(err, TI_ERR_IO, "cannot sum up rates");
 }
 
-static void take_event(void *arg, const struct ti_reader *r, const struct ti_event *ev)
+static void add_event(void *arg, const struct ti_reader *r, const struct ti_event *ev)
 {
     struct rates *x = arg;
     struct group *site;
@@ -435,7 +435,7 @@ ti_status info_rates(struct ti_source *s, int64_t rank, const char *path,
 {
     struct rates x = {.hosts = json_object(), .cpus = json_object()};
     const struct info_visitor visitor = {
-        .arg = &x, .extras = true, .rank = take_rank, .event = take_event};
+        .arg = &x, .extras = true, .rank = add_rank, .event = add_event};
     struct info_pass pass;
     ti_status st = info_pass(s, rank, &visitor, &pass, err), worse;
 

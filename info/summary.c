@@ -91,7 +91,7 @@ static bool read_operations(struct summary *sum, const json_t *totals)
         sum->with_whole = sum->nrows;
     if (get_u64(totals, "outside", &sum->outside))
         sum->with_outside = sum->nrows;
-    ti_caveats_take(&sum->caveats, json_object_get(totals, "caveats"));
+    ti_caveats_add_json(&sum->caveats, json_object_get(totals, "caveats"));
     get_u64(totals, "blocks", &sum->blocks);
     get_u64(totals, "blocks_own", &sum->blocks_own);
     return get_u64(totals, "messages", &sum->messages) && in_ops == sum->events;

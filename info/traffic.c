@@ -61,7 +61,7 @@ static struct pair *pair_of(struct traffic *t, int64_t from, int64_t to)
     return &t->pair[i];
 }
 
-static void take_message(void *arg, int64_t from, int64_t to, uint64_t bytes)
+static void add_message(void *arg, int64_t from, int64_t to, uint64_t bytes)
 {
     struct traffic *t = arg;
     struct pair *p = pair_of(t, from, to);
@@ -71,7 +71,7 @@ static void take_message(void *arg, int64_t from, int64_t to, uint64_t bytes)
     add_size(&t->messages, bytes);
 }
 
-static void take_one_sided(void *arg, int64_t from, int64_t to, uint64_t bytes)
+static void add_one_sided(void *arg, int64_t from, int64_t to, uint64_t bytes)
 {
     struct traffic *t = arg;
 
@@ -79,7 +79,7 @@ static void take_one_sided(void *arg, int64_t from, int64_t to, uint64_t bytes)
     add_size(&t->one_sided, bytes);
 }
 
-static void take_collective(void *arg, uint32_t op, uint64_t bytes)
+static void add_collective(void *arg, uint32_t op, uint64_t bytes)
 {
     struct traffic *t = arg;
 
@@ -289,10 +289,8 @@ ti_status info_traffic(struct ti_source *s, int64_t rank, const struct info_styl
                        struct ti_err *err)
 {
     struct traffic *t = calloc(1, sizeof *t);
-    const struct info_visitor visitor = {.arg = t,
-                                         .message = take_message,
-                                         .one_sided = take_one_sided,
-                                         .collective = take_collective};
+    const struct info_visitor visitor = {
+        .arg = t, .message = add_message, .one_sided = add_one_sided, .collective = add_collective};
     struct info_pass pass;
     ti_status st;
 

@@ -201,8 +201,8 @@ static const char *take(struct ti_calibration *c, const struct key *k, const cha
     return NULL;
 }
 
-static void take_key(struct ti_ini *ini, const struct ti_ini_section *s, int at,
-                     struct ti_calibration *out)
+static void parse_key(struct ti_ini *ini, const struct ti_ini_section *s, int at,
+                      struct ti_calibration *out)
 {
     const struct ti_ini_key *key = &s->key[at];
     const struct key *k = find(s->kind, key->name);
@@ -224,7 +224,7 @@ static void take_key(struct ti_ini *ini, const struct ti_ini_section *s, int at,
                      ti_ini_show(key->value, shown));
 }
 
-static void take_sections(struct ti_ini *ini, struct ti_calibration *out)
+static void parse_sections(struct ti_ini *ini, struct ti_calibration *out)
 {
     for (int i = 0; i < ini->nsections; i++) {
         const struct ti_ini_section *s = &ini->section[i];
@@ -236,7 +236,7 @@ static void take_sections(struct ti_ini *ini, struct ti_calibration *out)
                 break;
             }
         for (int k = 0; k < s->nkeys; k++)
-            take_key(ini, s, k, out);
+            parse_key(ini, s, k, out);
     }
     if (!ini->nsections)
         ti_ini_missing(ini, (struct ti_ini_pos){1, 1},
@@ -271,7 +271,7 @@ ti_status ti_calibration_read(const char *path, struct ti_calibration *out, char
     st = ti_ini_read(path, &grammar, &ini, err);
     if (st)
         return st;
-    take_sections(ini, out);
+    parse_sections(ini, out);
     check_zeros(ini, out);
     st = ti_ini_conclude(ini, FINDINGS_SHOWN, more, err);
     ti_ini_free(ini);

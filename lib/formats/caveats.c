@@ -129,7 +129,7 @@ static uint64_t number(const json_t *json, const char *key)
     return value > 0 ? (uint64_t)value : 0;
 }
 
-void ti_caveats_take(struct ti_caveats *c, const json_t *json)
+void ti_caveats_add_json(struct ti_caveats *c, const json_t *json)
 {
     const char *name;
     json_t *samples;

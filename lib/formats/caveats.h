@@ -49,13 +49,13 @@ void ti_caveats_add(struct ti_caveats *c, const struct ti_reader *r);
 /* Add `more` to *c. */
 void ti_caveats_merge(struct ti_caveats *c, const struct ti_caveats *more);
 
-/* Take the application's exit status from RUN.json, or from the "acquisition" of a manifest. */
+/* Read the application's exit status from RUN.json, or from the "acquisition" of a manifest. */
 void ti_caveats_run(struct ti_caveats *c, const json_t *run);
 
-/* The numbers as a new object; NULL when memory is short.  ti_caveats_take() adds such an object to
- * *c and ignores values that make no sense. */
+/* The numbers as a new object; NULL when memory is short.  ti_caveats_add_json() adds such an
+ * object to *c and ignores values that make no sense. */
 json_t *ti_caveats_json(const struct ti_caveats *c);
-void ti_caveats_take(struct ti_caveats *c, const json_t *json);
+void ti_caveats_add_json(struct ti_caveats *c, const json_t *json);
 
 /*
  * The share of the program that the counter `blocks` did not see, from 0 to 1: the samples in code

@@ -156,8 +156,8 @@ static bool unquote(const char *from, char *to)
     return *from == '"' && from[1] == '\0';
 }
 
-static void take_text(struct reading *g, const struct ti_ini_section *s, const char *name,
-                      char **out)
+static void parse_text(struct reading *g, const struct ti_ini_section *s, const char *name,
+                       char **out)
 {
     const struct ti_ini_key *k = find_key(s, name);
     char *text;
@@ -177,8 +177,8 @@ static void take_text(struct reading *g, const struct ti_ini_section *s, const c
     }
 }
 
-static void take_number(struct reading *g, const struct ti_ini_section *s, const char *name,
-                        const char *what, double *out)
+static void parse_number(struct reading *g, const struct ti_ini_section *s, const char *name,
+                         const char *what, double *out)
 {
     const struct ti_ini_key *k = find_key(s, name);
     bool zero = strcmp(name, "deviation") == 0 || strcmp(name, "seconds") == 0;
@@ -188,8 +188,8 @@ static void take_number(struct reading *g, const struct ti_ini_section *s, const
         ti_ini_error(g->ini, ti_ini_at(k, 0), "%s, not '%s'", what, ti_ini_show(k->value, shown));
 }
 
-static void take_whole(struct reading *g, const struct ti_ini_section *s, const char *name,
-                       uint64_t *out)
+static void parse_whole(struct reading *g, const struct ti_ini_section *s, const char *name,
+                        uint64_t *out)
 {
     const struct ti_ini_key *k = find_key(s, name);
     char shown[64];
@@ -201,25 +201,25 @@ static void take_whole(struct reading *g, const struct ti_ini_section *s, const 
 
 /* -------------------------------------------------------------- sections -- */
 
-static void take_head(struct reading *g, const struct ti_ini_section *s)
+static void parse_head(struct reading *g, const struct ti_ini_section *s)
 {
     uint64_t hosts = 0, ranks = 0;
 
     if (g->head)
         ti_ini_error(g->ini, s->at, "'[rates]' was there before, in line %d", g->head);
     g->head = s->at.line;
-    take_text(g, s, "unit", &g->out->unit);
-    take_text(g, s, "counter", &g->out->counter);
-    take_text(g, s, "cpu", &g->out->cpu);
-    take_whole(g, s, "hosts", &hosts);
-    take_whole(g, s, "ranks", &ranks);
-    take_number(g, s, "reference", "reference is volume a second, such as 2.53G",
-                &g->out->reference);
+    parse_text(g, s, "unit", &g->out->unit);
+    parse_text(g, s, "counter", &g->out->counter);
+    parse_text(g, s, "cpu", &g->out->cpu);
+    parse_whole(g, s, "hosts", &hosts);
+    parse_whole(g, s, "ranks", &ranks);
+    parse_number(g, s, "reference", "reference is volume a second, such as 2.53G",
+                 &g->out->reference);
     g->out->hosts = (int64_t)hosts;
     g->out->ranks = (int64_t)ranks;
 }
 
-static void take_rate(struct reading *g, const struct ti_ini_section *s)
+static void parse_rate(struct reading *g, const struct ti_ini_section *s)
 {
     bool site = strcmp(s->kind, "site") == 0;
     struct ti_rates *out = g->out;
@@ -228,11 +228,11 @@ static void take_rate(struct reading *g, const struct ti_ini_section *s)
     r->line = s->at.line;
     if (!site && !whole_number(s->name, &r->from))
         TI_BUG("a class without a volume was let through");
-    take_text(g, s, "site", &r->site);
-    take_number(g, s, "rate", "rate is volume a second, such as 2.53G", &r->rate);
-    take_number(g, s, "deviation", "deviation is in volume a second, such as 120M", &r->deviation);
-    take_number(g, s, "seconds", "seconds is a number", &r->seconds);
-    take_whole(g, s, "bursts", &r->bursts);
+    parse_text(g, s, "site", &r->site);
+    parse_number(g, s, "rate", "rate is volume a second, such as 2.53G", &r->rate);
+    parse_number(g, s, "deviation", "deviation is in volume a second, such as 120M", &r->deviation);
+    parse_number(g, s, "seconds", "seconds is a number", &r->seconds);
+    parse_whole(g, s, "bursts", &r->bursts);
     if (!find_key(s, "rate"))
         ti_ini_missing(g->ini, s->at, "this section has no rate");
     if (site && !find_key(s, "site"))
@@ -292,9 +292,9 @@ static ti_status interpret(struct reading *g, char **more, struct ti_err *err)
 
         check_keys(g, s);
         if (strcmp(s->kind, "rates") == 0)
-            take_head(g, s);
+            parse_head(g, s);
         else
-            take_rate(g, s);
+            parse_rate(g, s);
     }
     if (g->failed)
         return ti_err_errno(err, TI_ERR_IO, "cannot read '%s'", g->ini->path);

@@ -262,7 +262,7 @@ ti_status ti_scan_event(struct ti_scan *scan, const struct ti_reader *r, const s
 }
 
 /* Parse metadata "calibration": "8 spread 0 samples 64 ...". */
-static void take_calibration(struct ti_burst_overhead *c, const char *text)
+static void parse_calibration(struct ti_burst_overhead *c, const char *text)
 {
     if (text && sscanf(text, "%" SCNu64 " spread %" SCNu64, &c->least, &c->spread) == 2)
         c->ranks = 1;
@@ -288,7 +288,7 @@ ti_status ti_scan_end(struct ti_scan *scan, const struct ti_reader *r, struct ti
 
     scan->end = ti_reader_end(r);
     scan->whole_known = ti_reader_info_u64(r, "whole", &scan->whole);
-    take_calibration(&scan->calibration, ti_reader_info(r, "calibration"));
+    parse_calibration(&scan->calibration, ti_reader_info(r, "calibration"));
     if (!ti_reader_info_u64(r, "negative_bursts", &scan->negative))
         scan->negative = 0;
     scan->caveats = (struct ti_caveats){0};

@@ -108,7 +108,7 @@ none:
     return st;
 }
 
-/* Take number of entries, offset and size of the central directory from the end records. */
+/* Parse number of entries, offset and size of the central directory from the end records. */
 static ti_status find_directory(struct ti_zip *z, int64_t *directory_bytes, struct ti_err *err)
 {
     uint8_t end[END_BYTES], end64[END64_BYTES], locator[LOCATOR_BYTES];
@@ -164,8 +164,8 @@ static ti_status find_directory(struct ti_zip *z, int64_t *directory_bytes, stru
 
 /* Sizes and offset above 4 GiB are in the zip64 extra field: in this order, and only those that do
  * not fit into the entry. */
-static bool take_zip64(const uint8_t *extra, uint32_t extra_bytes, uint64_t *size, uint64_t *stored,
-                       uint64_t *header)
+static bool parse_zip64(const uint8_t *extra, uint32_t extra_bytes, uint64_t *size,
+                        uint64_t *stored, uint64_t *header)
 {
     bool wanted = *size == 0xffffffff || *stored == 0xffffffff || *header == 0xffffffff;
 
@@ -208,8 +208,8 @@ static bool plain_name(const uint8_t *name, uint32_t bytes)
 }
 
 /* Read one entry of the central directory, of which `left` bytes are left; *used is its size. */
-static ti_status take_entry(struct ti_zip *z, struct ti_zip_member *m, const uint8_t *p,
-                            int64_t left, char *name, int64_t *used, struct ti_err *err)
+static ti_status parse_entry(struct ti_zip *z, struct ti_zip_member *m, const uint8_t *p,
+                             int64_t left, char *name, int64_t *used, struct ti_err *err)
 {
     uint32_t flags, method, name_bytes, extra_bytes, comment_bytes;
     uint64_t size, stored, header;
@@ -233,7 +233,7 @@ static ti_status take_entry(struct ti_zip *z, struct ti_zip_member *m, const uin
         return damaged(z, err, "a member has an impossible name");
     memcpy(name, p, name_bytes);
     name[name_bytes] = '\0';
-    if (!take_zip64(p + name_bytes, extra_bytes, &size, &stored, &header))
+    if (!parse_zip64(p + name_bytes, extra_bytes, &size, &stored, &header))
         return ti_err_set(err, TI_ERR_INPUT,
                           "'%s' is damaged: member '%s' has a broken extra field", z->file, name);
     if (flags & (FLAG_ENCRYPTED | FLAG_STRONG | FLAG_MASKED))
@@ -271,8 +271,8 @@ static ti_status read_directory(struct ti_zip *z, int64_t bytes, struct ti_err *
     for (int64_t i = 0; st == TI_OK && i < z->count; i++) {
         int64_t used = 0;
 
-        st = take_entry(z, &z->member[i], directory + at, bytes - at, z->names + name_at, &used,
-                        err);
+        st = parse_entry(z, &z->member[i], directory + at, bytes - at, z->names + name_at, &used,
+                         err);
         if (st != TI_OK)
             break;
         name_at += (int64_t)strlen(z->member[i].name) + 1;
@@ -362,7 +362,7 @@ ti_status ti_zip_data(const struct ti_zip *z, int64_t i, int64_t *offset, struct
             return ti_err_errno(err, TI_ERR_IO, "cannot read '%s'", z->file);
         st = ti_pread_all(z->fd, extra, extra_bytes, m->header + LOCAL_BYTES + (int64_t)name_bytes,
                           z->file, err);
-        ok = st == TI_OK && take_zip64(extra, extra_bytes, &size, &stored, &header);
+        ok = st == TI_OK && parse_zip64(extra, extra_bytes, &size, &stored, &header);
         free(extra);
         if (!ok)
             goto differs;

@@ -321,7 +321,7 @@ bool ti_ranks_merge(struct ti_ranks *r, const json_t *own, const json_t *report)
     r->estimate = r->estimate || json_is_true(json_object_get(report, "estimate"));
     if (unit && *unit && !r->unit[0])
         snprintf(r->unit, sizeof r->unit, "%s", unit);
-    ti_caveats_take(&r->caveats, json_object_get(report, "caveats"));
+    ti_caveats_add_json(&r->caveats, json_object_get(report, "caveats"));
     json_object_foreach_safe((json_t *)(uintptr_t)json_object_get(report, "untraced"), at, name,
                              calls)
         ti_call_count_add(&r->untraced, &r->nuntraced, name, (uint64_t)json_integer_value(calls));

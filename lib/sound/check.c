@@ -47,7 +47,7 @@ static void note_open(struct ti_check_state *st, int64_t rank, int64_t gid)
 }
 
 /* Add the messages of a step to the sums; returns how many were sent. */
-static uint64_t take_messages(struct ti_check_state *st, int64_t rank, const struct ti_step *step)
+static uint64_t add_messages(struct ti_check_state *st, int64_t rank, const struct ti_step *step)
 {
     uint64_t sent = 0;
 
@@ -94,8 +94,8 @@ static struct sequence *sequence_at(struct ti_check_state *st, int64_t gid, int6
 }
 
 /* Add a collective call to its sequence; false if the call itself is invalid. */
-static bool take_call(struct ti_check_state *st, struct ti_walk *w, const struct ti_step *step,
-                      const struct ti_coll_call *c)
+static bool add_call(struct ti_check_state *st, struct ti_walk *w, const struct ti_step *step,
+                     const struct ti_coll_call *c)
 {
     const struct ti_group *g = ti_comms_group(&st->check->comms, c->on.gid);
     const char *fault;
@@ -180,15 +180,15 @@ struct rank {
     uint64_t sent; /* messages */
 };
 
-static ti_status take_event(struct ti_check_state *st, struct ti_walk *w, struct rank *rank,
-                            const struct ti_step *step, struct ti_err *err)
+static ti_status add_event(struct ti_check_state *st, struct ti_walk *w, struct rank *rank,
+                           const struct ti_step *step, struct ti_err *err)
 {
     bool sound = !step->why[0];
 
     st->check->events++;
-    rank->sent += take_messages(st, rank->number, step);
+    rank->sent += add_messages(st, rank->number, step);
     for (size_t i = 0; i < step->ncalls; i++)
-        sound = take_call(st, w, step, &step->call[i]) && sound;
+        sound = add_call(st, w, step, &step->call[i]) && sound;
     if (step->why[0])
         ti__report(st, w, step, step->why);
     /* After one of these, other ranks lack partners anyway. */
@@ -207,7 +207,7 @@ static ti_status take_event(struct ti_check_state *st, struct ti_walk *w, struct
 }
 
 /* A probed message counts as taken, though no receive has room for it. */
-static void take_probed(struct ti_check_state *st, const struct ti_msg *m)
+static void add_probed(struct ti_check_state *st, const struct ti_msg *m)
 {
     struct ti_msg taken = *m;
 
@@ -222,7 +222,7 @@ static ti_status name_leak(struct ti_check_state *st, struct ti_walk *w,
     char call[TI_CALL_BYTES] = "";
 
     if (leak->probed)
-        take_probed(st, leak->msg);
+        add_probed(st, leak->msg);
     for (int i = 0; i < leak->nmsgs; i++)
         if (leak->msg[i].cancelling)
             st->cancels[ti_walk_rank(w)] = 1;
@@ -283,7 +283,7 @@ static ti_status read_events(struct ti_check_state *st, struct ti_walk *w, struc
         if (step.index % CHECK_EVERY == 0)
             status = ti__pause(st, err);
         if (!status)
-            status = take_event(st, w, rank, &step, err);
+            status = add_event(st, w, rank, &step, err);
         if (status)
             return status;
     }
