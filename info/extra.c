@@ -290,7 +290,7 @@ void info_extras_json(const struct info_extras *x, json_t *out)
     for (int i = 0; i < x->n; i++)
         json_array_append_new(
             columns, json_pack("{s:o, s:o, s:o}", "name", info_json_text(x->name[i]), "unit",
-                               info_json_text(x->unit[i]), "total", info_json_u64(x->total[i])));
+                               info_json_text(x->unit[i]), "total", ti_json_u64(x->total[i])));
     json_object_set_new(out, "extra", columns);
     if (!x->nrates) {
         json_decref(rate);
@@ -306,8 +306,8 @@ void info_extras_json(const struct info_extras *x, json_t *out)
         burst_rates(x, rates);
         bursts = rates_json(rates);
         json_object_set_new(bursts, "at_least_ns", json_integer(INFO_LONG_NS));
-        json_object_set_new(bursts, "bursts", info_json_u64(x->long_bursts));
-        json_object_set_new(bursts, "of", info_json_u64(x->bursts));
+        json_object_set_new(bursts, "bursts", ti_json_u64(x->long_bursts));
+        json_object_set_new(bursts, "of", ti_json_u64(x->bursts));
         json_object_set_new(bursts, "share_of_time", json_real(long_share(x)));
         json_object_set_new(rate, "per_burst", bursts);
     }

@@ -174,13 +174,13 @@ static json_t *classes_json(const struct classes *c, const char *sum)
     for (int i = first; i < end; i++) {
         json_t *one = json_object();
 
-        json_object_set_new(one, "from", info_json_u64(info_class_from(i)));
-        json_object_set_new(one, "number", info_json_u64(c->count[i]));
-        json_object_set_new(one, sum, info_json_u64(c->sum[i]));
+        json_object_set_new(one, "from", ti_json_u64(info_class_from(i)));
+        json_object_set_new(one, "number", ti_json_u64(c->count[i]));
+        json_object_set_new(one, sum, ti_json_u64(c->sum[i]));
         json_array_append_new(list, one);
     }
-    json_object_set_new(out, "number", info_json_u64(c->n));
-    json_object_set_new(out, sum, info_json_u64(c->total));
+    json_object_set_new(out, "number", ti_json_u64(c->n));
+    json_object_set_new(out, sum, ti_json_u64(c->total));
     json_object_set_new(out, "classes", list);
     return out;
 }

@@ -7,6 +7,7 @@
 
 #include <jansson.h>
 
+#include "formats/json.h"
 #include "formats/scan.h"
 #include "formats/source.h"
 
@@ -21,11 +22,10 @@ struct info_style {
 
 /* ----------------------------------------------------------- output.c -- */
 
-/* Print text from a trace, which may contain control characters or invalid UTF-8, to a terminal or
- * as a JSON string.  info_json_u64() returns a string for a number that JSON readers may round. */
+/* Print text from a trace, without its control characters.  As JSON: see formats/json.h; NULL is
+ * "?". */
 void info_put_clean(const char *text); /* NULL is fine */
 json_t *info_json_text(const char *text);
-json_t *info_json_u64(uint64_t v);
 
 /* Print an object to stdout.  The second function omits the closing brace, so that the caller can
  * append rows that are too many to be kept in memory as JSON. */

@@ -1,4 +1,3 @@
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,19 +6,7 @@
 
 json_t *info_json_text(const char *text)
 {
-    json_t *json = json_string(text);
-
-    return json ? json : json_string("?");
-}
-
-json_t *info_json_u64(uint64_t v)
-{
-    char digits[32];
-
-    if (v <= INT64_MAX)
-        return json_integer((json_int_t)v);
-    snprintf(digits, sizeof digits, "%" PRIu64, v);
-    return json_string(digits);
+    return ti_json_text(text ? text : "?");
 }
 
 void info_put_clean(const char *text)

@@ -233,5 +233,5 @@ void info_pass_json(const struct info_pass *p, json_t *out)
     json_object_set(out, "missing", p->missing);
     json_object_set(out, "incomplete", p->incomplete);
     json_object_set(out, "damaged", p->damaged);
-    json_object_set_new(out, "unsound_events", info_json_u64(p->unsound));
+    json_object_set_new(out, "unsound_events", ti_json_u64(p->unsound));
 }

@@ -73,14 +73,13 @@ static void print_rank_json(struct ti_source *s, struct ti_reader *r, const stru
     for (int i = 0; ti_reader_info_at(r, i, &key, &value); i++)
         json_object_set_new(info, key, info_json_text(value));
     for (int i = 0; i < scan->nuntraced; i++)
-        json_object_set_new(untraced, scan->untraced[i].name,
-                            info_json_u64(scan->untraced[i].calls));
+        json_object_set_new(untraced, scan->untraced[i].name, ti_json_u64(scan->untraced[i].calls));
     snprintf(hash, sizeof hash, "%016" PRIx64, scan->hash);
     json_object_set_new(out, "rank", json_integer(ti_reader_rank(r)));
     json_object_set_new(out, "np", json_integer(ti_source_nranks(s)));
     json_object_set_new(out, "end", json_string(ti_end_word(scan->end)));
-    json_object_set_new(out, "events", info_json_u64(scan->events));
-    json_object_set_new(out, "volume", info_json_u64(scan->volume));
+    json_object_set_new(out, "events", ti_json_u64(scan->events));
+    json_object_set_new(out, "volume", ti_json_u64(scan->volume));
     json_object_set_new(out, "bytes", json_integer(ti_source_bytes(s, ti_reader_rank(r))));
     json_object_set_new(out, "hash", json_string(hash));
     info_json_volumes(out, &sum);

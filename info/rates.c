@@ -315,10 +315,10 @@ static json_t *rate_json(const struct ti_rate *r)
     if (r->site)
         json_object_set_new(out, "site", info_json_text(r->site));
     else
-        json_object_set_new(out, "from", info_json_u64(r->from));
+        json_object_set_new(out, "from", ti_json_u64(r->from));
     json_object_set_new(out, "rate", json_real(r->rate));
     json_object_set_new(out, "deviation", json_real(r->deviation));
-    json_object_set_new(out, "bursts", info_json_u64(r->bursts));
+    json_object_set_new(out, "bursts", ti_json_u64(r->bursts));
     json_object_set_new(out, "seconds", json_real(r->seconds));
     return out;
 }
@@ -354,8 +354,8 @@ static void print_json(const struct ti_source *s, const struct info_pass *p, con
     json_object_set_new(out, "hosts", keys_json(x->hosts));
     json_object_set_new(out, "cpus", keys_json(x->cpus));
     json_object_set_new(out, "without_durations", json_integer(x->without));
-    json_object_set_new(out, "bursts", info_json_u64(x->all.bursts));
-    json_object_set_new(out, "volume", info_json_u64(x->all.volume));
+    json_object_set_new(out, "bursts", ti_json_u64(x->all.bursts));
+    json_object_set_new(out, "volume", ti_json_u64(x->all.volume));
     json_object_set_new(out, "seconds", json_real((double)x->all.ns / 1e9));
     json_object_set_new(out, "rate", json_real(rate_of(&x->all)));
     json_object_set_new(out, "deviation", json_real(deviation_of(&x->all)));

@@ -23,8 +23,8 @@ json_t *info_json_operations(const struct summary *sum)
     for (uint32_t op = 0; op < TI_OP_COUNT; op++)
         if (sum->op[op].events)
             set(ops, ti_op_info(op)->text,
-                json_pack("{s:o, s:o, s:o}", "events", info_json_u64(sum->op[op].events), "bytes",
-                          info_json_u64(sum->op[op].bytes), "got", info_json_u64(sum->op[op].got)));
+                json_pack("{s:o, s:o, s:o}", "events", ti_json_u64(sum->op[op].events), "bytes",
+                          ti_json_u64(sum->op[op].bytes), "got", ti_json_u64(sum->op[op].got)));
     return ops;
 }
 
@@ -33,12 +33,12 @@ void info_json_volumes(json_t *out, const struct summary *sum)
     struct ti_op_count rma = info_totals_of(sum, TI_OP_KIND_RMA),
                        file = info_totals_of(sum, TI_OP_KIND_FILE);
 
-    set(out, "messages", info_json_u64(sum->messages));
-    set(out, "message_bytes", info_json_u64(info_message_bytes(sum)));
-    set(out, "put_bytes", info_json_u64(rma.bytes));
-    set(out, "got_bytes", info_json_u64(rma.got));
-    set(out, "written_bytes", info_json_u64(file.bytes));
-    set(out, "read_bytes", info_json_u64(file.got));
+    set(out, "messages", ti_json_u64(sum->messages));
+    set(out, "message_bytes", ti_json_u64(info_message_bytes(sum)));
+    set(out, "put_bytes", ti_json_u64(rma.bytes));
+    set(out, "got_bytes", ti_json_u64(rma.got));
+    set(out, "written_bytes", ti_json_u64(file.bytes));
+    set(out, "read_bytes", ti_json_u64(file.got));
 }
 
 static json_t *json_bad(const struct summary *sum)
@@ -51,7 +51,7 @@ static json_t *json_bad(const struct summary *sum)
         if (info_is_whole(row))
             continue;
         json_array_append_new(bad, json_pack("{s:I, s:o, s:b, s:o}", "rank", (json_int_t)row->rank,
-                                             "events", info_json_u64(row->events), "damage",
+                                             "events", ti_json_u64(row->events), "damage",
                                              row->damage != NULL, "reason",
                                              info_json_text(info_why_not_whole(row))));
     }
@@ -73,9 +73,9 @@ static json_t *json_uncounted(const struct ti_caveats *c)
     json_t *in = json_object();
 
     for (int i = 0; i < TI_UNCOUNTED_MAX && c->uncounted_in[i].samples; i++)
-        set(in, c->uncounted_in[i].name, info_json_u64(c->uncounted_in[i].samples));
-    return json_pack("{s:o, s:o, s:o, s:o}", "samples", info_json_u64(c->samples), "uncounted",
-                     info_json_u64(c->uncounted), "in", in, "unknown", info_json_u64(c->unknown));
+        set(in, c->uncounted_in[i].name, ti_json_u64(c->uncounted_in[i].samples));
+    return json_pack("{s:o, s:o, s:o, s:o}", "samples", ti_json_u64(c->samples), "uncounted",
+                     ti_json_u64(c->uncounted), "in", in, "unknown", ti_json_u64(c->unknown));
 }
 
 void info_print_summary_json(const struct summary *sum)
@@ -90,14 +90,14 @@ void info_print_summary_json(const struct summary *sum)
     for (int64_t i = 0; i < sum->nmissing; i++)
         ti_ranges_add(lack, sum->missing[i]);
     for (int i = 0; i < sum->nuntraced; i++)
-        set(untraced, sum->untraced[i].name, info_json_u64(sum->untraced[i].calls));
+        set(untraced, sum->untraced[i].name, ti_json_u64(sum->untraced[i].calls));
     for (int what = 0; what < PER_RANK_COUNT; what++) {
         uint64_t v[3];
 
         if (info_spread(sum, (enum per_rank)what, v))
             set(ranks, info_per_rank_text[what],
-                json_pack("{s:o, s:o, s:o}", "minimum", info_json_u64(v[0]), "median",
-                          info_json_u64(v[1]), "maximum", info_json_u64(v[2])));
+                json_pack("{s:o, s:o, s:o}", "minimum", ti_json_u64(v[0]), "median",
+                          ti_json_u64(v[1]), "maximum", ti_json_u64(v[2])));
     }
     set(out, "path", info_json_text(ti_source_path(sum->s)));
     set(out, "kind", json_string(ti_source_kind(sum->s)));
@@ -115,23 +115,23 @@ void info_print_summary_json(const struct summary *sum)
         set(out, "clusters", names_of(json_object_get(sum->info, "clusters")));
         json_object_set(out, "steps", json_object_get(sum->info, "steps"));
     }
-    set(out, "events", info_json_u64(sum->events));
-    set(out, "volume", info_json_u64(sum->volume));
-    set(out, "negative_bursts", info_json_u64(sum->negative));
+    set(out, "events", ti_json_u64(sum->events));
+    set(out, "volume", ti_json_u64(sum->volume));
+    set(out, "negative_bursts", ti_json_u64(sum->negative));
     set(out, "caveats", json_caveats(sum));
     if (sum->calibration.ranks)
         set(out, "calibration",
-            json_pack("{s:o, s:o, s:o}", "least", info_json_u64(sum->calibration.least), "most",
-                      info_json_u64(sum->calibration.most), "spread",
-                      info_json_u64(sum->calibration.spread)));
+            json_pack("{s:o, s:o, s:o}", "least", ti_json_u64(sum->calibration.least), "most",
+                      ti_json_u64(sum->calibration.most), "spread",
+                      ti_json_u64(sum->calibration.spread)));
     if (sum->nrows && sum->with_whole == sum->nrows)
-        set(out, "whole", info_json_u64(sum->whole));
+        set(out, "whole", ti_json_u64(sum->whole));
     if (sum->nrows && sum->with_outside == sum->nrows)
-        set(out, "outside", info_json_u64(sum->outside));
+        set(out, "outside", ti_json_u64(sum->outside));
     if (sum->blocks)
-        set(out, "blocks", info_json_u64(sum->blocks));
+        set(out, "blocks", ti_json_u64(sum->blocks));
     if (sum->blocks_own)
-        set(out, "blocks_own", info_json_u64(sum->blocks_own));
+        set(out, "blocks_own", ti_json_u64(sum->blocks_own));
     set(out, "bytes", json_integer(sum->bytes));
     info_json_volumes(out, sum);
     set(out, "operations", info_json_operations(sum));

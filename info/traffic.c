@@ -227,12 +227,12 @@ static json_t *sizes_json(const struct sizes *s)
 {
     json_t *out = json_object();
 
-    json_object_set_new(out, "number", info_json_u64(s->n));
-    json_object_set_new(out, "bytes", info_json_u64(s->bytes));
+    json_object_set_new(out, "number", ti_json_u64(s->n));
+    json_object_set_new(out, "bytes", ti_json_u64(s->bytes));
     json_object_set_new(out, "mean", json_real(mean(s)));
     json_object_set_new(out, "deviation", json_real(deviation(s)));
-    json_object_set_new(out, "minimum", info_json_u64(s->least));
-    json_object_set_new(out, "maximum", info_json_u64(s->most));
+    json_object_set_new(out, "minimum", ti_json_u64(s->least));
+    json_object_set_new(out, "maximum", ti_json_u64(s->most));
     return out;
 }
 
