@@ -54,31 +54,31 @@ C
 "${MPICC:-mpicc}" -O0 -o ../share ../share.c || exit 1
 c="--local -c cputime --np 60 --dry-run"
 
-# number FILTER: of the JSON in ../out
-number() { python3 -c 'import json,sys; m=json.load(open("../out"))["plan"]["memory"]; print(eval(sys.argv[1]))' "$1"; }
-# between LEAST MOST FILTER
+# between LEAST MOST KEY [UNIT]: what the plan says of memory, in so many bytes
 between() {
     local is
-    is=$(number "$3") || { fail "no $3"; cat ../out; return; }
-    awk "BEGIN { exit !($1 <= $is && $is <= $2) }" || { fail "$3 is $is, not $1 to $2"; cat ../out; }
+    is=$(json ../out "plan.memory.$3") || { fail "no $3"; cat ../out; return; }
+    awk "BEGIN { is = $is / ${4:-1}; exit !($1 <= is && is <= $2) }" ||
+        { fail "$3 is $is, not $1 to $2"; cat ../out; }
 }
+mib=1048576
 
 # From 2, 4 and 6 ranks it knows of 60: 11 MiB, and Open MPI's 3; the library's quarter and the
 # margin are beside that.
 run 0 $c --json --pilot 6,2,4 ../share divided
-[ "$(number 'm["source"]')" = pilot ] || fail "source"
-between 10 18 'm["pilot"]["a"]/2**20'
-between 50 70 'm["pilot"]["b"]/2**20'
-between 0 3 'm["pilot"]["residual_pct"]'
-between 12 22 'm["bytes_per_rank"]/2**20'
-[ "$(number '[p["np"] for p in m["pilot"]["points"]]')" = '[2, 4, 6]' ] || fail "points"
+json ../out 'plan.memory.source="pilot"' || fail "source"
+between 10 18 pilot.a $mib
+between 50 70 pilot.b $mib
+between 0 3 pilot.residual_pct
+between 12 22 bytes_per_rank $mib
+json ../out 'plan.memory.pilot.points.*.np=[2, 4, 6]' || fail "points"
 
 # Pages of files are not a rank's own, nor those of before: libraries that MPI_Finalize unmapped
 # would be counted in some runs, and not in others
 truncate -s 32M ../file
 run 0 $c --json --pilot 2,4,6 ../share file ../file
-between 12 22 'm["bytes_per_rank"]/2**20'
-between 0 3 'm["pilot"]["residual_pct"]'
+between 12 22 bytes_per_rank $mib
+between 0 3 pilot.residual_pct
 
 # What grows with the ranks, planned with little memory: as many as fit are told
 run 3 $c --np 4000 --pilot 2,4,6 ../share grows
@@ -89,7 +89,7 @@ says err 'hint: at most'
 # A number at which it fails is left out; one is too few of several
 run 0 $c --json --pilot 2,4,6 ../share divided 4
 says err 'the pilot with 4 ranks ended with status 3: left out'
-[ "$(number '[p["np"] for p in m["pilot"]["points"]]')" = '[2, 6]' ] || fail "points without 4"
+json ../out 'plan.memory.pilot.points.*.np=[2, 6]' || fail "points without 4"
 run 3 $c --pilot 3,4 ../share divided 4
 says err 'only one pilot run told what a rank takes'
 says err '--mem-per-rank'

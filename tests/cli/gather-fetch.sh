@@ -2,47 +2,21 @@
 # ti-gather fetches traces from nodes: by channels on this machine, which are ti-node's all
 # the same, and by SSH where a server can be started.
 cd "$(dirname "$0")/../.." || exit 1
-top=$PWD
-. tests/cli/trace-lib.bash
+. tests/cli/gather-lib.bash
 [ -x "$o/ti-node" ] || { echo "ti-node was not built"; exit 77; }
 command -v python3 >/dev/null || { echo "no python3"; exit 77; }
-id=5eed5eed5eed5eed5eed5eed5eed5eed
 export HOME=$tmp/home
 mkdir -p "$HOME"
 export TMPDIR=$tmp # what is killed leaves a folder
 
-# nodes N NP [NAME=VALUE]...: NP ranks on N nodes, each with a directory of its own;
-# RUN.json in run/ says so, its list `nodes` changed by the code in $but
+# nodes N NP [KEYPATH=JSON]...: NP ranks on N nodes; changes of RUN.json
 nodes() {
-    local n=$1 np=$2 i
+    traces_of "$1" "$2"
     shift 2
-    rm -rf run node[0-9]* && mkdir run
-    for ((i = 0; i < n; i++)); do
-        mktrace --np "$np" --run-id $id --ranks $((i * np / n))-$(((i + 1) * np / n - 1)) "node$i" ||
-            fail "mktrace"
-    done
-    but=${but:-} python3 -IBS - "$PWD" "$n" "$np" "$@" <<'END'
-import json, os, sys
-here, n, np = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-more = {k: json.loads(v) for k, v in (a.split("=", 1) for a in sys.argv[4:])}
-nodes = [dict({"name": "node%d" % i, "host": None, "gateway": None, "via": None,
-               "directory": "%s/node%d" % (here, i),
-               "ranks": [[i * np // n, (i + 1) * np // n - 1]]}, **more) for i in range(n)]
-run = {"run_id": "5eed" * 8, "np": np, "nodes": nodes}
-exec(os.environ["but"])
-json.dump(run, open("run/RUN.json", "w"))
-END
+    [ $# -eq 0 ] || change "$@"
 }
-# change CODE: of the list `nodes` in RUN.json
-change() {
-    python3 -IBS - "$1" <<'END'
-import json, sys
-run = json.load(open("run/RUN.json"))
-nodes = run["nodes"]
-exec(sys.argv[1])
-json.dump(run, open("run/RUN.json", "w"))
-END
-}
+# Nodes that are reached under their names; for nodes and change.
+named='nodes.*.host=@name'
 parts() { find run -name '*.part' | wc -l; }
 
 # all_came: every file is here as it is on its node
@@ -59,12 +33,12 @@ through_relays() {
     printf '#!/bin/sh\nexec %s -F %s/ssh/config "$@"\n' "$(command -v ssh)" "$PWD" >bin/ssh
     chmod +x bin/ssh
     for k in star 1 2 4; do
-        but='for x in nodes: x["host"] = x["name"]' nodes 8 16 site='"here"'
+        nodes 8 16 "$named" 'nodes.*.site="here"'
         run 0 ti-gather --arity $k -F ssh/config run -o tree-$k.tib
         all_came
     done
     ended_meanwhile
-    but='for x in nodes: x["host"] = x["name"]' nodes 8 16 site='"here"'
+    nodes 8 16 "$named" 'nodes.*.site="here"'
     printf '#!/bin/sh\necho "%s: Permission denied (publickey)." >&2\nexit 255\n' node >bin/ssh
     run 0 ti-gather --arity 2 -F ssh/config run -o lonely.tib
     says err "nodes of here cannot log in to each other"
@@ -100,7 +74,7 @@ halted() {
 # appended is no trace, but enough to be on its way for a while.
 ended_meanwhile() {
     local file pid found
-    but='for x in nodes: x["host"] = x["name"]' nodes 8 8 site='"here"'
+    nodes 8 8 "$named" 'nodes.*.site="here"'
     for file in node[0-9]/rank-*; do head -c 6M /dev/urandom >>"$file"; done
     halted --arity 1
     mapfile -t found < <(relays)
@@ -157,7 +131,7 @@ END
     if [ -s ssh/pid ]; then
         trap 'kill $(cat ssh/pid)' EXIT
         for transport in libssh2 openssh; do
-            but='for x in nodes: x["host"] = x["name"]' nodes 4 8
+            nodes 4 8 "$named"
             run 1 ti-gather --transport $transport -F ssh/all run -o ssh-$transport.tib
             says err "fetched 4 of 8 ranks from 2 of 4 nodes"
             says err "4 ranks are missing: 4-7"
@@ -166,7 +140,7 @@ END
             grep -q "node 'node3', ranks 6-7: .*refused" err || fail "node3: $(cat err)"
         done
         # nobody is reached, so nobody is by another way
-        but='for x in nodes: x["host"] = x["name"]; x["site"] = "far"; x["gateway"] = "node3"' nodes 4 8
+        nodes 4 8 "$named" 'nodes.*.site="far"' 'nodes.*.gateway="node3"'
         run 5 ti-gather --arity 1 -F ssh/all run -o gone.tib
         says err "no trace could be had from any node"
         grep "another way" err && fail "reached: $(cat err)"
@@ -204,9 +178,9 @@ run 0 ti-gather run -o here.tib
 python3 -m zipfile -e here.tib whole && grep -q '"name":"fetch"' whole/MANIFEST.json && fail "fetched again"
 # sites, clusters and steps of RUN.json are told of, with ours
 rm run/rank-*
-change 'for i, x in enumerate(nodes): x.update(site="s%d" % (i // 2), cluster="c%d" % (i % 3))
-run["steps"] = [{"name": "ship", "seconds": 0.25}, {"name": "application", "seconds": 12.5}]
-run["plan"] = {"mode": "CF-(2,4)"}'
+for i in 0 1 2 3; do change "nodes.$i.site=\"s$((i / 2))\"" "nodes.$i.cluster=\"c$((i % 3))\""; done
+change 'steps=[{"name": "ship", "seconds": 0.25}, {"name": "application", "seconds": 12.5}]' \
+    'plan={"mode": "CF-(2,4)"}'
 run 0 ti-gather run -o sites.tib
 run 0 ti-info sites.tib
 says out "nodes        4: node-0"
@@ -215,13 +189,9 @@ says out "acquired     CF-(2,4)"
 grep -qE '^steps        ship 0\.250 s, application 12\.500 s, fetch [0-9.]+ s, gather [0-9.]+ s$' out ||
     fail "steps: $(cat out)"
 run 0 ti-info --json sites.tib
-python3 - <<'END' || fail "sites and steps as JSON: $(cat out)"
-import json
-j = json.load(open("out"))
-assert j["sites"] == ["s0", "s1"] and j["clusters"] == ["s0/c0", "s0/c1", "s1/c2", "s1/c0"]
-assert [s["name"] for s in j["steps"]] == ["ship", "application", "fetch", "gather"]
-assert j["acquired"] == "CF-(2,4)" and j["steps"][2]["nodes"] == 4 and j["steps"][2]["ranks"] == 8
-END
+json out 'sites=["s0", "s1"]' 'clusters=["s0/c0", "s0/c1", "s1/c2", "s1/c0"]' 'acquired="CF-(2,4)"' \
+    'steps.*.name=["ship", "application", "fetch", "gather"]' steps.2.nodes=4 steps.2.ranks=8 ||
+    fail "sites and steps as JSON: $(cat out)"
 # what is here is not fetched again; a plan connects to nobody
 rm run/rank-000005.ti
 chmod 0 node0
@@ -262,23 +232,23 @@ says err "node 'node1', rank 3: no trace"
 says err "hint: no node has them any more"
 grep "fetches what is missing" err && fail "a hint to fetch what is lost: $(cat err)"
 # nothing at all
-but='for x in nodes: x["directory"] = "/no/such"' nodes 2 4
+nodes 2 4 'nodes.*.directory="/no/such"'
 run 5 ti-gather --json run -o none.tib
 says err "no trace could be had from any node"
 says err "hint: no node has them any more"
-but='' nodes 2 4
+nodes 2 4
 for file in node[01]/rank-*; do cp other/rank-000006.ti "$file"; done
 run 5 ti-gather --json run -o "no ne's.tib"
 says err "hint: \"ti-gather run -o 'no ne'\\''s.tib'\" fetches what is missing"
 [ -e "no ne's.tib" ] && fail "a bundle of nothing"
 
 # digits of a run id are digits in any case
-but='run["run_id"] = "5EED" * 8' nodes 2 4
+nodes 2 4 "run_id=\"${id^^}\""
 run 0 ti-gather run -o upper.tib
 all_came
 
 # what others could have written is not executed
-but='for x in nodes: x["via"] = ["touch", "taken"]; x["host"] = x["name"]' nodes 2 4
+nodes 2 4 "$named" 'nodes.*.via=["touch", "taken"]'
 chmod o+w run/RUN.json
 run 3 ti-gather --trust run -o none.tib
 says err "RUN.json' could have been written by others" "hint:"
@@ -290,17 +260,17 @@ chmod g-w run/RUN.json
 run 3 ti-gather run -o none.tib
 says err "RUN.json' has nodes reached by a command of its own: touch taken"
 says err "hint: if that is a run of yours, --trust allows it"
-but='for x in nodes: x["via"] = ["srun", "--overlap", "--jobid=1;id", "--prolog=touch taken", "{node}"]; x["host"] = x["name"]' nodes 2 4
+nodes 2 4 "$named" 'nodes.*.via=["srun", "--overlap", "--jobid=1;id", "--prolog=touch taken", "{node}"]'
 run 3 ti-gather run -o none.tib
 says err "'--prolog=touch taken'"
-but='nodes[1]["tiara"] = "/home/mallory/tiara"; nodes[1]["host"] = "x"' nodes 2 4
+nodes 2 4 'nodes.1.tiara="/home/mallory/tiara"' 'nodes.1.host="x"'
 run 3 ti-gather run -o none.tib
 says err "RUN.json' has nodes execute what is in a folder of theirs: '/home/mallory/tiara'"
-but='for x in nodes: x["via"] = ["touch", "taken"]; x["host"] = x["name"]' nodes 2 4
+nodes 2 4 "$named" 'nodes.*.via=["touch", "taken"]'
 run 0 ti-gather --plan run
 [ ! -e taken ] || fail "what others wrote was executed"
 # a batch system's own way is known
-but='for x in nodes: x["via"] = ["oarsh", "{node}"]; x["host"] = x["name"]' nodes 2 4
+nodes 2 4 "$named" 'nodes.*.via=["oarsh", "{node}"]'
 run 5 ti-gather run -o none.tib
 says err "oarsh"
 
@@ -337,15 +307,14 @@ echo "Welcome to $1"
 exec sh -c "$2"
 END
 chmod +x way
-but='for x in nodes: x["host"] = x["name"]
-nodes[4]["host"] = nodes[4]["via"] = None # this machine' nodes 5 10 "via=[\"$PWD/way\", \"{node}\"]"
+nodes 5 10 "$named" "nodes.*.via=[\"$PWD/way\", \"{node}\"]" nodes.4.host=null nodes.4.via=null # this machine
 run 1 ti-gather --trust --timeout 6 run -o way.tib
 says err "node 'node1', ranks 2-3: ti-node did not start, status 3: way: no route to node1"
 says err "node 'node2', ranks 4-5: the login succeeded, but ti-node did not start within 6 s"
 says err "4 ranks are missing: 2-5"
 
 # one that is interrupted can go on
-but='for x in nodes: x["host"] = x["name"]' nodes 4 8 "via=[\"$PWD/way\", \"{node}\"]"
+nodes 4 8 "$named" "nodes.*.via=[\"$PWD/way\", \"{node}\"]"
 ti-gather --trust --timeout 50 run -o int.tib >out 2>err &
 pid=$!
 for ((i = 0; i < 300; i++)); do [ -e run/rank-000007.ti ] && break; sleep 0.1; done
@@ -358,28 +327,29 @@ wait $pid
 # what makes no sense
 nodes 2 4
 cp run/RUN.json sound.json
-while IFS='|' read -r code text; do
+while IFS='|' read -r changes text; do
     cp sound.json run/RUN.json
-    change "$code"
+    read -ra but <<<"$changes"
+    change "${but[@]}"
     run 3 ti-gather run -o bad.tib
     says err "$text"
     says err "hint: nothing was changed: mend it, or move it away"
 done <<'END'
-nodes[1]["ranks"] = [[3, 2]]|'run/RUN.json': node 2 ('node1'): "ranks" is no list of
-nodes[0]["ranks"] = 3|node 1 ('node0'): "ranks" is no list of
-nodes[0]["ranks"] = None; del run["np"]|node 1 ('node0'): its "ranks" are not known, nor how many there are
-del nodes[1]["directory"]|node 2 ('node1'): it has no "directory"
-nodes[1]["host"] = 5|node 2 ('node1'): "host", "gateway" and "tiara" are strings
-nodes[0]["host"] = nodes[1]["host"] = "x"; nodes[1]["via"] = ["srun"]|node 2 ('node1'): "via" differs
-nodes[0]["host"] = nodes[1]["host"] = "x"; nodes[0]["via"] = ["srun"]|node 2 ('node1'): "via" differs
-nodes[0]["host"] = "x"; nodes[0]["via"] = "srun"|node 1 ('node0'): "via" is no command
-del run["run_id"]|no "run_id"
-run["run_id"] = "x" * 32|"run_id" has to be 32 digits in hexadecimal, not 'xxx
-nodes[1]["name"] = 7|node 2: "name" is no string
-nodes[1]["name"] = ""|node 2: it has no "name"
-nodes[1]["ranks"] = [[4, 99]]|node 2 ('node1'): "ranks" has some that the run does not have ("np")
-nodes[0]["host"] = "-oProxyCommand=x"|node 1 ('node0'): "host": '-oProxyCommand=x' is no [USER@]HOST
-nodes[0]["host"] = "a"; nodes[0]["gateway"] = "a;x"|node 1 ('node0'): "gateway": 'a;x' is no [USER@]HOST
+nodes.1.ranks=[[3,2]]|'run/RUN.json': node 2 ('node1'): "ranks" is no list of
+nodes.0.ranks=3|node 1 ('node0'): "ranks" is no list of
+nodes.0.ranks=null np=|node 1 ('node0'): its "ranks" are not known, nor how many there are
+nodes.1.directory=|node 2 ('node1'): it has no "directory"
+nodes.1.host=5|node 2 ('node1'): "host", "gateway" and "tiara" are strings
+nodes.*.host="x" nodes.1.via=["srun"]|node 2 ('node1'): "via" differs
+nodes.*.host="x" nodes.0.via=["srun"]|node 2 ('node1'): "via" differs
+nodes.0.host="x" nodes.0.via="srun"|node 1 ('node0'): "via" is no command
+run_id=|no "run_id"
+run_id="xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"|"run_id" has to be 32 digits in hexadecimal, not 'xxx
+nodes.1.name=7|node 2: "name" is no string
+nodes.1.name=""|node 2: it has no "name"
+nodes.1.ranks=[[4,99]]|node 2 ('node1'): "ranks" has some that the run does not have ("np")
+nodes.0.host="-oProxyCommand=x"|node 1 ('node0'): "host": '-oProxyCommand=x' is no [USER@]HOST
+nodes.0.host="a" nodes.0.gateway="a;x"|node 1 ('node0'): "gateway": 'a;x' is no [USER@]HOST
 END
 run 2 ti-gather --timeout 0 run
 run 2 ti-gather --transport pigeon run

@@ -4,38 +4,19 @@
 # tests/cli/gather_node.py.
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
 cd "$here/../.." || exit 1
-. tests/cli/trace-lib.bash
+. tests/cli/gather-lib.bash
 [ -x "$o/ti-node" ] || { echo "ti-node was not built"; exit 77; }
 command -v python3 >/dev/null || { echo "no python3"; exit 77; }
-id=5eed5eed5eed5eed5eed5eed5eed5eed
 
-# nodes N NP: NP ranks on N nodes; RUN.json in run/ says so; kept/ has them all
+# nodes N NP: NP ranks on N nodes, of two sites; kept/ has all traces
 nodes() {
-    local n=$1 np=$2 i
-    rm -rf run node[0-9]* mode sent kept ./*.tib && mkdir run mode sent kept
-    for ((i = 0; i < n; i++)); do
-        mktrace --np "$np" --run-id $id --iterations 200 --noise 100000 \
-            --ranks $((i * np / n))-$(((i + 1) * np / n - 1)) "node$i" || fail "mktrace"
-        cp -p node$i/* kept/
-    done
-    python3 -IBS - "$PWD" "$here/gather_node.py" "$n" "$np" <<'END'
-import json, sys
-here, node, n, np = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
-nodes = [{"name": "node%d" % i, "host": "node%d" % i, "via": ["python3", "-IBS", node, "{node}"],
-          "directory": "%s/node%d" % (here, i), "site": "s%d" % (i % 2),
-          "ranks": [[i * np // n, (i + 1) * np // n - 1]]} for i in range(n)]
-json.dump({"run_id": "5eed" * 8, "np": np, "nodes": nodes}, open("run/RUN.json", "w"))
-END
-}
-# change CODE: of the list `nodes` in RUN.json
-change() {
-    python3 -IBS - "$1" <<'END'
-import json, sys
-run = json.load(open("run/RUN.json"))
-nodes = run["nodes"]
-exec(sys.argv[1])
-json.dump(run, open("run/RUN.json", "w"))
-END
+    local i sites=()
+    rm -rf mode sent kept ./*.tib && mkdir mode sent kept
+    traces_of "$1" "$2" --iterations 200 --noise 100000
+    cp -p node*/* kept/
+    change 'nodes.*.host=@name' "nodes.*.via=[\"python3\", \"-IBS\", \"$here/gather_node.py\", \"{node}\"]"
+    for ((i = 0; i < $1; i++)); do sites[i]="nodes.$i.site=\"s$((i % 2))\""; done
+    change "${sites[@]}"
 }
 # come RANKS...: these are here, as they were written, and no others
 come() {
@@ -83,7 +64,7 @@ elsewhere() {
     for ranks in named unknown; do
         nodes 3 9
         cp -p node0/rank-000001.ti node2/
-        [ $ranks = named ] || change 'for x in nodes: x["ranks"] = None'
+        [ $ranks = named ] || change 'nodes.*.ranks=null'
         # whoever is asked first
         echo "flip 1" >mode/node0
         [ $ranks = named ] || echo "flip-first 1" >mode/node0
@@ -173,7 +154,7 @@ rank-000005.ti.part rank-000009.ti.part rank-1.ti.part xrank-000001.ti.part " ] 
 # ranks that are not known are found; what nobody has is said
 unknown() {
     nodes 3 9
-    change 'for x in nodes: x["ranks"] = None'
+    change 'nodes.*.ranks=null'
     run 0 ti-gather --trust run -o run.tib
     come 0 1 2 3 4 5 6 7 8
     rm run/rank-* node1/rank-000004.ti
@@ -191,8 +172,8 @@ shared() {
     for ranks in named unknown; do
         nodes 3 9
         mkdir node9 && mv node?/*.ti node9/
-        change 'for x in nodes: x["directory"] = x["directory"][:-1] + "9"'
-        [ $ranks = named ] || change 'for x in nodes: x["ranks"] = None'
+        change "nodes.*.directory=\"$PWD/node9\""
+        [ $ranks = named ] || change 'nodes.*.ranks=null'
         run 0 ti-gather --trust run -o run.tib
         come 0 1 2 3 4 5 6 7 8
         [ "$(cat sent/* | cut -d' ' -f1 | sort | uniq -d)" = "" ] || fail "$ranks: sent twice: $(cat sent/*)"
@@ -223,11 +204,7 @@ late() {
     grep -q '^1 ' sent/node0 || fail "it had not come"
     come 0 2 3 4 5 6 7 8
     grep -q rank-000002 run.tib || fail "no names of members in the bundle"
-    python3 - <<'END' || fail "the bundle holds a trace that is not to be in it"
-bundle, trace = open("run.tib", "rb").read(), open("kept/rank-000001.ti", "rb").read()
-assert trace[-5000:-4000] not in bundle
-assert open("kept/rank-000002.ti", "rb").read()[-5000:-4000] in bundle
-END
+    check gather bundle_lacks_rank_1 || fail "the bundle holds a trace that is not to be in it"
     # one that was here before is kept, and it is said; what node2 has is not removed
     for change in 's/./x/100' '$a longer'; do
         rm -f node0/rank-000000.ti run/rank-* sent/*
@@ -264,36 +241,13 @@ lost() {
 # wanted EXPECTED: how many ranks each node was to send, sent and did not, in the order of nodes;
 # what is missing is the same wherever it is told
 wanted() {
-    python3 -IBS - "$1" <<'END' || fail "$1: $(cat out err)"
-import json, sys
-j = json.load(open("out"))
-nodes = j.get("tree", {}).get("nodes", [])
-told = " ".join("%s:%d/%d-%d" % (x["state"], x["wanted"], x["ranks"], x["missing"]) for x in nodes)
-assert told == sys.argv[1], told
-fetch = j["fetch"]
-def ranks(list): return [r for first, last in list for r in range(first, last + 1)]
-missing = sorted(r for m in j["missing"] for r in ranks(m["ranks"]))
-assert sorted(r for x in fetch["failed"] for r in ranks(x["ranks"])) == missing
-for x in nodes:
-    lost = [f for f in fetch["failed"] if f["node"] == x["name"]]
-    assert sum(len(ranks(f["ranks"])) for f in lost) == x["missing"], (x, lost)
-    assert not lost or x["error"], x
-    for m in j["missing"]:
-        for f in lost:
-            if set(ranks(m["ranks"])) & set(ranks(f["ranks"])):
-                assert m["reason"] == "not fetched from node '%s': %s" % (x["name"], f["error"]), m
-nobodys = sum(len(ranks(f["ranks"])) for f in fetch["failed"] if f["node"] is None)
-assert sum(x["missing"] for x in nodes) + nobodys == fetch["wanted"] - fetch["ranks"] == len(missing)
-assert sum(x["ranks"] for x in nodes) == fetch["ranks"]
-assert j["seconds"] >= fetch["seconds"] == j["tree"]["seconds"] or abs(fetch["seconds"] - j["tree"]["seconds"]) < 0.001
-assert j["seconds"] >= fetch["seconds"] >= max(x["done_seconds"] for x in nodes) - 0.001 > 0
-END
+    check gather losses_are_told_alike "$1" || fail "$1: $(cat out err)"
 }
 # a node that was given up was to send what RUN.json says, or what it listed, and no less
 given_up() {
-    while IFS='|' read -r code mode expected; do
+    while IFS='|' read -r but mode expected; do
         nodes 3 9
-        change "$code"
+        [ "$but" = - ] || change "$but"
         [ "$mode" = - ] || echo "$mode" >mode/node0
         run 1 ti-gather --trust --json run
         wanted "$expected"
@@ -301,12 +255,12 @@ given_up() {
         run 1 ti-gather --trust -v --force run -o again.tib
         says err "node node0: 0 of 3 ranks, 0 B, direct, never connected, given up after"
     done <<'END'
-pass|dead|failed:3/0-3 done:3/3-0 done:3/3-0
-pass|die-always 1|failed:3/1-2 done:3/3-0 done:3/3-0
-pass|more 1|failed:3/1-2 done:3/3-0 done:3/3-0
-pass|flip 1|done:3/2-1 done:3/3-0 done:3/3-0
-nodes[0]["directory"] += "/no"|-|done:3/0-3 done:3/3-0 done:3/3-0
-for x in nodes: x["ranks"] = None|more 1|failed:3/1-0 done:3/3-0 done:3/3-0
+-|dead|failed:3/0-3 done:3/3-0 done:3/3-0
+-|die-always 1|failed:3/1-2 done:3/3-0 done:3/3-0
+-|more 1|failed:3/1-2 done:3/3-0 done:3/3-0
+-|flip 1|done:3/2-1 done:3/3-0 done:3/3-0
+nodes.0.directory="/no/such"|-|done:3/0-3 done:3/3-0 done:3/3-0
+nodes.*.ranks=null|more 1|failed:3/1-0 done:3/3-0 done:3/3-0
 END
     # what another one sent in its place is not missing
     nodes 3 9
@@ -319,13 +273,10 @@ END
     echo dead >mode/node0
     run 5 ti-gather --trust --json run
     says err "no trace could be had from any node"
-    python3 -IBS - <<'END' || fail "nothing: $(cat out)"
-import json
-j = json.load(open("out"))
-assert j["written"] is False and j["ranks"] == 0 and j["seconds"] >= j["fetch"]["seconds"]
-assert j["fetch"]["failed"][0]["ranks"] == [[0, 2]] and "no such host" in j["fetch"]["failed"][0]["error"]
-assert [(x["wanted"], x["missing"]) for x in j["tree"]["nodes"]] == [(3, 3)]
-END
+    json out written=false ranks=0 'fetch.failed.0.ranks=[[0, 2]]' \
+        'tree.nodes.*.wanted=[3]' 'tree.nodes.*.missing=[3]' || fail "nothing: $(cat out)"
+    json out fetch.failed.0.error | grep -qF 'no such host' || fail "nothing: $(cat out)"
+    check gather fetch_is_part_of_the_time || fail "nothing: $(cat out)"
 }
 
 # the bundle tells how it came, as ti-gather did, and ti-info tells it of the bundle
@@ -337,17 +288,7 @@ told() {
         run 0 ti-gather --trust --json --force --arity $arity run
         cp out said
         run 0 ti-info --json run.tib
-        python3 -IBS - $arity <<'END' || fail "$arity: $(cat said out)"
-import json, sys
-tree, was = json.load(open("said"))["tree"], json.load(open("out"))["gathering"]
-assert str(was["arity"]) == sys.argv[1]
-alike = {k: v for k, v in was.items() if k not in ("links", "transports")}
-assert alike == {k: v for k, v in tree.items() if k != "nodes"}, alike
-assert [x[:3] for x in was["links"]] == [[x["name"], x["parent"], x["link_bytes"]] for x in tree["nodes"]]
-assert was["transports"] == {"via": 3}
-first = sys.argv[1] == "2"
-assert (was["ranks_again"], was["resumed_bytes"]) == ((1, 1536) if first else (0, 0)), was
-END
+        check gather bundle_tells_of_the_fetch $arity || fail "$arity: $(cat said out)"
         run 0 ti-info run.tib
         case $arity in
             2) text='by a tree of arity 2, 1 hop, 3 nodes in [0-9.]+ s \(predicted [0-9.]+ s\), 1 rank sent again, 1\.5 KiB from before' ;;
@@ -361,7 +302,7 @@ END
 # many that fail alike are told of together
 together() {
     nodes 8 8
-    change 'for x in nodes: x["directory"] += "/no" if x["site"] == "s1" else ""'
+    for i in 1 3 5 7; do change "nodes.$i.directory=\"$PWD/node$i/no\""; done
     run 1 ti-gather --trust run -o run.tib
     come 0 2 4 6
     says err "4 nodes of s1, 4 ranks: there is no directory"
@@ -400,7 +341,7 @@ removed() {
     says err "ranks 0-1 remain on node 'node0': it could not be removed"
     nodes 3 9
     mkdir node9 && mv node?/*.ti node9/
-    change 'for x in nodes: x["directory"] = x["directory"][:-1] + "9"; x["ranks"] = None'
+    change "nodes.*.directory=\"$PWD/node9\"" 'nodes.*.ranks=null'
     run 0 ti-gather --trust --remove run -o run.tib
     grep remain err && fail "removed by others"
     [ -z "$(ls node9)" ] || fail "left: $(ls node9)"

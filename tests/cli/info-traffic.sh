@@ -73,73 +73,9 @@ if command -v python3 >/dev/null; then
     cp out rates.json
     diff h.rates h2.rates || fail "--rates with --json"
     for rank in 0 1 2 3; do ti-info --dump --call-sites --rank $rank h.run; done >h.dump
-    python3 - <<'PY' || fail "JSON"
-import configparser, json, math, re
-
-t = json.load(open('traffic.json'))
-assert t['np'] == t['ranks'] == 5 and t['complete'] is True
-assert t['missing'] == t['incomplete'] == t['damaged'] == []
-assert t['messages']['number'] == 27 and t['messages']['bytes'] == 3024768
-assert t['pairs_with_messages'] == len(t['pairs']) == 7
-rows = [dict(zip(t['columns'], row)) for row in t['pairs']]
-pair = next(r for r in rows if (r['from'], r['to']) == (2, 3))
-sizes = [1000, 2000, 3000, 64, 64, 64]
-mean = sum(sizes) / 6
-assert pair['messages'] == 6 and pair['bytes'] == sum(sizes) and pair['mean'] == mean
-assert abs(pair['deviation'] - math.sqrt(sum((s - mean) ** 2 for s in sizes) / 6)) < 1e-9
-assert (pair['minimum'], pair['maximum'], pair['one_sided']) == (64, 3000, 0)
-assert t['collectives']['bcast'] == dict(number=5, bytes=80, mean=16, deviation=0, minimum=16,
-                                         maximum=16)
-
-h = json.load(open('histogram.json'))
-classes = {c['from']: c for c in h['messages']['classes']}
-assert min(classes) == 64 and max(classes) == 524288 and len(classes) == 14
-assert classes[1024] == {'from': 1024, 'number': 4, 'bytes': 8000}
-assert sum(c['number'] for c in classes.values()) == h['messages']['number'] == 27
-assert h['volume_unit'] == 'instructions' and h['one_sided']['number'] == 0
-assert sum(c['volume'] for c in h['bursts']['classes']) == h['bursts']['volume'] == 18053520
-
-# rates, once more from the events
-bursts = []
-for line in open('h.dump'):
-    bursts.append((int(line.split()[0]), int(re.search(r' burst_ns=(\d+)', line).group(1)),
-                   re.search(r' site="([^"]*)"', line).group(1)))
-def close(a, b):
-    return abs(a - b) <= 1e-5 * abs(b) + 1e-6
-def check(rate, of):
-    volume, ns = sum(v for v, n, s in of), sum(n for v, n, s in of)
-    mean = volume * 1e9 / ns
-    spread = math.sqrt(sum(n * (v * 1e9 / n - mean) ** 2 for v, n, s in of if n) / ns)
-    assert close(rate['rate'], mean) and close(rate['deviation'], spread), (rate, mean, spread)
-    assert rate['bursts'] == len(of) and close(rate['seconds'], ns / 1e9)
-r = json.load(open('rates.json'))
-check(dict(r, seconds=r['seconds']), bursts)
-assert 250e6 < r['rate'] < 500e6 and r['deviation'] > 1e8
-assert r['hosts'] == ['node-0', 'node-1'] and r['counter'] == 'papi'
-for c in r['classes']:
-    check(c, [b for b in bursts if c['from'] <= b[0] < 2 * c['from']])
-assert sum(c['bursts'] for c in r['classes']) == sum(b[0] > 0 for b in bursts)
-assert sorted(s['site'] for s in r['sites']) == ['app+0x1010', 'app+0x1020', 'app+0x1030']
-for s in r['sites']:
-    check(s, [b for b in bursts if b[2] == s['site']])
-
-# and the file has what the JSON has
-def number(text):
-    return float(text.rstrip('kMGTP')) * 1000 ** ' kMGTP'.index((text + ' ')[-2] if text[-1] in
-                                                               'kMGTP' else ' ')
-sections = open('h.rates').read().split('\n[')
-seen = 0
-for section in sections[2:]:
-    head, _, rest = section.partition(']')
-    keys = dict(re.findall(r'(\w+) = "?([^"\n]*)', rest))
-    of = [c for c in r['classes'] if head == 'class %d' % c['from']] + \
-         [s for s in r['sites'] if head == 'site' and keys['site'] == s['site']]
-    assert len(of) == 1, section
-    assert close(number(keys['rate']), of[0]['rate']) and keys['bursts'] == str(of[0]['bursts'])
-    assert close(number(keys['deviation']), of[0]['deviation'])
-    seen += 1
-assert seen == len(r['classes']) + len(r['sites'])
-PY
+    for what in pairs_have_their_messages sizes_are_counted rates_are_those_of_events; do
+        check info $what || fail "JSON: $what"
+    done
 fi
 
 # without durations, in all ranks or in one; and none that are worth anything
@@ -189,7 +125,7 @@ says err 'warning: 1 rank damaged, counted as far as it is sound: 2; '
 says out 'traffic of 5 of 5 ranks'
 mktrace --np 4 --add request odd.run
 run 3 ti-info --traffic odd.run
-says err 'warning: 1 event is not sound, so traffic may be missing; rank 1, event '
+says err 'warning: 1 event is not sound, and may lack traffic; rank 1, event '
 says err 'hint: ti-info --verify says more'
 
 run 2 ti-info --traffic --histogram a.tib

@@ -42,38 +42,9 @@ serve() { # NAME PORT [LINE]...
     cat "$d/$name.log"
     skip 'sshd does not start here'
 }
-# Accepts and then: says nothing (silent), or closes (drop).
-pretend() { # silent|drop PORT
-    python3 -c '
-import socket, sys
-s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-s.bind(("127.0.0.1", int(sys.argv[2]))); s.listen(50); keep = []
-while True:
-    c = s.accept()[0]
-    if sys.argv[1] == "silent": keep.append(c)
-    else: c.close()' "$1" "$2" &
-    pids+=($!)
-}
-# To the node, but for one bit of what it says, behind so many bytes.
-flip() { # PORT TARGET BYTES
-    python3 -c '
-import socket, sys, threading
-port, target, at = map(int, sys.argv[1:])
-s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-s.bind(("127.0.0.1", port)); s.listen(50)
-def pass_on(a, b, at):
-    while True:
-        try:
-            data = bytearray(a.recv(16384))
-            if not data: b.shutdown(socket.SHUT_WR); return
-            if 0 <= at < len(data): data[at] ^= 1
-            at -= len(data)
-            b.sendall(data)
-        except OSError: return
-while True:
-    c = s.accept()[0]; t = socket.create_connection(("127.0.0.1", target))
-    for a, b, n in (c, t, -1), (t, c, at): threading.Thread(target=pass_on, args=(a, b, n), daemon=True).start()
-' "$@" &
+# A server of tests/cli/bad_server.py
+bad_server() { # silent|drop|flip PORT [ARGUMENT]...
+    python3 tests/cli/bad_server.py "$@" &
     pids+=($!)
 }
 { read -r node; read -r gate; read -r gate2; read -r closed; read -r silent; read -r drop; read -r flipped; } \
@@ -81,9 +52,9 @@ while True:
 serve node "$node" 'MaxStartups 10:30:100' "TrustedUserCAKeys $d/authority.pub"
 serve gate "$gate"
 serve gate2 "$gate2"
-pretend silent "$silent"
-pretend drop "$drop"
-flip "$flipped" "$node" 1000000
+bad_server silent "$silent"
+bad_server drop "$drop"
+bad_server flip "$flipped" "$node" 1000000
 
 key() { cut -d' ' -f1,2 "$d/$1.pub"; }
 {
