@@ -1,7 +1,31 @@
 #!/usr/bin/env python3
 """A node for tests of ti-gather, which does what session/messages.h says, or not quite:
-gather_node.py NODE COMMAND; the file mode/NODE, if there is one, says how it goes wrong.
-What it sent is told in the file sent/NODE: rank, from, bytes."""
+gather_node.py NODE COMMAND.  What it sent is told in the file sent/NODE: rank, from, bytes.
+
+The file mode/NODE, if there is one, has one line that says how the node goes wrong.  Modes with
+[RANK] concern that rank only, or all; `once` is the first time, however often the node is started.
+
+    dead                 cannot be reached
+    hang REQUEST         does nothing of this request; its heartbeats continue
+    dawdle               takes 36 s to list its traces
+    dribble              takes 40 s for one frame of a trace
+    late RANK            lists its traces only when that rank has come from elsewhere
+    twice, beyond        lists a trace twice; lists a rank that does not exist
+    keeps                does not remove the first rank
+    keeps-late           neither does that; lists that rank only the second time
+    no-crc               tells no checksums
+    die-crc              ends when asked for checksums
+    die-crc-once         does so once
+    rude                 answers with an error that commands a terminal and is long
+    more [RANK]          sends more of a trace than it said
+    other [RANK]         sends a trace that was not asked for
+    shorter [RANK]       has a trace become shorter while it is sent, once
+    die [RANK]           ends in the middle of a trace, once
+    die-always [RANK]    does so each time
+    flip [RANK]          sends a trace with another checksum
+    flip-once [RANK]     does so once
+    flip-first [RANK]    does so if no other node was asked for that rank before
+"""
 import json
 import os
 import struct
@@ -161,7 +185,7 @@ def do_remove(q):
     there = [r for r in each(q["ranks"]) if os.path.exists(path_of(q, r))]
     for rank in there:
         os.unlink(path_of(q, rank))
-    tell(what="remove", id=q["id"], removed=len(there) + (mode[0] == "boast"))
+    tell(what="remove", id=q["id"], removed=len(there))
 
 
 def beat(every_s):

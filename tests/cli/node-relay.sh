@@ -8,4 +8,4 @@ command -v python3 >/dev/null || { echo "no python3"; exit 77; }
 command -v ssh >/dev/null || { echo "no ssh"; exit 77; }
 [ -x /usr/sbin/sshd ] || { echo 'no sshd here'; exit 77; }
 [ "$(id -u)" -ne 0 ] || mkdir -p /run/sshd || { echo 'sshd wants /run/sshd'; exit 77; }
-exec python3 tests/cli/node_relay.py "$@"
+exec python3 -B tests/cli/node_relay.py -v

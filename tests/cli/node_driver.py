@@ -1,10 +1,19 @@
-"""Frames for tests of ti-node, spoken by hand: see session/frame.h and session/messages.h."""
+"""What tests of ti-node have in common: frames that are made by hand, as session/frame.h and
+session/messages.h describe them; nodes that are spoken to so; the base of the test cases."""
 import json
 import os
 import select
+import shutil
+import signal
 import struct
 import subprocess
+import tempfile
 import time
+import unittest
+
+BUILD = os.path.abspath(os.environ.get("TI_BUILD", "build"))
+TI_NODE = os.path.join(BUILD, "ti-node")
+RUN_ID = os.urandom(16).hex()  # all processes of a run carry its id
 
 HELLO, MESSAGE, INPUT, OUTPUT, ERRPUT, DATA = range(1, 7)
 
@@ -104,6 +113,18 @@ class Node:
             self.frames.append((kind, stream,
                                 json.loads(payload) if kind in (HELLO, MESSAGE) else payload))
 
+    def discard(self):
+        """Ends what a test may have left."""
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        for pipe in self.process.stdin, self.process.stdout, self.process.stderr:
+            if pipe:
+                try:
+                    pipe.close()
+                except BrokenPipeError:
+                    pass
+
     def end(self, seconds=30):
         """Close the channel; its status."""
         self.process.stdin.close()
@@ -164,3 +185,45 @@ def wait_for(condition, what, seconds=20):
             return
         time.sleep(0.05)
     raise AssertionError(what)
+
+
+def traces(directory, np):
+    """Traces of this run as the library writes them."""
+    os.makedirs(directory, exist_ok=True)
+    subprocess.run([os.path.join(BUILD, "tests/mktrace"), "--np", str(np), "--run-id", RUN_ID, directory],
+                   check=True)
+
+
+class NodeTest(unittest.TestCase):
+    """A test with ti-nodes: none of its processes outlives it.  self.scratch is a folder of its own."""
+
+    def setUp(self):
+        self.scratch = tempfile.mkdtemp(prefix="ti-node-")
+        self.addCleanup(shutil.rmtree, self.scratch, ignore_errors=True)
+        self.runs = 0
+
+    def tearDown(self):
+        for pid in processes_of(RUN_ID):
+            os.kill(pid, signal.SIGKILL)
+
+    def serve(self, command=TI_NODE, **more):
+        """A ti-node that has said its HELLO; MORE is for Popen."""
+        node = Node([command, "serve"], **more)
+        self.addCleanup(node.discard)
+        node.start()
+        return node
+
+    def opened(self, node, **more):
+        """Opens a run of eight ranks on the node, four of them here; its directory."""
+        self.runs += 1
+        request = dict(run_id=RUN_ID, trace_dir="%s/run-%d" % (self.scratch, self.runs), np=8,
+                       ranks=[[0, 1], [6, 7]], force=False, env=[], node="n1")
+        request.update(more)
+        answer = node.ask("open", **request)
+        self.assertEqual(answer["is"], "open", answer)
+        return answer["directory"]
+
+    def assert_error(self, answer, text):
+        """The answer is an error whose sentence has the text."""
+        self.assertEqual(answer["is"], "error", answer)
+        self.assertIn(text, answer["error"])

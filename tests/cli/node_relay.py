@@ -1,6 +1,7 @@
-"""ti-node as a relay.  Run by node-relay.sh."""
+"""ti-node as a relay.  Run by node-relay.sh; to run one case:
+    python3 tests/cli/node_relay.py -v Relay.test_missing_tiara_is_told
+"""
 import getpass
-import json
 import os
 import shutil
 import signal
@@ -9,18 +10,17 @@ import subprocess
 import sys
 import tempfile
 import time
+import unittest
 
 sys.path.insert(0, os.path.dirname(__file__))
 from free_port import free_port
-from node_driver import (DATA, HELLO, INPUT, MESSAGE, OUTPUT, Far, Node, crc32c, frame, wait_for)
+from node_driver import (BUILD, DATA, INPUT, MESSAGE, OUTPUT, RUN_ID, TI_NODE, Far, NodeTest, frame, traces,
+                         wait_for)
 
-BUILD = os.path.abspath(os.environ.get("TI_BUILD", "build"))
-TI_NODE = os.path.join(BUILD, "ti-node")
-MKTRACE = os.path.join(BUILD, "tests/mktrace")
-RUN_ID = os.urandom(16).hex()  # whoever ends a run ends all processes that carry it
 scratch = tempfile.mkdtemp(prefix="ti-relay-")
-home = scratch + "/home"
+home = scratch + "/home"  # of the relay and of those behind the first server; home2 of the others
 silent = socket.create_server(("127.0.0.1", 0), backlog=64)  # nobody accepts
+ssh_path = ""  # PATH of all nodes: the first ssh there reads our configuration
 
 
 # --- nodes -----------------------------------------------------------------
@@ -58,13 +58,14 @@ SetEnv PATH=%s HOME=%s TMPDIR=%s
 """ % (port, scratch, scratch, path, place, scratch))
     log = "%s/%s.log" % (scratch, name)
     daemon = subprocess.Popen(["/usr/sbin/sshd", "-D", "-f", "%s/%s.conf" % (scratch, name), "-E", log])
+    unittest.addModuleCleanup(daemon.wait)
+    unittest.addModuleCleanup(daemon.kill)
     wait_for(lambda: os.path.exists(log) and "listening" in read(name + ".log"),
              "sshd does not start")
-    return daemon
 
 
 def start_sshds():
-    """All the nodes; their names differ in what is known of their keys."""
+    """Servers, and an ssh whose hosts differ in what is known of their keys; PATH with that ssh."""
     for name in ("host", "other", "user"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f",
                         "%s/%s" % (scratch, name)], check=True)
@@ -95,20 +96,9 @@ Host *
  UserKnownHostsFile %s/known
  GlobalKnownHostsFile /dev/null
 """ % (second, free_port(), silent.getsockname()[1], scratch, scratch, port, getpass.getuser(), scratch))
-    return [start_sshd("first", home, port, path), start_sshd("second", home + "2", second, path)], path
-
-
-def serve(**more):
-    node = Node([TI_NODE, "serve"],
-                env={**os.environ, "PATH": PATH, "TMPDIR": scratch, "HOME": home}, **more)
-    node.start()
-    return node
-
-
-def reached(relay, stream, host, **more):
-    far = Far(relay, stream, host, **more)
-    far.start()
-    return far
+    start_sshd("first", home, port, path)
+    start_sshd("second", home + "2", second, path)
+    return path
 
 
 def of_sshd():
@@ -137,172 +127,15 @@ def state(node):
         return f.read().split()[2]
 
 
-# --- tests -----------------------------------------------------------------
-
-def test_two_levels():
-    """Nobody has Tiara there: it is sent, by a node that was sent it itself."""
-    node = serve()
-    one = reached(node, 1, "one")
-    assert one.hello["shipped"] is True and home in one.hello["folder"], one.hello
-    two = reached(one, 9, "two")
-    assert two.hello["shipped"] is True and home + "2" in two.hello["folder"], two.hello
-    three = reached(two, 4000000000, "three", tiara=BUILD)
-    assert three.hello["folder"] == BUILD and three.hello["shipped"] is False, three.hello
-    directory = scratch + "/traces"
-    os.mkdir(directory)
-    subprocess.run([MKTRACE, "--np", "3", "--run-id", RUN_ID, directory], check=True)
-    assert three.ask("list", directory=directory, run_id=RUN_ID)["traces"] == 3
-    assert three.ask("send", ranks=[[0, 2]], directory=directory, run_id=RUN_ID)["sent"] == 3
-    for rank in range(3):
-        with open("%s/rank-%06d.ti" % (directory, rank), "rb") as f:
-            assert three.output(rank, DATA) == f.read()
-    # one that ends takes those behind it along, and nobody else
-    assert two.ask("unreach", stream=4000000000)["found"] is True
-    assert three.ended()["end"] == "CLOSED"
-    os.kill(two.hello["pid"], signal.SIGKILL)
-    told = two.ended()
-    assert told["end"] == "EXITED" and "killed by signal 9" in told["error"], told
-    assert one.ask("beat", every_ms=0)["is"] == "beat"
-    # the number is free again
-    two = reached(one, 9, "two")
-    assert node.end() == 0
-    wait_for(lambda: not of_sshd(), "something is left: %r" % of_sshd())
+def setUpModule():
+    global ssh_path
+    unittest.addModuleCleanup(shutil.rmtree, scratch, ignore_errors=True)
+    unittest.addModuleCleanup(silent.close)
+    ssh_path = start_sshds()
 
 
-def test_bad_requests():
-    node = serve()
-    for key_, value, says in [("stream", 0, "stream"), ("stream", 1 << 32, "stream"),
-                              ("host", "-oProxyCommand=touch /tmp/x", "host"), ("host", "a b", "host"),
-                              ("host", "a\nb", "host"), ("host", "", "host"), ("host", None, "host"),
-                              ("host", "x" * 600, "host"), ("host", "a:0", "host"),
-                              ("tiara", 1, "tiara"), ("tiara", "/a'b", "tiara"),
-                              ("tiara", "relative", "tiara"),
-                              ("known", "x", "known"), ("known", ["a\nb"], "known"),
-                              ("known", [1], "known"), ("known", ["x"] * 300, "known"),
-                              ("connect_s", -1, "connect_s"), ("silence_s", "x", "silence_s"),
-                              ("answer_s", -1, "answer_s"),
-                              ("forward_agent", 1, "forward_agent")]:
-        answer = node.ask("reach", **{**dict(stream=1, host="one"), key_: value})
-        assert answer["is"] == "error" and says in answer["error"], answer
-    assert node.ask("unreach", stream=1)["found"] is False
-    assert node.ask("unreach", stream=0)["is"] == "error"
-    assert not of_sshd() or all(pid == node.hello["pid"] or pid == node.process.pid
-                                for pid in of_sshd()), "something was started"
-    assert node.end() == 0
-
-
-def test_floods_and_frozen():
-    """One that floods, one that is slow to be read, one that is frozen; the others go on."""
-    node = serve()
-    far = [reached(node, i + 1, ("one", "two")[i % 2], silence_s=3) for i in range(4)]
-    directory = scratch + "/large"
-    os.mkdir(directory)
-    subprocess.run([MKTRACE, "--np", "4", "--run-id", RUN_ID, directory], check=True)
-    for rank in range(4):
-        os.truncate("%s/rank-%06d.ti" % (directory, rank), 40 << 20)
-    about = dict(directory=directory, run_id=RUN_ID)
-    base = memory_kib(node)
-    for i, one in enumerate(far):
-        one.send({"do": "send", "id": 700, "ranks": [[i, i]], **about})
-    node.send({"do": "send", "id": 700, "ranks": [[0, 0]], **about})
-    time.sleep(1)  # nobody reads
-    assert memory_kib(node) - base < 8 << 10, (base, memory_kib(node))
-    for i in range(160):  # everybody gets somewhere; what waited already does not count
-        time.sleep(0.02)  # slower than they are
-        node.read(1)
-        if i == 40:
-            node.frames.clear()
-    shares = {i: sum(len(f[2]) for f in node.frames if f[0] == OUTPUT and f[1] == i) for i in range(1, 5)}
-    shares[0] = sum(len(f[2]) for f in node.frames if f[0] == DATA)
-    assert min(shares.values()) > max(shares.values()) / 4, shares
-    node.frames = [f for f in node.frames if f[0] == MESSAGE]
-    # its session's sshd is frozen: ssh notices
-    with open("/proc/%d/status" % far[1].hello["pid"]) as f:
-        parent = int([line for line in f if line.startswith("PPid")][0].split()[1])
-    with open("/proc/%d/status" % parent) as f:
-        session = int([line for line in f if line.startswith("PPid")][0].split()[1])
-    with open("/proc/%d/cmdline" % session) as f:
-        assert "sshd" in f.read()
-    os.kill(session, signal.SIGSTOP)
-    until = time.monotonic() + 40
-    told = None
-    while not told and time.monotonic() < until:
-        node.read(1)
-        told = [f[2] for f in node.frames if f[0] == MESSAGE and f[2]["is"] == "ended"]
-        node.frames = [f for f in node.frames if f[0] == MESSAGE]
-    os.kill(session, signal.SIGKILL)
-    assert told and told[0]["stream"] == 2 and told[0]["end"] == "LOST", told
-    # frozen itself, it does not take what it is sent
-    os.kill(far[2].hello["pid"], signal.SIGSTOP)
-    until = time.monotonic() + 40
-    told = None
-    while not told and time.monotonic() < until:
-        node.write(frame(INPUT, 3, b" " * 100000))
-        node.read(0.01)
-        told = [f[2] for f in node.frames if f[0] == MESSAGE and f[2]["is"] == "ended"
-                and f[2]["stream"] == 3]
-        node.frames = [f for f in node.frames if f[0] == MESSAGE]
-    assert told and "does not take" in told[0]["error"], told
-    os.kill(far[2].hello["pid"], signal.SIGKILL)
-    assert node.ask("beat", every_ms=0)["is"] == "beat"
-    assert memory_kib(node) - base < 16 << 10, (base, memory_kib(node))
-    node.process.stdin.close()
-    node.process.wait(20)
-    wait_for(lambda: not of_sshd(), "something is left: %r" % of_sshd())
-
-
-def test_keys_and_other_failures():
-    node = serve()
-    for host, end, says in [("unknown", "HOST_KEY_UNKNOWN", "known_hosts"),
-                            ("wrong", "HOST_KEY_CHANGED", "known_hosts"),
-                            ("nokey", "NO_AUTH", "ermission denied"),
-                            ("noname", "NO_NAME", "resolve"),
-                            ("closed", "REFUSED", "refused")]:
-        told = Far(node, 7, host).ended()
-        assert told["end"] == end and host in told["error"] and says in told["error"], told
-        assert told["hint"], told
-    # told by who asks
-    far = reached(node, 7, "unknown", known=["# ours", "unknown " + key("host")])
-    assert not [f for f in os.listdir(scratch) if f.startswith("tiara-")
-                and [g for g in os.listdir(scratch + "/" + f) if g.startswith("k")]]
-    far.relay.ask("unreach", stream=7)
-    far.ended()
-    told = Far(node, 7, "unknown", known=["unknown " + key("other")]).ended()
-    assert told["end"] == "HOST_KEY_CHANGED" and "ti-gather" in told["hint"], told
-    told = Far(node, 7, "one", tiara="/nowhere").ended()
-    assert told["end"] == "EXITED" and "/nowhere" in told["error"], told
-    # nobody is left to wait for: it sleeps
-    wait_for(lambda: all(state(node) == "S" for _ in range(20)), "it does not come to rest")
-    # noise without end before its HELLO
-    for name, where, says in [("loud", "", "other output"), ("shrill", ">&2", "standard error")]:
-        os.mkdir("%s/%s" % (scratch, name))
-        write(name + "/ti-node", "#!/bin/sh\nexec yes %s\n" % where, 0o700)
-        told = Far(node, 7, "one", tiara="%s/%s" % (scratch, name)).ended()
-        assert told["end"] == "NO_COMMAND" and says in told["error"] and told["hint"], told
-    assert node.end() == 0
-
-
-def test_who_does_not_answer():
-    node = serve()
-    told = Far(node, 7, "silent", answer_s=1).ended()
-    assert told["end"] == "TIMED_OUT" and "no answer in 1 s" in told["error"], told
-    os.mkdir(scratch + "/hangs")
-    write("hangs/ti-node", "#!/bin/sh\nexec sleep 60\n", 0o700)
-    told = Far(node, 7, "one", tiara=scratch + "/hangs", answer_s=6).ended()
-    assert told["end"] == "TIMED_OUT" and "did not start within 6 s" in told["error"], told
-    # who says nothing keeps nobody else waiting, however many they are
-    asked = [Far(node, i + 1, "silent", connect_s=600, answer_s=600) for i in range(10)]
-    reached(node, 100, "one")
-    for far in asked:
-        assert node.ask("unreach", stream=far.stream)["found"] is True
-        assert far.ended()["end"] == "CLOSED"
-    assert node.end() == 0
-
-
-def test_many_that_take_nothing():
-    """All that may be reached ask for Tiara, and do not take it: little waits for each."""
-    os.mkdir(scratch + "/mute")
-    write("mute/ssh", r"""#!/bin/bash
+# An ssh that connects, has ti-node ask to be sent, and takes nothing.
+MUTE_SSH = r"""#!/bin/bash
 case " $* " in *' -G '*) exec %s -F %s/config "$@" ;; esac
 while [ $# -gt 1 ]; do [ "$1" != -E ] || log=$2; shift; done
 hash=${1#*h=}
@@ -310,83 +143,267 @@ printf 'debug1: %%s\r\n' 'Remote protocol version 2.0' 'Authentication succeeded
 printf 'debug2: exec request accepted on channel 0\r\n' >"$log"
 echo "TIARA-SEND ${hash%%%% *} 1"
 exec sleep 600
-""" % (shutil.which("ssh"), scratch), 0o700)
-    node = Node([TI_NODE, "serve"], env={**os.environ, "PATH": scratch + "/mute:" + os.environ["PATH"],
-                                         "TMPDIR": scratch, "HOME": home})
-    node.start()
-    for stream in range(1, 251):
-        node.ask("reach", stream=stream, host="n%d.invalid" % stream, tiara=None, connect_s=500,
-                 answer_s=500, silence_s=500)
-    children = "/proc/%d/task/%d/children" % (node.hello["pid"], node.hello["pid"])
-
-    def asleep():
-        with open(children) as f:
-            found = f.read().split()
-        names = []
-        for pid in found:
-            try:
-                with open("/proc/%s/comm" % pid) as f:
-                    names.append(f.read().strip())
-            except FileNotFoundError:
-                pass
-        return names.count("sleep") == 250
-    wait_for(asleep, "not all were started")
-    time.sleep(1)
-    if "-" not in os.path.basename(BUILD):
-        assert memory_kib(node) < 48 * 1024, "%d KiB" % memory_kib(node)
-    assert node.end() == 0
+"""
 
 
-def test_files_that_were_changed():
-    """A relay passes on what it was sent, and nothing else under that name."""
-    cache = home + "/.cache/tiara"
-    node = serve()
-    reached(node, 1, "one")
-    assert node.end() == 0
-    folder = os.path.join(cache, [name for name in os.listdir(cache) if name[0] != "."][0])
-    shutil.rmtree(home + "2/.cache/tiara", ignore_errors=True)
-    with open(folder + "/libminitrace.so", "ab") as f:
-        f.write(b"x")
-    node = Node([folder + "/ti-node", "serve"],
-                env={**os.environ, "PATH": PATH, "TMPDIR": scratch, "HOME": home})
-    node.start()
-    told = Far(node, 1, "two").ended()
-    assert told["end"] == "LOCAL" and "others than they were" in told["error"], told
-    assert folder in told["error"] and told["hint"], told
-    wait_for(lambda: not [name for name in os.listdir(home + "2/.cache/tiara") if name[0] != "."],
-             "they were installed nevertheless")
-    os.truncate(folder + "/libminitrace.so", os.path.getsize(folder + "/libminitrace.so") - 1)
-    far = reached(node, 2, "two")
-    assert far.hello["shipped"] is True and os.path.basename(folder) in far.hello["folder"], far.hello
-    assert node.end() == 0
+# --- tests -----------------------------------------------------------------
+
+class Relay(NodeTest):
+    """Nodes behind a node."""
+
+    def setUp(self):
+        super().setUp()
+        for place in home, home + "2":  # Tiara was not sent there
+            shutil.rmtree(place + "/.cache", ignore_errors=True)
+
+    def tearDown(self):
+        super().tearDown()
+        for pid in of_sshd():
+            os.kill(pid, signal.SIGKILL)
+
+    def serve(self, command=TI_NODE, PATH=None):
+        return super().serve(command, env={**os.environ, "PATH": PATH or ssh_path, "TMPDIR": scratch,
+                                           "HOME": home})
+
+    def reached(self, relay, stream, host, **more):
+        far = Far(relay, stream, host, **more)
+        far.start()
+        return far
+
+    def test_nodes_without_tiara_are_sent_it_by_nodes_that_were_sent_it(self):
+        """Three levels; one that ends takes those behind it along."""
+        node = self.serve()
+        one = self.reached(node, 1, "one")
+        self.assertIs(one.hello["shipped"], True, one.hello)
+        self.assertIn(home, one.hello["folder"], one.hello)
+        two = self.reached(one, 9, "two")
+        self.assertIs(two.hello["shipped"], True, two.hello)
+        self.assertIn(home + "2", two.hello["folder"], two.hello)
+        three = self.reached(two, 4000000000, "three", tiara=BUILD)
+        self.assertEqual(three.hello["folder"], BUILD, three.hello)
+        self.assertIs(three.hello["shipped"], False, three.hello)
+        directory = scratch + "/traces"
+        traces(directory, 3)
+        self.assertEqual(three.ask("list", directory=directory, run_id=RUN_ID)["traces"], 3)
+        self.assertEqual(three.ask("send", ranks=[[0, 2]], directory=directory, run_id=RUN_ID)["sent"],
+                         3)
+        for rank in range(3):
+            with open("%s/rank-%06d.ti" % (directory, rank), "rb") as f:
+                self.assertEqual(three.output(rank, DATA), f.read())
+        # one that ends takes those behind it along, and nobody else
+        self.assertIs(two.ask("unreach", stream=4000000000)["found"], True)
+        self.assertEqual(three.ended()["end"], "CLOSED")
+        os.kill(two.hello["pid"], signal.SIGKILL)
+        told = two.ended()
+        self.assertEqual(told["end"], "EXITED", told)
+        self.assertIn("killed by signal 9", told["error"], told)
+        self.assertEqual(one.ask("beat", every_ms=0)["is"], "beat")
+        # the number is free again
+        two = self.reached(one, 9, "two")
+        self.assertEqual(node.end(), 0)
+        wait_for(lambda: not of_sshd(), "something is left: %r" % of_sshd())
+
+    def test_bad_reach_is_an_error_and_starts_nothing(self):
+        node = self.serve()
+        for key_, value, says in [("stream", 0, "stream"), ("stream", 1 << 32, "stream"),
+                                  ("host", "-oProxyCommand=touch /tmp/x", "host"), ("host", "a b", "host"),
+                                  ("host", "a\nb", "host"), ("host", "", "host"), ("host", None, "host"),
+                                  ("host", "x" * 600, "host"), ("host", "a:0", "host"),
+                                  ("tiara", 1, "tiara"), ("tiara", "/a'b", "tiara"),
+                                  ("tiara", "relative", "tiara"),
+                                  ("known", "x", "known"), ("known", ["a\nb"], "known"),
+                                  ("known", [1], "known"), ("known", ["x"] * 300, "known"),
+                                  ("connect_s", -1, "connect_s"), ("silence_s", "x", "silence_s"),
+                                  ("answer_s", -1, "answer_s"),
+                                  ("forward_agent", 1, "forward_agent")]:
+            answer = node.ask("reach", **{**dict(stream=1, host="one"), key_: value})
+            self.assertEqual(answer["is"], "error", answer)
+            self.assertIn(says, answer["error"], answer)
+        self.assertIs(node.ask("unreach", stream=1)["found"], False)
+        self.assertEqual(node.ask("unreach", stream=0)["is"], "error")
+        self.assertLessEqual(set(of_sshd()), {node.hello["pid"], node.process.pid},
+                        "something was started")
+        self.assertEqual(node.end(), 0)
+
+    def test_flooding_slow_and_frozen_nodes_do_not_hold_up_others(self):
+        node = self.serve()
+        far = [self.reached(node, i + 1, ("one", "two")[i % 2], silence_s=3) for i in range(4)]
+        directory = scratch + "/large"
+        traces(directory, 4)
+        for rank in range(4):
+            os.truncate("%s/rank-%06d.ti" % (directory, rank), 40 << 20)
+        about = dict(directory=directory, run_id=RUN_ID)
+        base = memory_kib(node)
+        for i, one in enumerate(far):
+            one.send({"do": "send", "id": 700, "ranks": [[i, i]], **about})
+        node.send({"do": "send", "id": 700, "ranks": [[0, 0]], **about})
+        time.sleep(1)  # nobody reads
+        self.assertLess(memory_kib(node) - base, 8 << 10, (base, memory_kib(node)))
+        for i in range(160):  # everybody gets somewhere; what waited already does not count
+            time.sleep(0.02)  # slower than they are
+            node.read(1)
+            if i == 40:
+                node.frames.clear()
+        shares = {i: sum(len(f[2]) for f in node.frames if f[0] == OUTPUT and f[1] == i) for i in range(1, 5)}
+        shares[0] = sum(len(f[2]) for f in node.frames if f[0] == DATA)
+        self.assertGreater(min(shares.values()), max(shares.values()) / 4, shares)
+        node.frames = [f for f in node.frames if f[0] == MESSAGE]
+        # its session's sshd is frozen: ssh notices
+        with open("/proc/%d/status" % far[1].hello["pid"]) as f:
+            parent = int([line for line in f if line.startswith("PPid")][0].split()[1])
+        with open("/proc/%d/status" % parent) as f:
+            session = int([line for line in f if line.startswith("PPid")][0].split()[1])
+        with open("/proc/%d/cmdline" % session) as f:
+            self.assertIn("sshd", f.read())
+        os.kill(session, signal.SIGSTOP)
+        until = time.monotonic() + 40
+        told = None
+        while not told and time.monotonic() < until:
+            node.read(1)
+            told = [f[2] for f in node.frames if f[0] == MESSAGE and f[2]["is"] == "ended"]
+            node.frames = [f for f in node.frames if f[0] == MESSAGE]
+        os.kill(session, signal.SIGKILL)
+        self.assertTrue(told, told)
+        self.assertEqual(told[0]["stream"], 2, told)
+        self.assertEqual(told[0]["end"], "LOST", told)
+        # frozen itself, it does not take what it is sent
+        os.kill(far[2].hello["pid"], signal.SIGSTOP)
+        until = time.monotonic() + 40
+        told = None
+        while not told and time.monotonic() < until:
+            node.write(frame(INPUT, 3, b" " * 100000))
+            node.read(0.01)
+            told = [f[2] for f in node.frames if f[0] == MESSAGE and f[2]["is"] == "ended"
+                    and f[2]["stream"] == 3]
+            node.frames = [f for f in node.frames if f[0] == MESSAGE]
+        self.assertTrue(told, told)
+        self.assertIn("does not take", told[0]["error"], told)
+        os.kill(far[2].hello["pid"], signal.SIGKILL)
+        self.assertEqual(node.ask("beat", every_ms=0)["is"], "beat")
+        self.assertLess(memory_kib(node) - base, 16 << 10, (base, memory_kib(node)))
+        node.process.stdin.close()
+        node.process.wait(20)
+        wait_for(lambda: not of_sshd(), "something is left: %r" % of_sshd())
+
+    def test_failures_are_told_with_cause_and_hint(self):
+        node = self.serve()
+        for host, end, says in [("unknown", "HOST_KEY_UNKNOWN", "known_hosts"),
+                                ("wrong", "HOST_KEY_CHANGED", "known_hosts"),
+                                ("nokey", "NO_AUTH", "ermission denied"),
+                                ("noname", "NO_NAME", "resolve"),
+                                ("closed", "REFUSED", "refused")]:
+            told = Far(node, 7, host).ended()
+            self.assertEqual(told["end"], end, told)
+            self.assertIn(host, told["error"], told)
+            self.assertIn(says, told["error"], told)
+            self.assertTrue(told["hint"], told)
+        self.assertEqual(node.end(), 0)
+
+    def test_host_keys_of_the_asker_count(self):
+        node = self.serve()
+        far = self.reached(node, 7, "unknown", known=["# ours", "unknown " + key("host")])
+        keys = [name for folder in os.listdir(scratch) if folder.startswith("tiara-")
+                for name in os.listdir("%s/%s" % (scratch, folder)) if name.startswith("k")]
+        self.assertEqual(keys, [], "files of keys are left")
+        far.relay.ask("unreach", stream=7)
+        far.ended()
+        told = Far(node, 7, "unknown", known=["unknown " + key("other")]).ended()
+        self.assertEqual(told["end"], "HOST_KEY_CHANGED", told)
+        self.assertIn("ti-gather", told["hint"], told)
+        self.assertEqual(node.end(), 0)
+
+    def test_missing_tiara_is_told(self):
+        node = self.serve()
+        told = Far(node, 7, "one", tiara="/nowhere").ended()
+        self.assertEqual(told["end"], "EXITED", told)
+        self.assertIn("/nowhere", told["error"], told)
+        # No node is left to wait for: the relay sleeps.
+        wait_for(lambda: all(state(node) == "S" for _ in range(20)), "it does not come to rest")
+        self.assertEqual(node.end(), 0)
+
+    def test_noise_without_end_is_given_up(self):
+        node = self.serve()
+        for name, where, says in [("loud", "", "other output"), ("shrill", ">&2", "standard error")]:
+            os.mkdir("%s/%s" % (scratch, name))
+            write(name + "/ti-node", "#!/bin/sh\nexec yes %s\n" % where, 0o700)
+            told = Far(node, 7, "one", tiara="%s/%s" % (scratch, name)).ended()
+            self.assertEqual(told["end"], "NO_COMMAND", told)
+            self.assertIn(says, told["error"], told)
+            self.assertTrue(told["hint"], told)
+        self.assertEqual(node.end(), 0)
+
+    def test_nodes_that_do_not_answer_time_out(self):
+        node = self.serve()
+        told = Far(node, 7, "silent", answer_s=1).ended()
+        self.assertEqual(told["end"], "TIMED_OUT", told)
+        self.assertIn("no answer in 1 s", told["error"], told)
+        os.mkdir(scratch + "/hangs")
+        write("hangs/ti-node", "#!/bin/sh\nexec sleep 60\n", 0o700)
+        told = Far(node, 7, "one", tiara=scratch + "/hangs", answer_s=6).ended()
+        self.assertEqual(told["end"], "TIMED_OUT", told)
+        self.assertIn("did not start within 6 s", told["error"], told)
+        self.assertEqual(node.end(), 0)
+
+    def test_silent_nodes_keep_no_other_waiting(self):
+        node = self.serve()
+        asked = [Far(node, i + 1, "silent", connect_s=600, answer_s=600) for i in range(10)]
+        self.reached(node, 100, "one")
+        for far in asked:
+            self.assertIs(node.ask("unreach", stream=far.stream)["found"], True)
+            self.assertEqual(far.ended()["end"], "CLOSED")
+        self.assertEqual(node.end(), 0)
+
+    def test_many_that_take_nothing_cost_little_memory(self):
+        """As many as may be reached ask for Tiara, and do not read it."""
+        os.mkdir(scratch + "/mute")
+        write("mute/ssh", MUTE_SSH % (shutil.which("ssh"), scratch), 0o700)
+        node = self.serve(PATH="%s/mute:%s" % (scratch, os.environ["PATH"]))
+        for stream in range(1, 251):
+            node.ask("reach", stream=stream, host="n%d.invalid" % stream, tiara=None, connect_s=500,
+                     answer_s=500, silence_s=500)
+        children = "/proc/%d/task/%d/children" % (node.hello["pid"], node.hello["pid"])
+
+        def asleep():
+            with open(children) as f:
+                found = f.read().split()
+            names = []
+            for pid in found:
+                try:
+                    with open("/proc/%s/comm" % pid) as f:
+                        names.append(f.read().strip())
+                except FileNotFoundError:
+                    pass
+            return names.count("sleep") == 250
+        wait_for(asleep, "not all were started")
+        time.sleep(1)
+        if "-" not in os.path.basename(BUILD):
+            self.assertLess(memory_kib(node), 48 * 1024, "%d KiB" % memory_kib(node))
+        self.assertEqual(node.end(), 0)
+
+    def test_changed_files_are_not_passed_on(self):
+        """A relay passes on what it was sent, and nothing else under that name."""
+        cache = home + "/.cache/tiara"
+        node = self.serve()
+        self.reached(node, 1, "one")
+        self.assertEqual(node.end(), 0)
+        folder = os.path.join(cache, [name for name in os.listdir(cache) if name[0] != "."][0])
+        shutil.rmtree(home + "2/.cache/tiara", ignore_errors=True)
+        with open(folder + "/libminitrace.so", "ab") as f:
+            f.write(b"x")
+        node = self.serve(folder + "/ti-node")
+        told = Far(node, 1, "two").ended()
+        self.assertEqual(told["end"], "LOCAL", told)
+        self.assertIn("others than they were", told["error"], told)
+        self.assertIn(folder, told["error"], told)
+        self.assertTrue(told["hint"], told)
+        wait_for(lambda: not [name for name in os.listdir(home + "2/.cache/tiara") if name[0] != "."],
+                 "they were installed nevertheless")
+        os.truncate(folder + "/libminitrace.so", os.path.getsize(folder + "/libminitrace.so") - 1)
+        far = self.reached(node, 2, "two")
+        self.assertIs(far.hello["shipped"], True, far.hello)
+        self.assertIn(os.path.basename(folder), far.hello["folder"], far.hello)
+        self.assertEqual(node.end(), 0)
 
 
-def main():
-    global PATH
-    failed = 0
-    chosen = sys.argv[1:]
-    tests = [(name, test) for name, test in globals().items()
-             if name.startswith("test_") and (not chosen or name in chosen)]
-    sshds, PATH = start_sshds()
-    try:
-        for name, test in tests:
-            start = time.monotonic()
-            try:
-                test()
-                print("ok %s %.1f s" % (name, time.monotonic() - start))
-            except Exception as error:  # pylint: disable=broad-except
-                import traceback
-                traceback.print_exc()
-                print("FAILED: %s: %s" % (name, error))
-                failed = 1
-            for pid in of_sshd():
-                os.kill(pid, signal.SIGKILL)
-    finally:
-        for sshd in sshds:
-            sshd.kill()
-            sshd.wait()
-        shutil.rmtree(scratch, ignore_errors=True)
-    sys.exit(failed)
-
-
-main()
+if __name__ == "__main__":
+    unittest.main()
