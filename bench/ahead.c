@@ -19,8 +19,8 @@
 
 #include "common/write.h"
 #include "formats/rankname.h"
-#include "gather/bundle.h"
-#include "gather/scanner.h"
+#include "gather/bundle/bundle.h"
+#include "gather/bundle/scanner.h"
 
 #define NODES 32
 #define BLOCK (128 * 1024)

@@ -1,5 +1,5 @@
 /*
- * What gathering costs by the model (gather/tree.h), for a star and some arities:
+ * What gathering costs by the model (gather/fetch/tree.h), for a star and some arities:
  * bench/tree NODES SITES [ASSUMPTIONS].
  *
  * Sites are of unlike size, each behind a gateway; nodes have 21 traces of 90 KB, as the paper's
@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "common/cli.h"
-#include "gather/tree.h"
+#include "gather/fetch/tree.h"
 
 #define NODE_BYTES (21 * INT64_C(90000))
 

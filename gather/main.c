@@ -6,12 +6,12 @@
 
 #include "common/args.h"
 #include "common/cli.h"
-#include "gather/bundle.h"
-#include "gather/fetch.h"
-#include "gather/nodes.h"
+#include "gather/bundle/bundle.h"
+#include "gather/bundle/scanner.h"
+#include "gather/fetch/fetch.h"
+#include "gather/fetch/nodes.h"
 #include "gather/options.h"
 #include "gather/report.h"
-#include "gather/scanner.h"
 #include "gather/show.h"
 #include "node/launch.h"
 

@@ -7,8 +7,8 @@
 #include <stdbool.h>
 
 #include "common/cli.h"
-#include "gather/fetch.h"
-#include "gather/tree.h"
+#include "gather/fetch/fetch.h"
+#include "gather/fetch/tree.h"
 
 struct ti_gather_options {
     const char *run, *dot;

@@ -11,8 +11,8 @@
 #include "formats/differ.h"
 #include "formats/json.h"
 #include "formats/rankname.h"
-#include "gather/bundle.h"
-#include "gather/nodes.h"
+#include "gather/bundle/bundle.h"
+#include "gather/fetch/nodes.h"
 
 #define REASONS_MAX 8   /* ranks explained one by one */
 #define RATE_S      2.0 /* a rate covers the last RATE_S to 2 x RATE_S */

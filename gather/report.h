@@ -4,9 +4,9 @@
 #ifndef TI_REPORT_H
 #define TI_REPORT_H
 
-#include "gather/fetch.h"
+#include "gather/bundle/run.h"
+#include "gather/fetch/fetch.h"
 #include "gather/options.h"
-#include "gather/run.h"
 
 /* Bytes at two earlier times, for a rate; starts zeroed. */
 struct ti_report_rate {

@@ -8,9 +8,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "gather/fetch.h"
-#include "gather/nodes.h"
-#include "gather/tree.h"
+#include "gather/fetch/fetch.h"
+#include "gather/fetch/nodes.h"
+#include "gather/fetch/tree.h"
 
 /*
  * Prints a plan: site by site, each node below its parent; then the predicted cost.  Siblings with

@@ -14,7 +14,7 @@
 #include "acquire/plan/isa.h"
 #include "acquire/run/measure.h"
 #include "formats/json.h"
-#include "gather/output.h"
+#include "gather/bundle/output.h"
 #include "node/watch.h"
 
 /* --- variables ----------------------------------------------------------- */

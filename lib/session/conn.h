@@ -75,7 +75,7 @@ void ti_conns_announce_pause(struct ti_conns *all, double seconds);
 
 /*
  * Connects to the ti-node on `host`.  `gateway`, `tiara` and `local` (this machine; `host` may
- * then be NULL) are as in gather/nodes.h.  `through`: a ready connection to the relay to use;
+ * then be NULL) are as in gather/fetch/nodes.h.  `through`: a ready connection to the relay to use;
  * NULL: connect directly.  A relay ignores `gateway`, and is told the host keys that are known
  * here.  Returns NULL only when memory is short; other errors come as `ended`.
  */

@@ -15,7 +15,7 @@ PATH=$tmp/bin:$PATH
 mkdir big.run
 check gather write_big_run || exit 1
 
-# As gather/tree.h says it, and otherwise than gather/tree.c does it.
+# As gather/fetch/tree.h says it, and otherwise than gather/fetch/tree.c does it.
 for arity in 1 2 4 8 64 star auto; do
     run 0 ti-gather --plan --json --arity $arity big.run
     check gather tree_is_as_documented $arity || fail "arity $arity"

@@ -30,7 +30,7 @@ def write_big_run():
 
 
 def tree_is_as_documented(arity):
-    """The tree of big.run is what gather/tree.h says, reckoned otherwise than gather/tree.c does."""
+    """The tree of big.run is what gather/fetch/tree.h says, reckoned otherwise than gather/fetch/tree.c does."""
     run, out = jsonfile.read("big.run/RUN.json"), jsonfile.read("out")
     tree = out["tree"]
     names = [x["name"] for x in run["nodes"]]

@@ -20,8 +20,8 @@
 #include "common/crc32c.h"
 #include "common/sha256.h"
 #include "formats/rankname.h"
-#include "gather/fetch.h"
-#include "gather/nodes.h"
+#include "gather/fetch/fetch.h"
+#include "gather/fetch/nodes.h"
 #include "remote/embed.h"
 #include "session/frame.h"
 #include "session/messages.h"
@@ -73,7 +73,7 @@ static struct {
 } at;
 
 static char scratch[64], run_dir[80];
-volatile sig_atomic_t ti_gather_stop; /* gather/run.c has it, which is not linked */
+volatile sig_atomic_t ti_gather_stop; /* gather/bundle/run.c has it, which is not linked */
 static struct ti_remote the_remote;
 
 static void must(int ok, const char *what)

@@ -22,7 +22,7 @@
 #include "formats/runjson.h"
 #include "formats/source.h"
 #include "formats/writer.h"
-#include "gather/bundle.h"
+#include "gather/bundle/bundle.h"
 
 static char top[64], run_dir[80], bundle[80];
 

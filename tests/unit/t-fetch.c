@@ -19,10 +19,10 @@
 
 #include "common/cli.h"
 #include "formats/rankname.h"
+#include "gather/bundle/run.h"
 #include "session/conn.h"
-#include "gather/fetch.h"
-#include "gather/nodes.h"
-#include "gather/run.h"
+#include "gather/fetch/fetch.h"
+#include "gather/fetch/nodes.h"
 
 /* Some seconds; where each rank costs as much as there are nodes, minutes. */
 #define SECONDS_MOST 60.0

@@ -1,4 +1,4 @@
-/* gather/scanner.h: scans match the files, and only these files get into a bundle. */
+/* gather/bundle/scanner.h: scans match the files, and only these files get into a bundle. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,9 +19,9 @@
 #include "formats/source.h"
 #include "formats/writer.h"
 #include "formats/zip.h"
-#include "gather/bundle.h"
-#include "gather/rank_scan.h"
-#include "gather/scanner.h"
+#include "gather/bundle/bundle.h"
+#include "gather/bundle/rank_scan.h"
+#include "gather/bundle/scanner.h"
 
 #define RANKS 40
 

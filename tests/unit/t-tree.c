@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gather/tree.h"
+#include "gather/fetch/tree.h"
 
 #define NODES_MAX 400
 #define SITES_MAX 6

@@ -1,4 +1,5 @@
-/* gather/window.h: simulated senders share a link, which is rarely idle, with little data queued.
+/* gather/fetch/window.h: simulated senders share a link, which is rarely idle, with little data
+ * queued.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +11,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "gather/window.h"
+#include "gather/fetch/window.h"
 #include "node/send.h"
 
 #define SENDERS_MAX 200

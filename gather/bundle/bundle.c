@@ -1,4 +1,4 @@
-#include "gather/bundle.h"
+#include "gather/bundle/bundle.h"
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -15,8 +15,8 @@
 #include "common/crc32c.h"
 #include "formats/rankname.h"
 #include "formats/zip.h"
-#include "gather/output.h"
-#include "gather/rank_scan.h"
+#include "gather/bundle/output.h"
+#include "gather/bundle/rank_scan.h"
 
 #define BLOCK_BYTES (1024 * 1024)
 #define FLUSH_BYTES (8 * 1024 * 1024) /* written out to the disk at a time */

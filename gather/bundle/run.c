@@ -1,4 +1,4 @@
-#include "gather/run.h"
+#include "gather/bundle/run.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -11,10 +11,10 @@
 
 #include "common/cli.h"
 #include "formats/differ.h"
+#include "formats/ranges.h"
 #include "formats/rankname.h"
-#include "gather/nodes.h"
-#include "gather/rank_scan.h"
-#include "gather/scanner.h"
+#include "gather/bundle/rank_scan.h"
+#include "gather/bundle/scanner.h"
 
 /* A file in the directory that is named like a rank's trace. */
 struct ti_run_file {
@@ -215,7 +215,7 @@ static ti_status json_is_foreign(const struct ti_run *run, const struct ti_run_f
                    "'%s/RUN.json' does not fit the traces that are here: its \"np\" is %" PRId64
                    ", but '%s' is of a run of %" PRId64 " ranks",
                    run->path, run->nranks, one->name, one->nranks);
-    ti_err_hint(err, TI_NODES_HINT);
+    ti_err_hint(err, TI_RUN_JSON_HINT);
     return TI_ERR_INPUT;
 }
 

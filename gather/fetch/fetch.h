@@ -1,6 +1,7 @@
 /*
- * Fetches traces from the nodes where they were written (gather/nodes.h) into the run directory:
- * from all nodes at once, over a tree (gather/tree.h) of connections (session/conn.h).
+ * Fetches traces from the nodes where they were written (gather/fetch/nodes.h) into the run
+ * directory: from all nodes at once, over a tree (gather/fetch/tree.h) of connections
+ * (session/conn.h).
  *
  * All state is kept here, none in relays, so a failing relay costs only time.  Nodes behind it are
  * adopted: connected through its parent, at last from here, and asked for what is missing.
@@ -18,9 +19,9 @@
 #include <stdint.h>
 
 #include "common/err.h"
-#include "gather/nodes.h"
-#include "gather/run.h"
-#include "gather/tree.h"
+#include "gather/bundle/run.h"
+#include "gather/fetch/nodes.h"
+#include "gather/fetch/tree.h"
 #include "remote/remote.h"
 
 struct ti_fetch;

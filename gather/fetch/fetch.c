@@ -1,4 +1,4 @@
-#include "gather/fetch.h"
+#include "gather/fetch/fetch.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include "common/cli.h"
 #include "formats/rankname.h"
 #include "formats/sites.h"
-#include "gather/fetch_job.h"
+#include "gather/fetch/job.h"
 #include "node/launch.h"
 
 #define TICK_S        0.1 /* interval of step() and of `progress` */
@@ -143,7 +143,7 @@ static ti_status find_local_files(struct ti__job *job, struct ti_err *err)
                "'%s/RUN.json' is of another run than the traces that are here: its \"run_id\" is "
                "%s, that of '%s' is %s",
                job->nodes.path, job->nodes.run_id, match.name, match.id);
-    ti_err_hint(err, TI_NODES_HINT);
+    ti_err_hint(err, TI_RUN_JSON_HINT);
     return TI_ERR_INPUT;
 }
 

@@ -110,6 +110,11 @@ struct ti_run {
     struct ti_scanner *scanner;
 };
 
+/* The hint of every error about a bad RUN.json. */
+#define TI_RUN_JSON_HINT                                                                           \
+    "nothing was changed: mend it, or move it away, then the traces that are here are gathered "   \
+    "without it, and none are fetched from nodes"
+
 /* Set by a signal handler: ti_fetch(), ti_run_check() and ti_bundle_write() then fail soon. */
 extern volatile sig_atomic_t ti_gather_stop;
 

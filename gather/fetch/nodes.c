@@ -1,4 +1,4 @@
-#include "gather/nodes.h"
+#include "gather/fetch/nodes.h"
 
 #include <ctype.h>
 #include <fcntl.h>
@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "formats/runjson.h"
+#include "gather/bundle/run.h"
 
 #define NODE_BYTES_MAX (INT64_C(1) << 45) /* so that sums of 100,000 nodes do not overflow */
 
@@ -248,7 +249,7 @@ ti_status ti_nodes_read(const char *path, struct ti_nodes *out, struct ti_err *e
     ti_status st = read_nodes(path, out, err);
 
     if (st == TI_ERR_INPUT)
-        ti_err_hint(err, TI_NODES_HINT);
+        ti_err_hint(err, TI_RUN_JSON_HINT);
     return st;
 }
 

@@ -1,4 +1,4 @@
-#include "gather/tree.h"
+#include "gather/fetch/tree.h"
 
 #include <math.h>
 #include <stddef.h>

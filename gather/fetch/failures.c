@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/cli.h"
-#include "gather/fetch_job.h"
+#include "gather/fetch/job.h"
 #include "session/messages.h"
 
 #define FINDINGS_MAX 8  /* different ones for one node */

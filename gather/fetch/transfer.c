@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "common/cli.h"
-#include "gather/fetch_job.h"
+#include "gather/fetch/job.h"
 #include "node/launch.h"
 
-/* Nodes that send at a time.  Each costs a window of data in flight (gather/window.h), a partial
- * frame and an open file; fewer nodes fill any link. */
+/* Nodes that send at a time.  Each costs a window of data in flight (gather/fetch/window.h), a
+ * partial frame and an open file; fewer nodes fill any link. */
 #define SENDING_MAX  128
 #define RANGES_MAX   2000 /* of one "send", so that it fits into a frame */
 #define RESUMED_MAX  1000 /* the same */

@@ -5,7 +5,7 @@
 #ifndef TI_RANK_SCAN_H
 #define TI_RANK_SCAN_H
 
-#include "gather/run.h"
+#include "gather/bundle/run.h"
 
 struct ti_rank_scan_op {
     uint32_t op;

@@ -1,4 +1,4 @@
-#include "gather/scanner.h"
+#include "gather/bundle/scanner.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "formats/rankname.h"
-#include "gather/bundle.h"
-#include "gather/rank_scan.h"
+#include "gather/bundle/bundle.h"
+#include "gather/bundle/rank_scan.h"
 
 #define THREADS_MAX 4
 #define NICE        5            /* the thread that receives goes first */

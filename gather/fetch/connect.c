@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/cli.h"
-#include "gather/fetch_job.h"
+#include "gather/fetch/job.h"
 #include "node/launch.h"
 
 #define FAILURES_MAX    3    /* consecutive failures of a node itself, without data in between */

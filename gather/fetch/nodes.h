@@ -28,11 +28,6 @@
 #include "formats/trace.h"
 #include "remote/remote.h"
 
-/* The hint of every error about a bad RUN.json. */
-#define TI_NODES_HINT                                                                              \
-    "nothing was changed: mend it, or move it away, then the traces that are here are gathered "   \
-    "without it, and none are fetched from nodes"
-
 struct ti_source_node {
     const char *name, *host, *gateway, *tiara, *directory; /* of RUN.json */
     int site;            /* index of its site; nodes without a site are grouped by gateway */

@@ -4,7 +4,7 @@
 #ifndef TI_BUNDLE_H
 #define TI_BUNDLE_H
 
-#include "gather/run.h"
+#include "gather/bundle/run.h"
 
 #define TI_BUNDLE_FORMAT  "tiara-bundle"
 #define TI_BUNDLE_VERSION 1

@@ -10,10 +10,10 @@
 #define TI_FETCH_JOB_H
 
 #include "session/conn.h"
-#include "gather/fetch.h"
-#include "gather/nodes.h"
-#include "gather/receive.h"
-#include "gather/window.h"
+#include "gather/fetch/fetch.h"
+#include "gather/fetch/nodes.h"
+#include "gather/fetch/receive.h"
+#include "gather/fetch/window.h"
 
 enum ti__job_kind { TI__FETCH, TI__REMOVE };
 

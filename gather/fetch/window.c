@@ -1,4 +1,4 @@
-#include "gather/window.h"
+#include "gather/fetch/window.h"
 
 #define SECONDS_MIN      1e-3      /* shorter intervals give no useful rate */
 #define CREDIT_PART      4         /* grant no credit below window / CREDIT_PART ... */

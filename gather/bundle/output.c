@@ -1,4 +1,4 @@
-#include "gather/output.h"
+#include "gather/bundle/output.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "gather/rank_scan.h"
+#include "gather/bundle/rank_scan.h"
 
 #include <errno.h>
 #include <fcntl.h>

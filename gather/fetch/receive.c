@@ -1,4 +1,4 @@
-#include "gather/receive.h"
+#include "gather/fetch/receive.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -8,7 +8,7 @@
 #include "common/cli.h"
 #include "common/crc32c.h"
 #include "formats/rankname.h"
-#include "gather/fetch_job.h"
+#include "gather/fetch/job.h"
 #include "node/launch.h"
 
 #define CRC_RANKS_MAX     1000 /* of one "crc" */
