@@ -20,6 +20,7 @@
 #include "common/write.h"
 #include "formats/rankname.h"
 #include "gather/bundle/bundle.h"
+#include "gather/bundle/check.h"
 #include "gather/bundle/scanner.h"
 
 #define NODES 32

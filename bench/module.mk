@@ -38,7 +38,7 @@ $(O)/bench/counter: $(call obj,bench/counter.c $(counter_src) lib/common/err.c l
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ldl -lpthread $(LDLIBS)
 
-$(O)/bench/tree: $(call obj,bench/tree.c gather/fetch/tree.c $(common_src))
+$(O)/bench/tree: $(call obj,bench/tree.c $(gather_tree_src) $(common_src))
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) -lm $(LDLIBS)
 

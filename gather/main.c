@@ -7,6 +7,7 @@
 #include "common/args.h"
 #include "common/cli.h"
 #include "gather/bundle/bundle.h"
+#include "gather/bundle/check.h"
 #include "gather/bundle/scanner.h"
 #include "gather/fetch/fetch.h"
 #include "gather/fetch/nodes.h"

@@ -1,14 +1,16 @@
 # gather: run directories into bundles.
 progs += ti-gather
-gather_src := $(addprefix gather/bundle/,run.c rank_scan.c scanner.c manifest.c bundle.c output.c)
+gather_src := $(addprefix gather/bundle/,run.c check.c identify.c totals.c rank_scan.c scanner.c manifest.c bundle.c zip_writer.c \
+              read_back.c remove.c output.c)
+gather_tree_src := $(addprefix gather/fetch/,tree.c tree_cost.c tree_assume.c)
 gather_fetch_src := $(addprefix gather/fetch/,fetch.c failures.c window.c copies.c nodes.c connect.c receive.c \
-              transfer.c tree.c)
+              transfer.c) $(gather_tree_src)
 gather_says_src := gather/report.c gather/show.c
 ti-gather_src := gather/main.c gather/options.c $(gather_says_src) $(gather_fetch_src) $(gather_src) $(conn_src) $(node_src) $(remote_src)
 ti-gather_libs := $(remote_libs)
 t-bundle_src := $(gather_src)
 t-window_src := gather/fetch/window.c
-t-tree_src := gather/fetch/tree.c
+t-tree_src := $(gather_tree_src)
 t-fetch_src := $(gather_fetch_src) $(node_src)
 t-scanner_src := $(gather_src)
-t-report_src := $(gather_says_src) gather/fetch/nodes.c gather/fetch/tree.c $(gather_src)
+t-report_src := $(gather_says_src) gather/fetch/nodes.c $(gather_tree_src) $(gather_src)

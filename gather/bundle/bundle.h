@@ -6,8 +6,9 @@
 
 #include "gather/bundle/run.h"
 
-#define TI_BUNDLE_FORMAT  "tiara-bundle"
-#define TI_BUNDLE_VERSION 1
+#define TI_BUNDLE_FORMAT   "tiara-bundle"
+#define TI_BUNDLE_VERSION  1
+#define TI_BUNDLE_MANIFEST "MANIFEST.json" /* its member */
 
 struct ti_bundle;
 struct ti_rank_scan;

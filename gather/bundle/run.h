@@ -1,6 +1,6 @@
 /*
- * The check of a run directory: which ranks' traces are there and sound, what is wrong with the
- * others, and sums and metadata of the run.
+ * What the check of a run directory (gather/bundle/check.h) found: which ranks' traces are there
+ * and sound, what is wrong with the others, and sums and metadata of the run.
  */
 #ifndef TI_RUN_H
 #define TI_RUN_H
@@ -70,9 +70,11 @@ struct ti_run {
     int64_t away;               /* ranks that are AWAY, of a plan; set by main.c */
     struct ti_run_stray *stray;
     int nstrays;
+    size_t stray_room;
     int foreign; /* strays of another run */
     char **node;
     int nnodes;
+    size_t node_room;
     json_t *node_numbers; /* index of each node by name: a map, for thousands of nodes */
 
     /* metadata of the traces, each key from the first trace that has it */
@@ -118,14 +120,6 @@ struct ti_run {
 /* Set by a signal handler: ti_fetch(), ti_run_check() and ti_bundle_write() then fail soon. */
 extern volatile sig_atomic_t ti_gather_stop;
 
-/*
- * Checks the run directory `path`, whose RUN.json is `json` (NULL: none): scans every trace,
- * several at a time.  Traces that `scanner` has scanned are not read again; NULL: none.  *out is
- * set on success only; release it with ti_run_free().  Returns TI_OK whatever the state of the
- * ranks, TI_ERR_IO, or TI_ERR_INPUT if no trace can be gathered.
- */
-ti_status ti_run_check(const char *path, json_t *json, struct ti_scanner *scanner,
-                       struct ti_run **out, struct ti_err *err);
 void ti_run_free(struct ti_run *run); /* NULL is fine */
 
 static inline bool ti_run_gathers(const struct ti_run *run, int64_t rank)

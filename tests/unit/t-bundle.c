@@ -23,6 +23,7 @@
 #include "formats/source.h"
 #include "formats/writer.h"
 #include "gather/bundle/bundle.h"
+#include "gather/bundle/check.h"
 
 static char top[64], run_dir[80], bundle[80];
 

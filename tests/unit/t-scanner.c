@@ -20,6 +20,7 @@
 #include "formats/writer.h"
 #include "formats/zip.h"
 #include "gather/bundle/bundle.h"
+#include "gather/bundle/check.h"
 #include "gather/bundle/rank_scan.h"
 #include "gather/bundle/scanner.h"
 

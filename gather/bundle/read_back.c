@@ -1,0 +1,180 @@
+#include "gather/bundle/read_back.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "formats/rankname.h"
+#include "gather/bundle/bundle.h"
+
+static void run_id_text(const uint8_t id[TI_RUN_ID_BYTES], char text[2 * TI_RUN_ID_BYTES + 1])
+{
+    for (int i = 0; i < TI_RUN_ID_BYTES; i++)
+        snprintf(text + 2 * i, 3, "%02x", id[i]);
+}
+
+/*
+ * Index of the member of each rank of `run`, and in [nranks] that of the manifest; -1: none.
+ * Returns NULL when memory is short.
+ */
+static int64_t *find_members(const struct ti_zip *z, const struct ti_run *run)
+{
+    int64_t *member = malloc(((size_t)run->nranks + 1) * sizeof *member);
+
+    if (!member)
+        return NULL;
+    for (int64_t i = 0; i <= run->nranks; i++)
+        member[i] = -1;
+    for (int64_t i = 0; i < ti_zip_count(z); i++) {
+        const char *name = ti_zip_member(z, i)->name;
+        int64_t rank = ti_rank_of_name(name);
+
+        if (rank >= 0 && rank < run->nranks)
+            member[rank] = i;
+        else if (strcmp(name, TI_BUNDLE_MANIFEST) == 0)
+            member[run->nranks] = i;
+    }
+    return member;
+}
+
+ti_status ti_bundle_open_back(int fd, const char *path, const struct ti_run *run, struct ti_zip **z,
+                           int64_t **member, struct ti_err *err)
+{
+    ti_status st = ti_zip_open(fd, path, z, err);
+    bool whole;
+
+    if (st != TI_OK)
+        return st;
+    *member = find_members(*z, run);
+    if (!*member) {
+        errno = ENOMEM;
+        return ti_err_errno(err, TI_ERR_IO, "cannot read '%s' back", path);
+    }
+    whole = ti_zip_count(*z) == run->gathered + 1 && (*member)[run->nranks] >= 0;
+    for (int64_t i = 0; whole && i < run->nranks; i++) {
+        const struct ti_run_rank *rank = &run->rank[i];
+        const struct ti_zip_member *m = (*member)[i] < 0 ? NULL : ti_zip_member(*z, (*member)[i]);
+
+        if (ti_run_gathers(run, i))
+            whole = m && m->crc32 == rank->crc32 && m->bytes == rank->file.st_size;
+    }
+    return whole ? TI_OK : ti_err_set(err, TI_ERR_IO, "'%s' does not hold what was gathered", path);
+}
+
+/* True if the manifest has the run id, ranks and np of `run`. */
+static bool is_manifest_of(const char *text, const struct ti_run *run)
+{
+    json_t *manifest = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    const char *id = json_string_value(json_object_get(manifest, "run_id"));
+    char ours[2 * TI_RUN_ID_BYTES + 1];
+    bool is;
+
+    run_id_text(run->run_id, ours);
+    is = id && strcmp(id, ours) == 0 &&
+         json_integer_value(json_object_get(manifest, "np")) == run->nranks &&
+         json_array_size(json_object_get(manifest, "ranks")) == (size_t)run->gathered;
+    json_decref(manifest);
+    return is;
+}
+
+ti_status ti_bundle_read_back(int fd, const char *path, const struct ti_run *run, struct ti_err *err)
+{
+    struct ti_zip *z = NULL;
+    int64_t *member = NULL, offset;
+    char *manifest = NULL;
+    ti_status st = ti_bundle_open_back(fd, path, run, &z, &member, err);
+
+    if (st == TI_OK)
+        st = ti_zip_load(z, member[run->nranks], INT64_MAX - 1, &manifest, err);
+    if (st == TI_OK && !is_manifest_of(manifest, run))
+        st = ti_err_set(err, TI_ERR_IO, "the manifest of '%s' is not what was written", path);
+    for (int64_t i = 0; st == TI_OK && i < run->nranks; i++)
+        if (ti_run_gathers(run, i))
+            st = ti_zip_data(z, member[i], &offset, err);
+    free(manifest);
+    free(member);
+    ti_zip_close(z);
+    return st == TI_ERR_INPUT ? TI_ERR_IO : st;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const int64_t *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+/* True if bundle `z` has traces of `run`.  Reads a trace's header, as the manifest may be damaged.
+ */
+static bool is_of(const struct ti_zip *z, int fd, const struct ti_run *run)
+{
+    bool is = false, opened = false;
+
+    for (int64_t i = 0; i < ti_zip_count(z) && !opened; i++) {
+        const struct ti_zip_member *m = ti_zip_member(z, i);
+        struct ti_reader *r = NULL;
+        int64_t at;
+
+        if (ti_rank_of_name(m->name) < 0 || ti_zip_data(z, i, &at, NULL) != TI_OK ||
+            ti_reader_open_at(fd, at, m->bytes, m->name, &r, NULL) != TI_OK)
+            continue;
+        opened = true;
+        is = memcmp(ti_reader_run_id(r), run->run_id, TI_RUN_ID_BYTES) == 0;
+        ti_reader_close(r);
+    }
+    return is;
+}
+
+/* Finds the *n ranks for which `z` has a better trace than the run directory. */
+static void find_lost(const struct ti_zip *z, const struct ti_run *run, int64_t *rank, int64_t *n)
+{
+    *n = 0;
+    for (int64_t i = 0; i < ti_zip_count(z); i++) {
+        const struct ti_zip_member *m = ti_zip_member(z, i);
+        int64_t r = ti_rank_of_name(m->name);
+        const struct ti_run_rank *here = r >= 0 && r < run->nranks ? &run->rank[r] : NULL;
+
+        /* one of several local files is as good */
+        if (here && here->state != TI_RANK_OK && here->state != TI_RANK_DUPLICATE &&
+            (here->state != TI_RANK_CUT || here->file.st_size < m->bytes))
+            rank[(*n)++] = r;
+    }
+}
+
+ti_status ti_bundle_check_replaced(const char *output, const struct ti_run *run, struct ti_err *err)
+{
+    int fd = open(output, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    char ranks[256];
+    struct ti_zip *z = NULL;
+    int64_t *rank = NULL, n = 0;
+    ti_status st = TI_OK;
+
+    if (fd < 0 || ti_zip_open(fd, output, &z, NULL) != TI_OK)
+        goto out; /* publish() reports what is wrong with it */
+    rank = malloc(((size_t)ti_zip_count(z) + 1) * sizeof *rank);
+    if (!rank)
+        st = ti_err_errno(err, TI_ERR_IO, "cannot look into '%s', which is to be replaced",
+                          output);
+    else if (is_of(z, fd, run))
+        find_lost(z, run, rank, &n);
+    if (n) {
+        qsort(rank, (size_t)n, sizeof *rank, by_number);
+        st = ti_err_set(err, TI_ERR_IO,
+                        "'%s' has %s %s of this run, of which there is no such trace here, and is "
+                        "not replaced",
+                        output, n == 1 ? "rank" : "ranks",
+                        ti_ranks_text(rank, n, ranks, sizeof ranks));
+        ti_err_hint(err,
+                    "\"unzip -n '%.160s' 'rank-*' -d '%.160s'\" brings what it has back; or "
+                    "give another name with -o",
+                    output, run->path);
+    }
+out:
+    free(rank);
+    ti_zip_close(z);
+    if (fd >= 0)
+        close(fd);
+    return st;
+}

@@ -1,0 +1,99 @@
+/* --remove: the traces that are in a bundle are removed from the run directory. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "common/cli.h"
+#include "common/crc32c.h"
+#include "gather/bundle/bundle.h"
+#include "gather/bundle/read_back.h"
+
+#define BLOCK_BYTES (1024 * 1024) /* read at a time */
+
+static ti_status compare_member(const struct ti_zip *z, int64_t member, int fd,
+                                struct ti_run_rank *rank, uint8_t *block, const char *output,
+                                struct ti_err *err)
+{
+    uLong crc = crc32(0, NULL, 0);
+    int64_t at, left = ti_zip_member(z, member)->bytes;
+    ti_status st = ti_zip_data(z, member, &at, err);
+
+    rank->crc32c = 0;
+    while (st == TI_OK && left > 0) {
+        size_t n = left < BLOCK_BYTES ? (size_t)left : BLOCK_BYTES;
+
+        if (ti_gather_stop) {
+            st = ti_err_set(err, TI_ERR_IO, "interrupted");
+            ti_err_hint(err, "the bundle is whole, and nothing was removed");
+        } else {
+            st = ti_pread_all(fd, block, n, at, output, err);
+        }
+        if (st == TI_OK) {
+            crc = crc32_z(crc, block, n);
+            rank->crc32c = ti_crc32c(rank->crc32c, block, n);
+        }
+        at += (int64_t)n;
+        left -= (int64_t)n;
+    }
+    if (st == TI_OK && crc != rank->crc32)
+        st = ti_err_set(err, TI_ERR_IO, "'%s' does not hold what was in '%s'", output, rank->name);
+    return st;
+}
+
+static bool unchanged(const struct stat *was, const struct stat *is)
+{
+    return was->st_dev == is->st_dev && was->st_ino == is->st_ino && was->st_size == is->st_size &&
+           was->st_mtim.tv_sec == is->st_mtim.tv_sec && was->st_mtim.tv_nsec == is->st_mtim.tv_nsec;
+}
+
+static ti_status unlink_sources(struct ti_run *run, int64_t *removed, struct ti_err *err)
+{
+    for (int64_t i = 0; i < run->nranks; i++) {
+        const struct ti_run_rank *rank = &run->rank[i];
+        struct stat sb;
+
+        if (rank->state != TI_RANK_OK)
+            continue; /* an incomplete trace may be the only copy, or still grow */
+        if (fstatat(run->fd, rank->name, &sb, AT_SYMLINK_NOFOLLOW) != 0 ||
+            !unchanged(&rank->file, &sb)) {
+            ti_warn("'%s/%s' is not what was gathered, and is kept", run->path, rank->name);
+            continue;
+        }
+        if (unlinkat(run->fd, rank->name, 0) != 0)
+            return ti_err_errno(err, TI_ERR_IO, "cannot remove '%s/%s'", run->path, rank->name);
+        ++*removed;
+    }
+    return TI_OK;
+}
+
+ti_status ti_bundle_remove_sources(struct ti_run *run, const char *output, int64_t *removed,
+                                   struct ti_err *err)
+{
+    uint8_t *block = malloc(BLOCK_BYTES);
+    int fd = open(output, O_RDONLY | O_CLOEXEC);
+    struct ti_zip *z = NULL;
+    int64_t *member = NULL;
+    ti_status st;
+
+    *removed = 0;
+    if (!block || fd < 0) {
+        st = ti_err_errno(err, TI_ERR_IO, "cannot read '%s' back", output);
+        goto out;
+    }
+    st = ti_bundle_open_back(fd, output, run, &z, &member, err);
+    for (int64_t i = 0; st == TI_OK && i < run->nranks; i++)
+        if (ti_run_gathers(run, i))
+            st = compare_member(z, member[i], fd, &run->rank[i], block, output, err);
+    if (st == TI_ERR_INPUT)
+        st = TI_ERR_IO; /* we wrote it: not a fault of the input */
+    if (st == TI_OK)
+        st = unlink_sources(run, removed, err);
+out:
+    free(member);
+    ti_zip_close(z);
+    if (fd >= 0)
+        close(fd);
+    free(block);
+    return st;
+}
