@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/cli.h"
+#include "common/map.h"
 #include "gather/fetch/job.h"
 #include "session/messages.h"
 
@@ -21,7 +22,7 @@ void ti__add_finding(struct ti__job *job, int32_t node, int32_t other, int64_t r
                      const char *why, const char *hint)
 {
     struct ti__peer *p = &job->peer[node];
-    struct ti__finding *last = NULL, *more;
+    struct ti__finding *last = NULL;
     int alike = 0;
 
     for (int64_t i = p->findings; i > 0; i = job->finding[i - 1].before) {
@@ -34,17 +35,16 @@ void ti__add_finding(struct ti__job *job, int32_t node, int32_t other, int64_t r
         last = last ? last : x;
         alike++;
     }
-    more = alike < FINDINGS_MAX ? realloc(job->finding, (size_t)(job->nfindings + 1) * sizeof *more)
-                                : NULL;
-    if (more) {
-        job->finding = more;
-        more[job->nfindings++] = (struct ti__finding){.node = node,
+    if (alike < FINDINGS_MAX) {
+        job->finding = ti_grow(job->finding, &job->finding_room, (size_t)job->nfindings + 1,
+                               sizeof *job->finding);
+        job->finding[job->nfindings++] = (struct ti__finding){.node = node,
                                                       .other = other,
                                                       .why = strdup(why),
                                                       .hint = hint ? strdup(hint) : NULL,
                                                       .ranks = json_array(),
                                                       .before = p->findings};
-        last = &more[job->nfindings - 1];
+        last = &job->finding[job->nfindings - 1];
         if (!last->why) { /* the ranks are still reported, without this reason */
             job->nfindings--;
             return;
@@ -68,15 +68,13 @@ static ti_status add_failure(struct ti__job *job, int32_t node, json_t *ranks, c
 {
     struct ti_fetch *f = job->f;
     const struct ti__peer *p = node >= 0 ? &job->peer[node] : NULL;
-    struct ti_fetch_failure *more = realloc(f->failure, (size_t)(f->nfailures + 1) * sizeof *more);
+    struct ti_fetch_failure *more;
 
     f->worst = TI_ERR_PARTIAL;
-    if (!more || !ranks) {
-        json_decref(ranks);
+    if (!ranks)
         return ti_err_errno(err, TI_ERR_IO, "cannot fetch");
-    }
-    f->failure = more;
-    more += f->nfailures++;
+    f->failure = ti_grow(f->failure, &f->failure_room, (size_t)f->nfailures + 1, sizeof *f->failure);
+    more = &f->failure[f->nfailures++];
     *more = (struct ti_fetch_failure){.ranks = ranks, .why = strdup(why), .hint = copy(hint)};
     if (p) {
         more->node = strdup(p->result->name);

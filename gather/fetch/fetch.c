@@ -571,8 +571,7 @@ static ti_status run_job(struct ti__job *job, struct ti_err *err)
     if (config.transport == TI_TRANSPORT_AUTO)
         config.transport = job->nodes.transport;
     job->err = err;
-    if (!ti_parts_find(&job->parts, job->nodes.dir))
-        return no_memory(err);
+    ti_parts_find(&job->parts, job->nodes.dir);
     st = ti_conns_new(&config, &job->conns, err);
     if (st == TI_OK)
         st = run_loop(job, err);
@@ -748,7 +747,8 @@ int64_t ti_fetch_tidy(const struct ti_run *run)
     int64_t removed = 0;
     int locked = -1;
 
-    if (!ti_parts_find(&parts, run->fd) || parts.n == 0 || lock(&job, &locked, NULL) != TI_OK)
+    ti_parts_find(&parts, run->fd);
+    if (parts.n == 0 || lock(&job, &locked, NULL) != TI_OK)
         parts.n = 0; /* the parts may belong to another ti-gather */
     for (int64_t i = 0; i < parts.n; i++) {
         int64_t rank = parts.part[i].rank;

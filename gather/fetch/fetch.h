@@ -120,6 +120,7 @@ struct ti_fetch {
 
     struct ti_fetch_failure *failure;
     int nfailures;
+    size_t failure_room;
     ti_status worst; /* TI_OK, TI_ERR_PARTIAL: something is missing */
 };
 

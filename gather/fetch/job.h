@@ -141,6 +141,7 @@ struct ti__job {
     double data_at; /* `clock` when trace data last arrived */
     struct ti__finding *finding;
     int64_t nfindings;
+    size_t finding_room;
     ti_status st; /* an error on this machine, which ends the job */
     struct ti_err *err;
 };

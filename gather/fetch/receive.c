@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/crc32c.h"
+#include "common/map.h"
 #include "common/write.h"
 #include "formats/rankname.h"
 
@@ -25,21 +26,12 @@ static const char *part_name(int64_t rank, char buf[NAME_BYTES])
 
 /* --- parts --------------------------------------------------------------- */
 
-static bool add(struct ti_parts *p, int64_t i, const struct ti_part *part)
+static void add(struct ti_parts *p, int64_t i, const struct ti_part *part)
 {
-    if (p->n == p->room) {
-        int64_t room = p->room ? 2 * p->room : 64;
-        struct ti_part *more = realloc(p->part, (size_t)room * sizeof *more);
-
-        if (!more)
-            return false;
-        p->part = more;
-        p->room = room;
-    }
+    p->part = ti_grow(p->part, &p->room, (size_t)p->n + 1, sizeof *p->part);
     memmove(&p->part[i + 1], &p->part[i], (size_t)(p->n - i) * sizeof *p->part);
     p->part[i] = *part;
     p->n++;
-    return true;
 }
 
 static int by_rank(const void *a, const void *b)
@@ -64,27 +56,25 @@ static int64_t rank_of_part(const char *name)
     return rank >= 0 && strcmp(part_name(rank, canonical), name) == 0 ? rank : -1;
 }
 
-bool ti_parts_find(struct ti_parts *p, int dir)
+void ti_parts_find(struct ti_parts *p, int dir)
 {
     int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
     const struct dirent *e;
-    bool ok = true;
 
     *p = (struct ti_parts){.dir = dir, .fd = -1};
     if (!d && fd >= 0)
         close(fd);
-    while (d && ok && (e = readdir(d)) != NULL) {
+    while (d && (e = readdir(d)) != NULL) {
         struct ti_part part = {.rank = rank_of_part(e->d_name), .before = true};
 
         if (part.rank >= 0)
-            ok = add(p, p->n, &part);
+            add(p, p->n, &part);
     }
     if (d)
         closedir(d);
     if (p->n)
         qsort(p->part, (size_t)p->n, sizeof *p->part, by_rank);
-    return ok;
 }
 
 void ti_parts_free(struct ti_parts *p)
@@ -164,10 +154,12 @@ void ti_parts_keep(struct ti_parts *p, const struct ti_part *part)
 {
     int64_t i = place(p, part->rank);
 
-    if (i < p->n && p->part[i].rank == part->rank)
+    if (i < p->n && p->part[i].rank == part->rank) {
         p->part[i] = *part;
-    else if (part->bytes && add(p, i, part) && i <= p->reading)
-        p->reading++;
+    } else if (part->bytes) {
+        add(p, i, part);
+        p->reading += i <= p->reading;
+    }
 }
 
 bool ti_parts_remove(const struct ti_parts *p, int64_t rank)

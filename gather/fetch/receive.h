@@ -20,14 +20,15 @@ struct ti_part {
 struct ti_parts {
     int dir;              /* the caller's */
     struct ti_part *part; /* by ascending rank */
-    int64_t n, room;
+    int64_t n;
+    size_t room;
     int64_t reading; /* index of the part being read: bytes and crc of those before are known */
     int fd;          /* of that part; -1 */
     int64_t at;
 };
 
-/* Finds the .part files in directory `dir`.  Returns false when memory is short. */
-bool ti_parts_find(struct ti_parts *p, int dir);
+/* Finds the .part files in directory `dir`. */
+void ti_parts_find(struct ti_parts *p, int dir);
 void ti_parts_free(struct ti_parts *p);
 
 /* Reads some more of them, for milliseconds.  Returns false when all are read. */
@@ -36,8 +37,7 @@ bool ti_parts_read(struct ti_parts *p);
 /* The part to resume for a rank; NULL: none.  Valid until the next ti_parts_keep(). */
 const struct ti_part *ti_parts_of(const struct ti_parts *p, int64_t rank);
 
-/* Records a part; bytes 0: there is none any more.  Without memory it is not recorded, and the rank
- * is fetched from its start. */
+/* Records a part; bytes 0: there is none any more. */
 void ti_parts_keep(struct ti_parts *p, const struct ti_part *part);
 
 /* Removes the .part file of this rank, if it is a regular file.  Returns whether it did. */
