@@ -302,7 +302,7 @@ static double *link_seconds(const struct ti_fetch *f)
 
 static json_t *state_json(enum ti_fetch_state state)
 {
-#define WORD(name, text) #name,
+#define WORD(name) #name,
     static const char *const words[] = {TI_FETCH_STATES(WORD)};
 #undef WORD
     char word[32] = "";

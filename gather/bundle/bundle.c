@@ -11,6 +11,7 @@
 
 #include "common/cli.h"
 #include "formats/rankname.h"
+#include "gather/bundle/manifest.h"
 #include "gather/bundle/output.h"
 #include "gather/bundle/rank_scan.h"
 #include "gather/bundle/read_back.h"

@@ -6,10 +6,6 @@
 
 #include "gather/bundle/run.h"
 
-#define TI_BUNDLE_FORMAT   "tiara-bundle"
-#define TI_BUNDLE_VERSION  1
-#define TI_BUNDLE_MANIFEST "MANIFEST.json" /* its member */
-
 struct ti_bundle;
 struct ti_rank_scan;
 
@@ -54,13 +50,5 @@ ti_status ti_bundle_write(const struct ti_run *run, const char *output, bool for
  */
 ti_status ti_bundle_remove_sources(struct ti_run *run, const char *output, int64_t *removed,
                                    struct ti_err *err);
-
-/*
- * The manifest of `run` as text; free() it.  *seconds_at is the offset of a field of
- * TI_SECONDS_BYTES characters for the duration of the gather, which ti_bundle_finish() fills in;
- * 0: none.  Returns NULL when memory is short.
- */
-#define TI_SECONDS_BYTES 25
-char *ti_manifest_text(const struct ti_run *run, size_t *bytes, size_t *seconds_at);
 
 #endif

@@ -299,6 +299,39 @@ static ti_status check(struct ti_run *run, struct ti_err *err)
     return st;
 }
 
+void ti_run_free(struct ti_run *run)
+{
+    if (!run)
+        return;
+    for (int64_t i = 0; run->rank && i < run->nranks; i++)
+        free(run->rank[i].reason);
+    for (int i = 0; i < run->nstrays; i++)
+        free(run->stray[i].reason);
+    for (int i = 0; i < run->nnodes; i++)
+        free(run->node[i]);
+    for (int i = 0; i < run->nuntraced; i++)
+        free(run->untraced[i].name);
+    for (int64_t i = 0; i < run->nfiles; i++) {
+        free(run->file[i].name);
+        free(run->file[i].problem);
+    }
+    json_decref(run->json);
+    json_decref(run->info);
+    json_decref(run->node_numbers);
+    json_decref(run->differ);
+    json_decref(run->gathering);
+    ti_differ_free(run->differing);
+    free(run->rank);
+    free(run->stray);
+    free(run->node);
+    free(run->untraced);
+    free(run->file);
+    if (run->fd >= 0)
+        close(run->fd);
+    free(run->path);
+    free(run);
+}
+
 ti_status ti_run_check(const char *path, json_t *json, struct ti_scanner *scanner,
                        struct ti_run **out, struct ti_err *err)
 {

@@ -12,5 +12,6 @@
  */
 ti_status ti_run_check(const char *path, json_t *json, struct ti_scanner *scanner,
                        struct ti_run **out, struct ti_err *err);
+void ti_run_free(struct ti_run *run); /* NULL is fine */
 
 #endif

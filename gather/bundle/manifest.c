@@ -6,7 +6,7 @@
 #include "common/cli.h"
 #include "formats/json.h"
 #include "formats/rankname.h"
-#include "gather/bundle/bundle.h"
+#include "gather/bundle/manifest.h"
 
 /* Placeholder that is replaced by a number. */
 #define SECONDS "\"@seconds of the gather@\""

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "formats/rankname.h"
-#include "gather/bundle/bundle.h"
+#include "gather/bundle/manifest.h"
 
 static void run_id_text(const uint8_t id[TI_RUN_ID_BYTES], char text[2 * TI_RUN_ID_BYTES + 1])
 {

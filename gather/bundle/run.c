@@ -1,12 +1,8 @@
 #include "gather/bundle/run.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
-#include "formats/differ.h"
 #include "formats/ranges.h"
-#include "gather/bundle/run_internal.h"
 
 volatile sig_atomic_t ti_gather_stop;
 
@@ -66,37 +62,4 @@ json_t *ti_run_bad_ranks(const struct ti_run *run, bool gathered)
     }
     json_decref(of);
     return list;
-}
-
-void ti_run_free(struct ti_run *run)
-{
-    if (!run)
-        return;
-    for (int64_t i = 0; run->rank && i < run->nranks; i++)
-        free(run->rank[i].reason);
-    for (int i = 0; i < run->nstrays; i++)
-        free(run->stray[i].reason);
-    for (int i = 0; i < run->nnodes; i++)
-        free(run->node[i]);
-    for (int i = 0; i < run->nuntraced; i++)
-        free(run->untraced[i].name);
-    for (int64_t i = 0; i < run->nfiles; i++) {
-        free(run->file[i].name);
-        free(run->file[i].problem);
-    }
-    json_decref(run->json);
-    json_decref(run->info);
-    json_decref(run->node_numbers);
-    json_decref(run->differ);
-    json_decref(run->gathering);
-    ti_differ_free(run->differing);
-    free(run->rank);
-    free(run->stray);
-    free(run->node);
-    free(run->untraced);
-    free(run->file);
-    if (run->fd >= 0)
-        close(run->fd);
-    free(run->path);
-    free(run);
 }

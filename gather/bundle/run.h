@@ -120,8 +120,6 @@ struct ti_run {
 /* Set by a signal handler: ti_fetch(), ti_run_check() and ti_bundle_write() then fail soon. */
 extern volatile sig_atomic_t ti_gather_stop;
 
-void ti_run_free(struct ti_run *run); /* NULL is fine */
-
 static inline bool ti_run_gathers(const struct ti_run *run, int64_t rank)
 {
     return run->rank[rank].state == TI_RANK_OK || run->rank[rank].state == TI_RANK_CUT;

@@ -1,144 +1,21 @@
+#include "gather/fetch/connect.h"
+
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/cli.h"
-#include "gather/fetch/job.h"
-#include "node/launch.h"
+#include "common/clock.h"
+#include "gather/fetch/abandon.h"
+#include "gather/fetch/checksums.h"
+#include "gather/fetch/listing.h"
+#include "gather/fetch/removal.h"
+#include "gather/fetch/requests.h"
+#include "gather/fetch/transfer.h"
 
 #define FAILURES_MAX    3    /* consecutive failures of a node itself, without data in between */
 #define RETRIES_MAX     16   /* of a node in all */
-#define STUCK_TIMES     10   /* a node without progress is abandoned after so many timeouts ... */
-#define STUCK_S         30.0 /* ... of this many seconds if none is set, plus time for its work: */
-#define READ_RATE       1e6  /* bytes/s that it reads at least */
-#define FILE_RATE       400  /* files/s that it lists, or removes, at least */
-#define HEARTBEAT_BYTES 256  /* a longer partial frame is no heartbeat */
 #define BACKOFF_S       0.2  /* before the second attempt; then doubled each time */
-
-void ti__local_error(struct ti__job *job)
-{
-    int cause = errno;
-
-    if (job->st != TI_OK)
-        return;
-    errno = cause;
-    job->st = ti_err_errno(job->err, TI_ERR_IO, "cannot write to '%s'", job->nodes.path);
-    if (cause == ENOSPC || cause == EDQUOT)
-        ti_err_hint(job->err, "make room and start again: what is here is not fetched again");
-}
-
-void ti__wake(struct ti__peer *p)
-{
-    p->job->dirty = true;
-    if (p->result->state == TI_FETCH_FAILED || p->result->state == TI_FETCH_SENDING)
-        return;
-    if (p->conn)
-        p->result->state = p->ready ? TI_FETCH_READY : TI_FETCH_CONNECTING;
-    else
-        p->result->state = TI_FETCH_WAITING;
-    p->result->done_s = 0;
-}
-
-void ti__abandon(struct ti__peer *p, const struct ti_err *why)
-{
-    if (ti__abandoned(p))
-        return;
-    p->why = *why;
-    p->result->state = TI_FETCH_FAILED;
-    p->result->done_s = ti_now() - p->job->started;
-    p->job->dirty = true;
-    ti__requeue(p);
-    ti__release_ranks(p);
-}
-
-void ti__protocol_error(struct ti__peer *p, const char *what)
-{
-    struct ti_err why;
-
-    ti_err_set(&why, TI_ERR_REMOTE, "what ti-node sends makes no sense: %s", what);
-    p->end = TI_CHANNEL_CLOSED;
-    ti__abandon(p, &why);
-    if (p->conn)
-        ti_conn_close(p->conn);
-}
-
-/* --- nodes without progress ------------------------------------------------ */
-
-void ti__made_progress(struct ti__peer *p)
-{
-    p->progress_at = p->job->clock;
-    p->progress_bytes = p->job->f->bytes;
-}
-
-static bool is_busy(const struct ti__peer *p)
-{
-    return p->ready && !ti__abandoned(p) &&
-           (p->listing == TI__ASKED || p->requested || p->checksumming || p->removing);
-}
-
-/* Counts a frame that is still arriving as progress.  Returns the credit of all nodes for which
- * nothing arrived yet. */
-static int64_t note_partial_frames(struct ti__job *job)
-{
-    int64_t owed = 0;
-
-    for (int64_t i = 0; i < job->nodes.n; i++) {
-        struct ti__peer *p = &job->peer[i];
-        size_t begun = p->conn ? ti_conn_partial_bytes(p->conn) : 0;
-
-        if (begun > p->partial_bytes && begun > HEARTBEAT_BYTES) {
-            ti__made_progress(p);
-            job->data_at = job->clock;
-        }
-        p->partial_bytes = begun;
-        owed += p->requested ? p->window.owed : 0;
-    }
-    return owed;
-}
-
-/* Includes the time to read files and to list them; a directory may have the traces of all ranks.
- */
-static double stuck_timeout_s(const struct ti__peer *p)
-{
-    double timeout_s = p->job->settings->timeout_s > 0 ? p->job->settings->timeout_s : STUCK_S;
-    int64_t files =
-        p->listing == TI__ASKED || p->removing ? p->job->np : ti_ranges_count(p->checksumming);
-
-    return STUCK_TIMES * timeout_s + (double)(p->crc_bytes + p->resume_bytes) / READ_RATE +
-           (double)files / FILE_RATE;
-}
-
-/* Abandons nodes that answer but make no progress.  Heartbeats prove only that the process runs:
- * its disk may hang, or it may be malicious.  It may still work as a relay.
- *
- * On a slow link an answer may be queued behind data of other nodes: their credit, twice if it was
- * renewed meanwhile.  While that data arrives, the node is not blamed. */
-void ti__abandon_stuck(struct ti__job *job)
-{
-    int64_t owed = note_partial_frames(job);
-
-    for (int64_t i = 0; i < job->nodes.n; i++) {
-        struct ti__peer *p = &job->peer[i];
-        bool behind = job->data_at > p->progress_at && job->f->bytes - p->progress_bytes < 2 * owed;
-        double timeout_s;
-        struct ti_err why;
-
-        if (!is_busy(p))
-            continue;
-        timeout_s = stuck_timeout_s(p);
-        if (job->clock - (behind ? job->data_at : p->progress_at) < timeout_s)
-            continue;
-        ti_err_set(&why, TI_ERR_REMOTE,
-                   "it lives, but did nothing of what it was asked for in %.0f s: is its disk, or "
-                   "the file system of '%s', stuck?",
-                   timeout_s, p->node->directory);
-        ti_err_hint(&why, "--timeout waits longer");
-        p->end = TI_CHANNEL_SILENT;
-        ti__abandon(p, &why);
-    }
-}
 
 /* --- when a connection ends ----------------------------------------------- */
 
@@ -286,34 +163,11 @@ static void on_error(struct ti__peer *p, const json_t *j)
     ti__abandon(p, &why);
 }
 
-static void on_removed(struct ti__peer *p, const json_t *j)
-{
-    json_int_t n = json_integer_value(json_object_get(j, "removed"));
-
-    if (!p->removing || n < 0 || n > ti_ranges_count(p->being_removed)) {
-        ti__protocol_error(p, "more traces removed than there were");
-        return;
-    }
-    ti__made_progress(p);
-    p->job->removed += n;
-    p->removing = false;
-    p->some_remain = p->some_remain || n < ti_ranges_count(p->being_removed);
-    ti__ranges_add_all(p->remove_answered, p->being_removed);
-    json_decref(p->being_removed);
-    p->being_removed = NULL;
-    p->job->dirty = true;
-    ti__ask_remove(p);
-    if (!p->removing &&
-        p->some_remain) { /* another node that shares the directory may have removed them */
-        p->some_remain = false;
-        ti__ask_list(p);
-    }
-}
-
 static void on_message(struct ti_conn *w, const json_t *j, void *arg)
 {
     struct ti__peer *p = arg;
     const char *is = json_string_value(json_object_get(j, "is"));
+    bool list_again = false;
 
     (void)w;
     if (!is || ti__abandoned(p) || p->job->st != TI_OK)
@@ -331,9 +185,11 @@ static void on_message(struct ti_conn *w, const json_t *j, void *arg)
     else if (strcmp(is, "send") == 0)
         ti__on_send_end(p);
     else if (strcmp(is, "remove") == 0)
-        on_removed(p, j);
+        list_again = ti__on_removed(p, j);
     else if (strcmp(is, "error") == 0)
         on_error(p, j);
+    if (list_again)
+        ti__ask_list(p);
 }
 
 static void on_data(struct ti_conn *w, uint32_t rank, const void *data, size_t bytes, void *arg)

@@ -1,18 +1,25 @@
 /*
- * State of one fetch (or removal), shared by the files that carry it out.  fetch.c has the main
- * loop.  connect.c opens connections, retries them and abandons nodes.  copies.c compares the
- * copies of a rank's trace and chooses a sender.  transfer.c requests and receives traces.
- * failures.c collects what could not be fetched.
+ * State of one fetch (or removal), which the files of this room share.  From the bottom to the top:
+ *
+ *     job.h, failures.h      state of job, nodes and ranks; why ranks could not be fetched
+ *     requests.h, senders.h  what a node was asked for; which node sends a rank
+ *     abandon.h              nodes that are given up
+ *     copies.h, removal.h, checksums.h, listing.h   copies of a rank's trace; --remove
+ *     transfer.h, receive.h, window.h               requests and receives traces
+ *     connect.h              opens connections and hands messages on
+ *     plan.h, loop.h         what is to be done; the main loop
  *
  * Functions named ti__on_X() handle a message X of a node.  All run in one thread.
  */
 #ifndef TI_FETCH_JOB_H
 #define TI_FETCH_JOB_H
 
+#include "gather/bundle/run.h"
 #include "session/conn.h"
-#include "gather/fetch/fetch.h"
 #include "gather/fetch/nodes.h"
 #include "gather/fetch/receive.h"
+#include "gather/fetch/result.h"
+#include "gather/fetch/settings.h"
 #include "gather/fetch/window.h"
 
 enum ti__job_kind { TI__FETCH, TI__REMOVE };
@@ -156,47 +163,22 @@ static inline bool ti__abandoned(const struct ti__peer *p)
     return p->result->state == TI_FETCH_FAILED;
 }
 
+ti_status ti__no_memory(struct ti_err *err);
+ti_status ti__interrupted(const struct ti__job *job, struct ti_err *err);
+
+/* Makes the tables of nodes, sites and ranks.  Release them in any case. */
+ti_status ti__job_begin(struct ti__job *job, struct ti_err *err);
+void ti__job_free(struct ti__job *job);
+
 /* True if no request is under way and none is to be made. */
 bool ti__idle(const struct ti__peer *p);
+void ti__wake(struct ti__peer *p);          /* there is work for the node: update its state */
+void ti__made_progress(struct ti__peer *p); /* on a request, or a request was just made */
+void ti__request(struct ti__peer *p, json_t *request); /* takes it; nothing if not connected */
+void ti__local_error(struct ti__job *job);             /* errno: a write failed here */
 
-/* connect.c */
-void ti__open_connections(struct ti__job *job); /* those that can be opened now */
-/* Expect nothing more from the node.  Its connection stays, as a relay for others. */
-void ti__abandon(struct ti__peer *p, const struct ti_err *why);
-void ti__protocol_error(struct ti__peer *p, const char *what); /* abandon, and disconnect */
-void ti__made_progress(struct ti__peer *p);  /* on a request, or a request was just made */
-void ti__abandon_stuck(struct ti__job *job); /* nodes that answer but make no progress */
-void ti__local_error(struct ti__job *job);   /* errno: a write failed here */
-void ti__wake(struct ti__peer *p);           /* there is work for the node: update its state */
-void ti__count_bytes(struct ti__job *job);   /* of connections, into job->f */
-
-/* copies.c */
-void ti__ask_list(struct ti__peer *p);
-void ti__on_listed(struct ti__peer *p, const json_t *j);
-void ti__on_list_end(struct ti__peer *p, const json_t *j);
-void ti__ask_crc(struct ti__peer *p);
-bool ti__checksum_local(struct ti__job *job); /* read a piece; true: more is left */
-void ti__on_crc(struct ti__peer *p, const json_t *j);
-void ti__ask_remove(struct ti__peer *p); /* once all copies on the node were compared */
-void ti__assign_sender(struct ti__job *job, int64_t rank);
-/* True if some node may still list the rank, or has it and did not fail to send it. */
-bool ti__has_other_sender(const struct ti__job *job, int64_t rank);
 /* Append to `to`: the ranks of range `i` of `from` that are >= first, and all ranges after it. */
 void ti__ranges_add_from(json_t *to, const json_t *from, size_t i, int64_t first);
-void ti__release_ranks(struct ti__peer *p); /* of an abandoned node: assign other senders */
-
-/* transfer.c */
-void ti__start_sends(struct ti__job *job);
-void ti__on_sending(struct ti__peer *p, const json_t *j);
-void ti__on_data(struct ti__peer *p, uint32_t rank, const void *data, size_t bytes);
-void ti__on_sent(struct ti__peer *p, const json_t *j);
-void ti__on_send_end(struct ti__peer *p);
 void ti__ranges_add_all(json_t *to, const json_t *from);
-void ti__requeue(struct ti__peer *p); /* unanswered requests, after the connection ended */
-
-/* failures.c */
-void ti__add_finding(struct ti__job *job, int32_t node, int32_t other, int64_t rank,
-                     const char *why, const char *hint);
-ti_status ti__collect_failures(struct ti__job *job, struct ti_err *err); /* into job->f */
 
 #endif

@@ -1,11 +1,13 @@
-#include <errno.h>
+#include "gather/fetch/transfer.h"
+
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "common/cli.h"
-#include "gather/fetch/job.h"
-#include "node/launch.h"
+#include "common/clock.h"
+#include "gather/fetch/abandon.h"
+#include "gather/fetch/failures.h"
+#include "gather/fetch/requests.h"
+#include "gather/fetch/senders.h"
 
 /* Nodes that send at a time.  Each costs a window of data in flight (gather/fetch/window.h), a
  * partial frame and an open file; fewer nodes fill any link. */
@@ -13,14 +15,6 @@
 #define RANGES_MAX   2000 /* of one "send", so that it fits into a frame */
 #define RESUMED_MAX  1000 /* the same */
 #define SEND_ID      3
-
-bool ti__idle(const struct ti__peer *p)
-{
-    if (ti__abandoned(p))
-        return true;
-    return p->listing == TI__LISTED && !p->requested && !p->checksumming && !p->removing &&
-           json_array_size(p->to_send) == 0 && json_array_size(p->to_checksum) == 0;
-}
 
 /* --- requests ------------------------------------------------------------ */
 
@@ -296,43 +290,6 @@ void ti__on_sent(struct ti__peer *p, const json_t *j)
 
 /* --- end of a request ---------------------------------------------------- */
 
-/* Requested ranks that were neither received nor queued again. */
-static json_t *unanswered_ranks(const struct ti__peer *p)
-{
-    json_t *list = json_array();
-    const json_t *range;
-    size_t i;
-
-    json_array_foreach(p->requested, i,
-                       range) for (int64_t r = json_integer_value(json_array_get(range, 0));
-                                   r <= json_integer_value(json_array_get(range, 1)); r++)
-    {
-        if (p->job->rank[r].state == TI__WANTED && p->job->rank[r].sender == p->i &&
-            !ti_ranges_hold(p->to_send, r))
-            ti_ranges_add(list, r);
-    }
-    return list;
-}
-
-static void end_send(struct ti__peer *p)
-{
-    struct ti_part part;
-
-    if (p->in.fd >= 0) {
-        ti_receive_keep(&p->in, &part);
-        ti_parts_keep(&p->job->parts, &part);
-    }
-    p->resume_bytes = 0;
-    if (!p->requested)
-        return;
-    json_decref(p->requested);
-    p->requested = NULL;
-    p->job->sending--;
-    p->job->dirty = true;
-    if (p->result->state == TI_FETCH_SENDING)
-        p->result->state = TI_FETCH_READY;
-}
-
 void ti__on_send_end(struct ti__peer *p)
 {
     json_t *left;
@@ -344,45 +301,11 @@ void ti__on_send_end(struct ti__peer *p)
         return;
     }
     ti__made_progress(p);
-    left = unanswered_ranks(p);
-    end_send(p);
+    left = ti__unanswered_ranks(p);
+    ti__end_send(p);
     json_array_foreach(left, i,
                        range) for (int64_t r = json_integer_value(json_array_get(range, 0));
                                    r <= json_integer_value(json_array_get(range, 1)); r++)
         reassign(p, r, "ti-node did not send it");
     json_decref(left);
-}
-
-void ti__ranges_add_all(json_t *to, const json_t *from)
-{
-    const json_t *range;
-    size_t i;
-
-    json_array_foreach(from, i,
-                       range) for (int64_t r = json_integer_value(json_array_get(range, 0));
-                                   r <= json_integer_value(json_array_get(range, 1)); r++)
-        ti_ranges_add(to, r);
-}
-
-void ti__requeue(struct ti__peer *p)
-{
-    json_t *left = unanswered_ranks(p);
-
-    end_send(p);
-    ti__ranges_add_all(p->to_send, left);
-    json_decref(left);
-    ti__ranges_add_all(p->to_checksum, p->checksumming);
-    json_decref(p->checksumming);
-    p->checksumming = NULL;
-    p->crc_bytes = 0;
-    if (p->job->kind == TI__REMOVE) { /* list again what is left */
-        if (p->removing || json_array_size(p->to_checksum) || json_array_size(p->to_send) ||
-            p->listing == TI__ASKED)
-            p->listing = TI__UNASKED;
-        p->removing = false;
-        json_decref(p->being_removed);
-        p->being_removed = NULL;
-        json_array_clear(p->to_checksum);
-        json_array_clear(p->to_send);
-    }
 }

@@ -24,6 +24,7 @@
 #include "formats/writer.h"
 #include "gather/bundle/bundle.h"
 #include "gather/bundle/check.h"
+#include "gather/bundle/manifest.h"
 
 static char top[64], run_dir[80], bundle[80];
 

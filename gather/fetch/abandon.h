@@ -1,0 +1,17 @@
+/* Gives nodes up: for an error, for nonsense, or because they make no progress. */
+#ifndef TI_FETCH_ABANDON_H
+#define TI_FETCH_ABANDON_H
+
+#include "gather/fetch/job.h"
+
+/* Expects nothing more from the node: its ranks go to others.  Its connection stays, as a relay for
+ * others. */
+void ti__abandon(struct ti__peer *p, const struct ti_err *why);
+
+/* The node sent `what`, which makes no sense: abandons and disconnects it. */
+void ti__protocol_error(struct ti__peer *p, const char *what);
+
+/* Abandons nodes that answer but make no progress on a request. */
+void ti__abandon_stuck(struct ti__job *job);
+
+#endif

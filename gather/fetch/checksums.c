@@ -1,0 +1,280 @@
+#include "gather/fetch/checksums.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "common/crc32c.h"
+#include "formats/rankname.h"
+#include "gather/fetch/abandon.h"
+#include "gather/fetch/copies.h"
+#include "gather/fetch/failures.h"
+#include "gather/fetch/removal.h"
+#include "gather/fetch/senders.h"
+
+#define CRC_RANKS_MAX 1000      /* of one "crc" */
+#define PIECE_BYTES   (4 << 20) /* read here at a time: connections wait meanwhile */
+
+static void on_one_crc(struct ti__peer *p, int64_t rank, int64_t bytes, uint32_t crc)
+{
+    struct ti__job *job = p->job;
+    struct ti__rank *r = &job->rank[rank];
+
+    if (job->kind == TI__REMOVE) {
+        ti__remove_if_equal(p, rank, bytes, crc);
+        return;
+    }
+    if (r->reference >= 0 && r->reference != p->i && !r->crc_known) {
+        /* the first reference was lost: this node was asked before another one listed the rank */
+        ti__queue_checksum(&job->peer[r->reference], rank);
+        ti__wake(&job->peer[r->reference]);
+        r->reference = -1;
+        r->more_copies = true;
+    }
+    if (r->reference == -1)
+        r->reference = p->i;
+    if (r->reference == p->i) {
+        if (r->sender >= 0) /* its total has the listed length */
+            job->peer[r->sender].result->wanted_bytes += bytes - r->bytes;
+        r->bytes = bytes;
+        r->crc = crc;
+        r->crc_known = true;
+        ti__assign_sender(job, rank);
+        return;
+    }
+    if (bytes == r->bytes && crc == r->crc) {
+        job->f->alike += !r->alike;
+        r->alike = true;
+    } else if (r->reference == TI__LOCAL_COPY) {
+        ti__conflict_with_local(p, rank);
+    } else if (r->state != TI__CONFLICT) {
+        ti__conflict(job, rank, r->reference, p->i);
+    }
+}
+
+/* False: the CRC of the reference must be known first, and is requested or computed. */
+static bool may_ask_crc(struct ti__peer *p, int64_t rank)
+{
+    struct ti__rank *r = &p->job->rank[rank];
+    struct ti__peer *holder;
+
+    ti__forget_lost_reference(p->job, rank, false);
+    if (r->reference == -1 || r->reference == p->i || r->crc_known)
+        return true;
+    if (r->reference == TI__LOCAL_COPY) {
+        if (p->job->local.fd < 0 || p->job->local.rank != rank)
+            ti_ranges_add(p->job->local_queue, rank);
+        return false;
+    }
+    holder = &p->job->peer[r->reference];
+    if (!ti_ranges_hold(holder->to_checksum, rank) && !ti_ranges_hold(holder->checksumming, rank)) {
+        ti__queue_checksum(holder, rank);
+        ti__wake(holder);
+    }
+    return false;
+}
+
+/* True if all of to_checksum still waits.  Avoids a pass over thousands of ranks of thousands of
+ * nodes whenever something happens to one of them. */
+static bool is_blocked(const struct ti__peer *p)
+{
+    const struct ti__rank *r = &p->job->rank[p->blocked_by];
+
+    if (!p->blocked || r->state == TI__CONFLICT || r->crc_known)
+        return false;
+    return r->reference == TI__LOCAL_COPY || (r->reference >= 0 && r->reference != p->i &&
+                                              !ti__abandoned(&p->job->peer[r->reference]));
+}
+
+/* Nodes answer in ascending order, local files are read in descending order.  So the last remote
+ * rank, or the first local one, is known last, and one check is enough. */
+static void set_blocked_by(struct ti__peer *p, int64_t rank)
+{
+    if (!p->blocked || p->job->rank[rank].reference != TI__LOCAL_COPY)
+        p->blocked_by = rank;
+    p->blocked = true;
+}
+
+/* Splits to_checksum: ranks that can be requested go to `now`, the others to `later`. */
+static void divide(struct ti__peer *p, json_t *now, json_t *later)
+{
+    const json_t *range;
+    int64_t n = 0;
+    size_t i;
+
+    json_array_foreach(p->to_checksum, i, range)
+    {
+        int64_t last = json_integer_value(json_array_get(range, 1));
+
+        for (int64_t r = json_integer_value(json_array_get(range, 0)); r <= last; r++) {
+            if (n == CRC_RANKS_MAX) {
+                ti__ranges_add_from(later, p->to_checksum, i, r);
+                return;
+            }
+            if (p->job->rank[r].state == TI__CONFLICT)
+                continue;
+            if (may_ask_crc(p, r)) {
+                ti_ranges_add(now, r);
+                p->crc_bytes += p->job->kind == TI__REMOVE
+                                    ? (int64_t)p->job->run->rank[r].file.st_size
+                                    : p->job->rank[r].bytes;
+                n++;
+            } else {
+                ti_ranges_add(later, r);
+                set_blocked_by(p, r);
+            }
+        }
+    }
+}
+
+void ti__ask_crc(struct ti__peer *p)
+{
+    json_t *now, *later;
+
+    if (p->checksumming || !p->ready || json_array_size(p->to_checksum) == 0 || is_blocked(p))
+        return;
+    now = json_array();
+    later = json_array();
+    p->blocked = false;
+    divide(p, now, later);
+    json_decref(p->to_checksum);
+    p->to_checksum = later;
+    if (json_array_size(now)) {
+        p->blocked = false;
+        p->checksumming = now;
+        ti__made_progress(p);
+        ti__request(p, json_pack("{s:s, s:i, s:O, s:s, s:s}", "do", "crc", "id", 2, "ranks", now,
+                                 "directory", p->node->directory, "run_id", p->job->nodes.run_id));
+    } else {
+        json_decref(now);
+    }
+}
+
+/* Ranks without an answer (the node could not read them) are not compared, and nobody waits for
+ * them. */
+static void drop_unanswered(struct ti__peer *p, const json_t *asked, const json_t *seen)
+{
+    const json_t *range;
+    size_t i;
+
+    json_array_foreach(asked, i, range)
+    {
+        int64_t last = json_integer_value(json_array_get(range, 1));
+
+        for (int64_t r = json_integer_value(json_array_get(range, 0)); r <= last; r++) {
+            if (ti_ranges_hold(seen, r))
+                continue;
+            ti_ranges_add(p->not_compared, r);
+            if (p->job->kind == TI__REMOVE)
+                ti__add_finding(p->job, p->i, -1, r,
+                                "it could not be compared with what was gathered", NULL);
+            if (p->job->rank[r].reference != p->i)
+                continue;
+            p->job->rank[r].reference = -1;
+            p->job->rank[r].more_copies = true;
+        }
+    }
+}
+
+void ti__on_crc(struct ti__peer *p, const json_t *j)
+{
+    json_t *asked = p->checksumming, *seen;
+    const json_t *one;
+    size_t i;
+
+    if (!asked) {
+        ti__protocol_error(p, "checksums nobody asked for");
+        return;
+    }
+    ti__made_progress(p);
+    seen = json_array();
+    p->checksumming = NULL;
+    p->crc_bytes = 0;
+    p->job->dirty = true;
+    json_array_foreach(json_object_get(j, "crc"), i, one)
+    {
+        int64_t rank = json_integer_value(json_array_get(one, 0)),
+                bytes = json_integer_value(json_array_get(one, 1));
+
+        if (!ti_ranges_hold(asked, rank) || ti_ranges_hold(seen, rank) || bytes < 0 ||
+            bytes > TI__TRACE_BYTES_MAX) {
+            ti__protocol_error(p, "a checksum nobody asked for");
+            break;
+        }
+        ti_ranges_add(seen, rank);
+        on_one_crc(p, rank, bytes, (uint32_t)json_integer_value(json_array_get(one, 2)));
+    }
+    drop_unanswered(p, asked, seen);
+    if (p->job->kind == TI__REMOVE && !ti__abandoned(p))
+        ti__ask_remove(p);
+    json_decref(seen);
+    json_decref(asked);
+}
+
+/* --- local copies -------------------------------------------------------- */
+
+static int64_t pop_last(json_t *ranges)
+{
+    size_t n = json_array_size(ranges);
+    json_t *range = json_array_get(ranges, n - 1);
+    int64_t last = json_integer_value(json_array_get(range, 1));
+
+    if (last == json_integer_value(json_array_get(range, 0)))
+        json_array_remove(ranges, n - 1);
+    else
+        json_integer_set(json_array_get(range, 1), last - 1);
+    return last;
+}
+
+static bool open_local(struct ti__job *job)
+{
+    char name[TI_RANK_NAME_BYTES];
+
+    if (job->local.fd >= 0)
+        return true;
+    job->local.rank = pop_last(job->local_queue);
+    job->local.bytes = 0;
+    job->local.crc = 0;
+    job->local.fd = openat(job->nodes.dir, ti_rank_name(job->local.rank, name),
+                           O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    return job->local.fd >= 0;
+}
+
+/* A file that cannot be read is not compared; ti_run_check() reports it. */
+static void close_local(struct ti__job *job, bool read)
+{
+    struct ti__rank *r = &job->rank[job->local.rank];
+
+    if (read) {
+        r->crc = job->local.crc;
+        r->bytes = job->local.bytes;
+        r->crc_known = true;
+    } else {
+        r->reference = -1;
+    }
+    if (job->local.fd >= 0)
+        close(job->local.fd);
+    job->local.fd = -1;
+    job->dirty = true;
+}
+
+bool ti__checksum_local(struct ti__job *job)
+{
+    static char buf[256 * 1024];
+    int64_t left = PIECE_BYTES;
+
+    while ((job->local.fd >= 0 || json_array_size(job->local_queue)) && left > 0) {
+        ssize_t n = open_local(job) ? read(job->local.fd, buf, sizeof buf) : -1;
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n > 0) {
+            job->local.crc = ti_crc32c(job->local.crc, buf, (size_t)n);
+            job->local.bytes += n;
+            left -= n;
+        } else {
+            close_local(job, n == 0);
+        }
+    }
+    return job->local.fd >= 0 || json_array_size(job->local_queue);
+}

@@ -1,0 +1,200 @@
+#include "gather/fetch/loop.h"
+
+#include <dirent.h>
+#include <sys/resource.h>
+
+#include "common/cli.h"
+#include "common/clock.h"
+#include "gather/fetch/abandon.h"
+#include "gather/fetch/checksums.h"
+#include "gather/fetch/connect.h"
+#include "gather/fetch/senders.h"
+#include "gather/fetch/transfer.h"
+
+#define TICK_S        0.1 /* interval of step() and of `progress` */
+#define COUNT_S       0.5 /* how often descriptors are counted */
+#define ROUND_PAUSE_S 0.5 /* before the second round */
+#define STEP_S        0.5 /* most that one round of the loop adds to job->clock */
+
+static int64_t count_descriptors(void)
+{
+    DIR *d = opendir("/proc/self/fd");
+    int64_t n = -3; /* ".", ".." and this one */
+
+    while (d && readdir(d))
+        n++;
+    if (d)
+        closedir(d);
+    return n;
+}
+
+static void count(struct ti__job *job, bool all)
+{
+    struct ti_fetch *f = job->f;
+    struct rusage usage;
+    int64_t n;
+
+    f->seconds = ti_now() - job->started;
+    f->total = 0;
+    for (int64_t i = 0; i < job->nodes.n; i++)
+        f->total += f->node[i].wanted_bytes;
+    ti__count_bytes(job);
+    if (!all)
+        return;
+    n = count_descriptors();
+    f->descriptors = n > f->descriptors ? n : f->descriptors;
+    if (getrusage(RUSAGE_SELF, &usage) == 0)
+        f->memory_bytes = (int64_t)usage.ru_maxrss * 1024;
+}
+
+static void report_progress(struct ti__job *job)
+{
+    if (job->settings->progress)
+        job->settings->progress(job->f, job->settings->arg);
+}
+
+/* Marks nodes that are done, and notes when each phase ended.  Returns whether all are done. */
+static bool update_states(struct ti__job *job)
+{
+    double now = ti_now() - job->started;
+    bool connected = true, listed = true, over = true;
+
+    for (int64_t i = 0; i < job->nodes.n; i++) {
+        struct ti__peer *p = &job->peer[i];
+
+        if (!ti__in_tree(p) || ti__abandoned(p))
+            continue;
+        if (p->result->state != TI_FETCH_DONE && ti__idle(p)) {
+            p->result->state = TI_FETCH_DONE;
+            p->result->done_s = now;
+        }
+        connected = connected && p->result->ready_s > 0;
+        listed = listed && p->listing == TI__LISTED;
+        over = over && p->result->state == TI_FETCH_DONE;
+    }
+    if (connected && job->f->connected_s == 0)
+        job->f->connected_s = now;
+    if (listed && job->f->listed_s == 0)
+        job->f->listed_s = now;
+    return over;
+}
+
+/* Requests missing ranks once more from nodes that are not abandoned: a file may be written late,
+ * or appear late on a network file system.  Returns whether there is anything to request. */
+static bool second_round(struct ti__job *job)
+{
+    bool any = false;
+
+    if (job->kind != TI__FETCH || job->round++ > 0)
+        return false;
+    for (int64_t i = 0; i < job->nodes.n; i++)
+        json_array_clear(job->peer[i].refused);
+    for (int64_t r = 0; r < job->np; r++) {
+        struct ti__rank *rank = &job->rank[r];
+        struct ti__peer *p = rank->named >= 0 ? &job->peer[rank->named] : NULL;
+
+        if (rank->state == TI__WANTED && rank->damaged && rank->sender < 0)
+            rank->state = TI__DAMAGED; /* no other node had it */
+        if (rank->state != TI__WANTED)
+            continue;
+        ti__assign_sender(job, r);
+        if (rank->sender < 0 && p && ti__in_tree(p) && !ti__abandoned(p) && !p->no_directory) {
+            rank->sender = p->i;
+            ti_ranges_add(p->to_send, r);
+            p->result->wanted++;
+            ti__wake(p);
+        }
+        any = any || rank->sender >= 0;
+    }
+    return any;
+}
+
+static void poll_for_pause(struct ti__job *job)
+{
+    for (double until = ti_now() + ROUND_PAUSE_S; ti_now() < until && !ti_gather_stop;)
+        ti_conns_poll(job->conns, 50);
+}
+
+/* Starts everything that can be started. */
+static void step(struct ti__job *job)
+{
+    job->dirty = false;
+    ti__abandon_stuck(job);
+    for (int64_t i = 0; i < job->nodes.n; i++)
+        ti__ask_crc(&job->peer[i]);
+    ti__start_sends(job);
+    ti__open_connections(job);
+}
+
+static void tick(struct ti__job *job)
+{
+    double now = ti_now(), passed = now - job->ticked;
+
+    job->clock += passed < STEP_S ? passed : STEP_S;
+    job->ticked = now;
+}
+
+static ti_status run_loop(struct ti__job *job, struct ti_err *err)
+{
+    double looked = 0, counted = 0;
+    bool busy;
+
+    job->dirty = true;
+    job->ticked = ti_now();
+    for (;;) {
+        double now = ti_now();
+
+        tick(job);
+        if (job->dirty || now - looked >= TICK_S) {
+            step(job);
+            if (update_states(job) && !job->dirty) {
+                if (!second_round(job))
+                    break;
+                poll_for_pause(job);
+            }
+        }
+        if (now - looked >= TICK_S) {
+            looked = now;
+            count(job, now - counted >= COUNT_S);
+            counted = now - counted >= COUNT_S ? now : counted;
+            report_progress(job);
+        }
+        busy = ti_parts_read(&job->parts);
+        busy = ti__checksum_local(job) || busy;
+        ti_conns_poll(job->conns, busy || job->dirty ? 0 : (int)(TICK_S * 1000));
+        if (ti_gather_stop)
+            return ti__interrupted(job, err);
+        if (job->st != TI_OK)
+            return job->st;
+    }
+    return TI_OK;
+}
+
+ti_status ti__run_job(struct ti__job *job, struct ti_err *err)
+{
+    struct ti_conns_config config = {.transport = job->settings->transport,
+                                     .ssh_config = job->settings->ssh_config,
+                                     .via = job->nodes.via,
+                                     .silence_s = job->settings->timeout_s,
+                                     .forward_agent = job->settings->forward_agent};
+    ti_status st;
+
+    /* as the run was started, unless told otherwise */
+    if (config.transport == TI_TRANSPORT_AUTO)
+        config.transport = job->nodes.transport;
+    job->err = err;
+    ti_parts_find(&job->parts, job->nodes.dir);
+    st = ti_conns_new(&config, &job->conns, err);
+    if (st == TI_OK)
+        st = run_loop(job, err);
+    count(job, true);
+    for (int64_t i = 0; i < job->nodes.n; i++) {
+        struct ti_part part;
+
+        ti_receive_keep(&job->peer[i].in, &part);
+    }
+    report_progress(job);
+    ti_progress_clear();
+    ti_conns_free(job->conns);
+    return st;
+}

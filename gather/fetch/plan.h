@@ -1,0 +1,14 @@
+/* What a fetch is to do: which ranks are wanted, from which nodes, and over which tree. */
+#ifndef TI_FETCH_PLAN_H
+#define TI_FETCH_PLAN_H
+
+#include "gather/fetch/job.h"
+
+/* Decides which ranks are wanted: those without a file here, or with --remove those that were
+ * gathered.  Nodes that take part get a state other than TI_FETCH_NOTHING. */
+ti_status ti__choose_ranks(struct ti__job *job, struct ti_err *err);
+
+/* Chooses the parent of each of these nodes. */
+ti_status ti__plan_tree(struct ti__job *job, struct ti_err *err);
+
+#endif

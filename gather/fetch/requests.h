@@ -1,0 +1,16 @@
+/* What becomes of a node's requests when they end, or when its connection does. */
+#ifndef TI_FETCH_REQUESTS_H
+#define TI_FETCH_REQUESTS_H
+
+#include "gather/fetch/job.h"
+
+/* A new list: requested ranks that were neither received nor queued again. */
+json_t *ti__unanswered_ranks(const struct ti__peer *p);
+
+/* The request "send" is over.  Of a trace that came in part, the part is kept. */
+void ti__end_send(struct ti__peer *p);
+
+/* The connection ended: what was requested and not answered is to be requested again. */
+void ti__requeue(struct ti__peer *p);
+
+#endif

@@ -1,0 +1,108 @@
+#include "gather/fetch/senders.h"
+
+static bool can_send(const struct ti__job *job, int64_t node, int64_t rank)
+{
+    return node >= 0 && !ti__abandoned(&job->peer[node]) &&
+           ti_ranges_hold(job->peer[node].have, rank) &&
+           !ti_ranges_hold(job->peer[node].refused, rank);
+}
+
+/* The node that RUN.json names, else any other that has a copy; -1: none, or not known yet. */
+static int32_t choose_sender(const struct ti__job *job, int64_t rank)
+{
+    const struct ti__rank *r = &job->rank[rank];
+
+    if (can_send(job, r->named, rank))
+        return r->named;
+    if (r->named >= 0 && ti__in_tree(&job->peer[r->named]) &&
+        !ti__abandoned(&job->peer[r->named]) && job->peer[r->named].listing != TI__LISTED)
+        return -1; /* it may still list it */
+    if (can_send(job, r->reference, rank))
+        return r->reference;
+    if (can_send(job, r->second, rank))
+        return r->second;
+    for (int64_t i = 0; r->more_copies && i < job->nodes.n; i++)
+        if (can_send(job, i, rank))
+            return (int32_t)i;
+    return -1;
+}
+
+bool ti__has_other_sender(const struct ti__job *job, int64_t rank)
+{
+    for (int64_t i = 0; i < job->nodes.n; i++) {
+        const struct ti__peer *p = &job->peer[i];
+
+        if (ti__in_tree(p) && !ti__abandoned(p) &&
+            (p->listing != TI__LISTED || can_send(job, i, rank)))
+            return true;
+    }
+    return false;
+}
+
+void ti__assign_sender(struct ti__job *job, int64_t rank)
+{
+    struct ti__rank *r = &job->rank[rank];
+    struct ti__peer *p;
+    int32_t sender = r->state == TI__WANTED && r->sender < 0 ? choose_sender(job, rank) : -1;
+
+    if (sender < 0 || job->kind != TI__FETCH)
+        return;
+    p = &job->peer[sender];
+    r->sender = sender;
+    ti_ranges_add(p->to_send, rank);
+    p->result->wanted++;
+    p->result->wanted_bytes += r->bytes;
+    ti__wake(p);
+}
+
+static void release_rank(struct ti__peer *p, int64_t rank)
+{
+    struct ti__job *job = p->job;
+    struct ti__rank *r = &job->rank[rank];
+
+    if (r->sender == p->i) { /* it was the sender */
+        r->sender = -1;
+        p->result->wanted_bytes -= r->bytes;
+    }
+    ti__assign_sender(job, rank);
+}
+
+/* Only ranks of `list` that are wanted. */
+static void for_each_wanted(struct ti__peer *p, const json_t *list,
+                            void (*call)(struct ti__peer *p, int64_t rank))
+{
+    const json_t *range;
+    size_t i;
+
+    json_array_foreach(list, i, range)
+    {
+        int64_t last = json_integer_value(json_array_get(range, 1));
+
+        for (int64_t r = json_integer_value(json_array_get(range, 0)); r <= last; r++)
+            if (p->job->rank[r].state == TI__WANTED)
+                call(p, r);
+    }
+}
+
+static void assign(struct ti__peer *p, int64_t rank)
+{
+    ti__assign_sender(p->job, rank);
+}
+
+void ti__release_ranks(struct ti__peer *p)
+{
+    for_each_wanted(p, p->have, release_rank);
+    for_each_wanted(p, p->ranks, release_rank);
+    ti__ranges_add_all(p->not_compared, p->to_checksum);
+    ti__ranges_add_all(p->not_compared, p->checksumming);
+    json_array_clear(p->to_send);
+    json_array_clear(p->to_checksum);
+    json_decref(p->checksumming);
+    p->checksumming = NULL;
+}
+
+void ti__assign_listed(struct ti__peer *p)
+{
+    for_each_wanted(p, p->have, assign);
+    for_each_wanted(p, p->ranks, assign);
+}
