@@ -1,4 +1,4 @@
-"""JSON in tests written in shell.  The libraries of these scripts have a function for it:
+"""JSON in tests written in shell.  tests/cli/json-lib.bash has a function for it:
     json FILE KEYPATH             print the value; of a list that `*` made, one a line
     json FILE KEYPATH=JSON...     fail, and say which, unless each value is as given
     json -w FILE KEYPATH=JSON...  change the file: set each value
@@ -9,7 +9,7 @@ In changes, KEYPATH= removes the key, and KEYPATH=@KEY copies KEY of the same ob
 The JSON of a bundle (.tib) is its MANIFEST.json.
 
 Checks that need more than comparing values are Python functions in tests/cli/*_checks.py:
-    python3 tests/cli/gather_checks.py FUNCTION ARGUMENT...
+    check gather FUNCTION ARGUMENT...
 """
 import json
 import os
@@ -73,6 +73,11 @@ def run_function(functions):
     functions[sys.argv[1]](*sys.argv[2:])
 
 
+def same(value, expected):
+    """In Python True == 1, in JSON it is not."""
+    return value == expected and isinstance(value, bool) == isinstance(expected, bool)
+
+
 def show(value):
     return value if isinstance(value, str) else json.dumps(value)
 
@@ -95,7 +100,7 @@ def main(arguments):
             continue
         if not equals:
             print(*(map(show, value) if "*" in keys else [show(value)]), sep="\n")
-        elif value != json.loads(text):
+        elif not same(value, json.loads(text)):
             differences.append("%s is %s, not %s" % (keypath, show(value), text))
     if writes:
         write(path, content)

@@ -15,12 +15,12 @@
 #define TI_FETCH_JOB_H
 
 #include "gather/bundle/run.h"
-#include "session/conn.h"
 #include "gather/fetch/nodes.h"
 #include "gather/fetch/receive.h"
 #include "gather/fetch/result.h"
 #include "gather/fetch/settings.h"
 #include "gather/fetch/window.h"
+#include "session/conn.h"
 
 enum ti__job_kind { TI__FETCH, TI__REMOVE };
 

@@ -1,9 +1,9 @@
 # shellcheck shell=bash
 # For the acquire-*.sh scripts, which source it from the root of the repository.
 set -u
+. tests/cli/json-lib.bash
 o=${TI_BUILD:-build}
 case $o in /*) ;; *) o=$PWD/$o ;; esac
-top=$PWD
 
 skip() { echo "$*"; exit 77; }
 for p in "${tool:-ti-acquire}" ti-gather libminitrace.so; do
@@ -37,8 +37,6 @@ run() {
 }
 # says FILE TEXT: ../FILE holds the text
 says() { grep -qF -- "$2" "../$1" || { fail "$1 does not say: $2"; cat "../$1"; }; }
-# json FILE KEYPATH...: what JSON holds; see tests/jsonfile.py
-json() { python3 -IBS "$top/tests/jsonfile.py" "$@"; }
 silent() { ! grep -qF -- "$2" "../$1" || { fail "$1 says: $2"; cat "../$1"; }; }
 # holds NAME...: they are what is in the directory; removes them
 holds() {

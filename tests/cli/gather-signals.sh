@@ -17,5 +17,4 @@ exec sleep 1000
 END
 chmod +x bin/silent
 
-timeout 300 python3 "$top/tests/cli/gather_signals.py" "$(command -v ssh)" || fail "$(tail -c 400 err)"
-exit $failed
+timeout 300 python3 -B "$top/tests/cli/gather_signals.py" -v

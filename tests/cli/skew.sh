@@ -64,28 +64,7 @@ run 0 $a -q --np 2 --runs 3 --fold 1,2,4 $plot --json ../app ok 0.05
 says err "smaller ones are left out"
 [ -z "$plot" ] || grep -q '</svg>' x.svg || fail "no drawing"
 [ -z "$plot" ] || holds x.svg
-python3 - ../out <<'P' || fail "the JSON"
-import json, sys
-j = json.load(open(sys.argv[1]))
-assert j["status"] == 0 and j["runs"] == 3 and j["counter"]["backend"] == "cputime", j
-assert j["counter"]["estimate"] and not j["counter"]["exact"], j
-np, = j["np"]
-assert np["np"] == 2 and np["folding"] == 2 and len(np["runs"]) == 6, np
-assert np["burst_skew_pct"] is None and np["event_instructions"] is None, np
-for r in np["runs"]:
-    assert r["seconds"] >= 0.05 and r["whole"] > 0, r
-traced = [r for r in np["runs"] if r["kind"] == "traced"]
-bare = [r for r in np["runs"] if r["kind"] == "bare"]
-assert [r["kind"] for r in np["runs"]] == ["bare", "traced"] * 3, np
-skews = sorted(100 * (t["whole"] / b["whole"] - 1) for t, b in zip(traced, bare))
-for is_, should in zip(("least", "median", "most"), skews):
-    assert abs(np["whole_skew_pct"][is_] - should) < 1e-6, (np["whole_skew_pct"], skews)
-assert np["bytes"]["most"] == max(r["bytes"] for r in traced), np
-assert np["events_differ"] == (len({r["events"] for r in traced}) > 1), np
-# a folding of four ranks a core is one of two, which is all there are
-fold, = np["fold"]
-assert (fold["factor"], fold["cores"]) == (2, 1) and fold["slowdown"]["median"] == 1, fold
-P
+check skew figures_add_up ../out || fail "the JSON"
 
 # The program does something else each time: its calls are not the same.
 run 0 $a -q --np 2 --runs 2 --fold 2 ../app more

@@ -2,7 +2,7 @@
 # For the gather-*.sh and info-*.sh scripts, which source it from the root of the
 # repository: the tools, a scratch folder to work in, and what to check with.
 set -u
-top=$PWD
+. tests/cli/json-lib.bash
 
 o=${TI_BUILD:-build}
 case $o in /*) ;; *) o=$PWD/$o ;; esac
@@ -27,11 +27,3 @@ run() {
 }
 # says FILE TEXT: the file holds the text
 says() { grep -qF -- "$2" "$1" || { fail "$1 does not say: $2"; cat "$1"; }; }
-# json FILE KEYPATH...: what a JSON file or a bundle's manifest holds; see tests/jsonfile.py
-json() { python3 -IBS "$top/tests/jsonfile.py" "$@"; }
-# check gather|info FUNCTION ARGUMENT...: of tests/cli/gather_checks.py or info_checks.py
-check() {
-    local module=${1}_checks.py
-    shift
-    python3 -B "$top/tests/cli/$module" "$@"
-}

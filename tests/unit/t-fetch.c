@@ -20,9 +20,9 @@
 #include "common/cli.h"
 #include "formats/rankname.h"
 #include "gather/bundle/run.h"
-#include "session/conn.h"
 #include "gather/fetch/fetch.h"
 #include "gather/fetch/nodes.h"
+#include "session/conn.h"
 
 /* Some seconds; where each rank costs as much as there are nodes, minutes. */
 #define SECONDS_MOST 60.0
