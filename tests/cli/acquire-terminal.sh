@@ -21,31 +21,9 @@ chmod +x ../talks
 # on_terminal STATUS OPTION...: ti-acquire with them on a terminal of its own: what was written
 # there goes to ../raw, the lines that a person sees to ../out.
 on_terminal() {
-    python3 -IBS - "$@" <<'END' || failed=1
-import os, pty, re, sys, time
-pid, fd = pty.fork()
-if pid == 0:
-    os.execv(sys.argv[2], sys.argv[2:])
-raw = b""
-while True:
-    try:
-        if os.environ.get("SLOW"):
-            time.sleep(0.01)
-        piece = os.read(fd, 1024 if os.environ.get("SLOW") else 4096)
-    except OSError:
-        break
-    if not piece:
-        break
-    raw += piece
-status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-text = raw.decode().replace("\r\n", "\n")
-open("../raw", "w").write(text)
-# a carriage return and "erase to the end of the line" leave what comes behind them
-open("../out", "w").write("\n".join(re.sub(r".*\r\x1b\[K", "", line) for line in text.split("\n")))
-if status != int(sys.argv[1]):
-    print("FAILED: status %d, not %s: %s" % (status, sys.argv[1], text))
-    sys.exit(1)
-END
+    local status=$1
+    shift
+    python3 -IBS "$top/tests/cli/on_terminal.py" "$status" ../raw ../out "$@" || failed=1
 }
 
 on_terminal 0 "$o/ti-acquire" --pilot no -c cputime --np 1 --no-gather ../talks

@@ -1,0 +1,46 @@
+"""Runs a command on a terminal of its own: on_terminal.py STATUS RAW LINES COMMAND...
+
+Everything that is written to the terminal goes to the file RAW, and the lines that a person sees to
+the file LINES.  Fails unless the command ends with STATUS.  With SLOW in the environment the
+terminal takes the output slowly.
+"""
+import os
+import pty
+import re
+import sys
+import time
+
+
+def read_all(terminal, slow):
+    raw = b""
+    while True:
+        try:
+            if slow:
+                time.sleep(0.01)
+            piece = os.read(terminal, 1024 if slow else 4096)
+        except OSError:  # the other side is closed
+            return raw
+        if not piece:
+            return raw
+        raw += piece
+
+
+def write(path, text):
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        file.write(text)
+
+
+def main(wanted, raw, lines, *command):
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execv(command[0], command)
+    text = read_all(terminal, os.environ.get("SLOW")).decode().replace("\r\n", "\n")
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    write(raw, text)
+    # A carriage return and "erase to the end of the line" leave what comes behind them.
+    write(lines, "\n".join(re.sub(r".*\r\x1b\[K", "", line) for line in text.split("\n")))
+    if status != int(wanted):
+        sys.exit("FAILED: status %d, not %s: %s" % (status, wanted, text))
+
+
+main(*sys.argv[1:])
