@@ -17,12 +17,6 @@
 #include "gather/bundle/run_internal.h"
 #include "gather/bundle/scanner.h"
 
-ti_status ti__run_no_memory(const struct ti_run *run, struct ti_err *err)
-{
-    errno = ENOMEM;
-    return ti_err_errno(err, TI_ERR_IO, "cannot check '%s'", run->path);
-}
-
 static char *text(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 static char *text(const char *fmt, ...)
 {
@@ -50,15 +44,6 @@ static void add_stray(struct ti_run *run, const char *name, char *reason)
 }
 
 /* ---------------------------------------------------------- what is there -- */
-
-int ti__by_claim(const void *a, const void *b)
-{
-    const struct ti_run_file *x = a, *y = b;
-
-    if (x->claim != y->claim)
-        return x->claim < y->claim ? -1 : 1;
-    return strcmp(x->name, y->name);
-}
 
 static ti_status list_files(struct ti_run *run, struct ti_err *err)
 {

@@ -6,6 +6,15 @@
 
 #include "gather/bundle/run_internal.h"
 
+int ti__by_claim(const void *a, const void *b)
+{
+    const struct ti_run_file *x = a, *y = b;
+
+    if (x->claim != y->claim)
+        return x->claim < y->claim ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
 static int by_run(const void *a, const void *b)
 {
     const struct ti_run_file *const *x = a, *const *y = b;

@@ -1,10 +1,17 @@
 /* Sums and metadata of a run, from the scans of its ranks. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/map.h"
 #include "formats/differ.h"
 #include "gather/bundle/run_internal.h"
+
+ti_status ti__run_no_memory(const struct ti_run *run, struct ti_err *err)
+{
+    errno = ENOMEM;
+    return ti_err_errno(err, TI_ERR_IO, "cannot check '%s'", run->path);
+}
 
 int ti__run_node(struct ti_run *run, const char *host)
 {

@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "gather/fetch/tree_internal.h"
 
@@ -17,21 +16,6 @@ static int64_t parent_of(int64_t i, int64_t base)
     while (i / place % base == 0)
         place *= base;
     return i - i / place % base * place;
-}
-
-void ti__group(const int64_t *key, int64_t n, int64_t groups, int64_t *order, int64_t *first)
-{
-    memset(first, 0, (size_t)(groups + 1) * sizeof *first);
-    for (int64_t i = 0; i < n; i++)
-        if (key[i] >= 0)
-            first[key[i] + 1]++;
-    for (int64_t k = 0; k < groups; k++)
-        first[k + 1] += first[k];
-    for (int64_t i = 0; i < n; i++)
-        if (key[i] >= 0)
-            order[first[key[i]]++] = i;
-    memmove(first + 1, first, (size_t)groups * sizeof *first);
-    first[0] = 0;
 }
 
 static void shape_site(struct ti_tree *t, const int64_t *node, int64_t n, bool gateway)

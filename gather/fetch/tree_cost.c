@@ -8,6 +8,21 @@
 
 #define HERE_MAX 8 /* times as many connections are opened here as through one gateway */
 
+void ti__group(const int64_t *key, int64_t n, int64_t groups, int64_t *order, int64_t *first)
+{
+    memset(first, 0, (size_t)(groups + 1) * sizeof *first);
+    for (int64_t i = 0; i < n; i++)
+        if (key[i] >= 0)
+            first[key[i] + 1]++;
+    for (int64_t k = 0; k < groups; k++)
+        first[k + 1] += first[k];
+    for (int64_t i = 0; i < n; i++)
+        if (key[i] >= 0)
+            order[first[key[i]]++] = i;
+    memmove(first + 1, first, (size_t)groups * sizeof *first);
+    first[0] = 0;
+}
+
 struct event {
     double at;
     int64_t node;
