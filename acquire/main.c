@@ -4,101 +4,102 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "acquire/run/acquisition.h"
-#include "acquire/where/check_sites.h"
 #include "acquire/plan/composite.h"
-#include "acquire/run/job.h"
+#include "acquire/run/acquisition.h"
 #include "acquire/run/measure.h"
+#include "acquire/run/nodes.h"
+#include "acquire/where/check_sites.h"
 #include "acquire/where/where.h"
 
 /* All steps before the launch.  The run directory is made before the program first runs, so that
  * an unusable directory costs nothing. */
-static ti_status prepare(struct ti_job *j, struct ti_err *err)
+static ti_status prepare(struct ti_acquisition *a, struct ti_err *err)
 {
-    ti_status st = ti_job_check(j, err);
+    ti_status st = ti_acquisition_check(a, err);
     struct ti_err why;
 
     if (st == TI_OK)
-        st = ti_place_check_local(j->o, j->machine.host, j->machine.cores, err);
+        st = ti_place_check_local(a->o, a->machine.host, a->machine.cores, err);
     if (st == TI_OK)
-        st = ti_job_check_output(j, err);
-    if (st == TI_OK && j->o->dry_run && ti_rundir_peek(j->dir_name, j->o->force, &why) != TI_OK)
+        st = ti_acquisition_check_output(a, err);
+    if (st == TI_OK && a->o->dry_run && ti_rundir_peek(a->dir_name, a->o->force, &why) != TI_OK)
         ti_warn("%s: a run would be refused", why.text);
-    return st == TI_OK ? ti_job_prepare(j, err) : st;
+    return st == TI_OK ? ti_acquisition_prepare(a, err) : st;
 }
 
 /* Say what a failed run has left and how to use it; remove what is useless. */
-static void say_what_is_left(struct ti_job *j)
+static void say_what_is_left(struct ti_acquisition *a)
 {
-    if (!j->ranks.with_trace) {
-        ti_rundir_discard(&j->dir, false);
+    if (!a->ranks.with_trace) {
+        ti_rundir_discard(&a->dir, false);
         return;
     }
-    ti_ranks_say(&j->ranks);
-    if (!j->ranks.events) {
+    ti_ranks_say(&a->ranks);
+    if (!a->ranks.events) {
         ti_say("nothing was written yet: the traces hold no events%s; --buffer 4K writes earlier",
-               j->o->keep || j->o->no_gather ? "" : ", and are removed");
-        if (j->o->keep || j->o->no_gather)
+               a->o->keep || a->o->no_gather ? "" : ", and are removed");
+        if (a->o->keep || a->o->no_gather)
             return;
-        ti_rundir_remove(j->dir.path);
-        ti_rundir_discard(&j->dir, true);
+        ti_rundir_remove(a->dir.path);
+        ti_rundir_discard(&a->dir, true);
         return;
     }
     ti_say("what was traced is in '%s': 'ti-info %s' looks at it, 'ti-gather %s -o %s' bundles it",
-           j->dir.given, j->dir.given, j->dir.given, j->output);
+           a->dir.given, a->dir.given, a->dir.given, a->output);
 }
 
-static ti_status conclude(struct ti_job *j, struct ti_err *err)
+static ti_status conclude(struct ti_acquisition *a, struct ti_err *err)
 {
     ti_status app =
-        ti_outcome_check(&j->outcome, &j->ranks, &j->o->program, j->choice.valgrind, err);
+        ti_outcome_check(&a->outcome, &a->ranks, &a->o->program, a->choice.valgrind, err);
     ti_status st;
 
-    ti_outcome_say(&j->outcome, &j->ranks);
-    if (app != TI_OK && !ti_ranks_complete(&j->ranks)) {
-        say_what_is_left(j);
+    ti_outcome_say(&a->outcome, &a->ranks);
+    if (app != TI_OK && !ti_ranks_complete(&a->ranks)) {
+        say_what_is_left(a);
         return app;
     }
-    if (!ti_ranks_complete(&j->ranks))
-        ti_ranks_say(&j->ranks);
-    if (j->o->no_gather || j->signal) {
-        ti_say("the traces are in '%s'", j->dir.given);
-        return app != TI_OK ? app : ti_ranks_complete(&j->ranks) ? TI_OK : TI_ERR_PARTIAL;
+    if (!ti_ranks_complete(&a->ranks))
+        ti_ranks_say(&a->ranks);
+    if (a->o->no_gather || a->signal) {
+        ti_say("the traces are in '%s'", a->dir.given);
+        return app != TI_OK ? app : ti_ranks_complete(&a->ranks) ? TI_OK : TI_ERR_PARTIAL;
     }
-    st = ti_job_gather(j, app == TI_OK ? err : &(struct ti_err){"", ""});
-    if (j->bundled)
-        ti_say(st == TI_OK && !j->o->keep ? "wrote '%s'" : "wrote '%s'; the traces stay in '%s'",
-               j->output, j->dir.given);
+    st = ti_acquisition_gather(a, app == TI_OK ? err : &(struct ti_err){"", ""});
+    if (a->bundled)
+        ti_say(st == TI_OK && !a->o->keep ? "wrote '%s'" : "wrote '%s'; the traces stay in '%s'",
+               a->output, a->dir.given);
     return app != TI_OK ? app : st;
 }
 
-static ti_status acquire_here(struct ti_job *j, struct ti_err *err)
+static ti_status acquire_here(struct ti_acquisition *a, struct ti_err *err)
 {
-    ti_status st = prepare(j, err);
+    ti_status st = prepare(a, err);
 
     if (st != TI_OK) {
-        ti_rundir_unscratch(&j->dir);
-        ti_rundir_discard(&j->dir, false);
+        ti_rundir_unscratch(&a->dir);
+        ti_rundir_discard(&a->dir, false);
         return st;
     }
-    if (j->o->dry_run) {
-        if (!j->o->json)
-            ti_job_print(j, stdout);
+    if (a->o->dry_run) {
+        if (!a->o->json)
+            ti_acquisition_print(a, stdout);
         return TI_OK;
     }
-    if (!j->o->quiet)
-        ti_job_print(j, stderr);
-    st = ti_job_run(j, err);
+    if (!a->o->quiet)
+        ti_acquisition_print(a, stderr);
+    st = ti_acquisition_run(a, err);
     if (st != TI_OK)
         return st;
-    return conclude(j, err);
+    return conclude(a, err);
 }
 
 /* --dry-run over nodes: no node is contacted, and this machine is used only for a pilot, if one
  * was asked for. */
-static ti_status plan_only(struct ti_job *j, const struct ti_sites *sites, struct ti_err *err)
+static ti_status plan_only(struct ti_acquisition *a, const struct ti_sites *sites,
+                           struct ti_err *err)
 {
-    const struct ti_options *o = j->o;
+    const struct ti_options *o = a->o;
     bool hostfile_out = o->write_hostfile && strcmp(o->write_hostfile, "-") == 0;
     struct ti_place_facts facts = {.use = NULL};
     struct ti_composite plan = {.o = o};
@@ -106,10 +107,10 @@ static ti_status plan_only(struct ti_job *j, const struct ti_sites *sites, struc
     ti_status st = TI_OK;
 
     if (o->pilot && !o->rank_bytes) {
-        st = ti_job_check(j, err);
-        facts.valgrind = j->choice.valgrind;
+        st = ti_acquisition_check(a, err);
+        facts.valgrind = a->choice.valgrind;
         if (st == TI_OK)
-            st = ti_measure_rank(j, &j->model, &facts.rank_bytes, err);
+            st = ti_measure_rank(a, &a->model, &facts.rank_bytes, err);
     }
     if (st == TI_OK)
         st = ti_composite_plan(&plan, o, sites, &facts, err);
@@ -117,8 +118,8 @@ static ti_status plan_only(struct ti_job *j, const struct ti_sites *sites, struc
         ti_composite_summary(&plan, st, err);
     else if (plan.placed)
         ti_composite_print(&plan, hostfile_out ? stderr : stdout);
-    if (j->model.n)
-        ti_say("memory of a rank: %s", ti_memory_model_text(&j->model, text, sizeof text));
+    if (a->model.n)
+        ti_say("memory of a rank: %s", ti_memory_model_text(&a->model, text, sizeof text));
     if (plan.placed)
         ti_composite_say(&plan);
     ti_composite_free(&plan);
@@ -126,7 +127,7 @@ static ti_status plan_only(struct ti_job *j, const struct ti_sites *sites, struc
 }
 
 /* Several nodes, or this machine. */
-static ti_status act(struct ti_options *o, struct ti_job *j, struct ti_err *err)
+static ti_status act(struct ti_options *o, struct ti_acquisition *a, struct ti_err *err)
 {
     struct ti_sites *sites = NULL;
     char what[TI_WHERE_BYTES], *more = NULL;
@@ -138,22 +139,22 @@ static ti_status act(struct ti_options *o, struct ti_job *j, struct ti_err *err)
         ti_say("on %s", what);
     if (st == TI_OK && sites && !o->ranks_per_node)
         o->ranks_per_node = sites->target_ranks_per_node;
-    if (st == TI_OK && !sites && j->o->probe)
+    if (st == TI_OK && !sites && a->o->probe)
         st = ti_err_set(err, TI_ERR_USAGE,
                         "--probe looks at nodes: --sites, --hostfile or a job says which");
-    if (st == TI_OK && sites && j->o->dry_run && !j->o->probe) {
-        st = plan_only(j, sites, err);
+    if (st == TI_OK && sites && a->o->dry_run && !a->o->probe) {
+        st = plan_only(a, sites, err);
     } else {
         if (st == TI_OK)
-            st = sites ? ti_acquisition_run(j, sites, err) : acquire_here(j, err);
-        ti_untraced_say(&j->ranks);
-        ti_negative_say(&j->ranks);
-        if (!j->signal)
-            ti_caveats_say(&j->ranks);
-        if (j->bundled && !j->signal)
-            ti_job_say_replayable(j);
-        if (j->o->json)
-            ti_job_summary(j, st, err);
+            st = sites ? ti_nodes_run(a, sites, err) : acquire_here(a, err);
+        ti_untraced_say(&a->ranks);
+        ti_negative_say(&a->ranks);
+        if (!a->signal)
+            ti_caveats_say(&a->ranks);
+        if (a->bundled && !a->signal)
+            ti_acquisition_say_replayable(a);
+        if (a->o->json)
+            ti_acquisition_summary(a, st, err);
     }
     ti_sites_free(sites);
     return st;
@@ -162,7 +163,7 @@ static ti_status act(struct ti_options *o, struct ti_job *j, struct ti_err *err)
 int main(int argc, char **argv)
 {
     struct ti_options options;
-    struct ti_job job = {.o = &options, .dir = {.fd = -1}};
+    struct ti_acquisition job = {.o = &options, .dir = {.fd = -1}};
     struct ti_err err = {"", ""};
     ti_status st;
     int early;
@@ -182,7 +183,7 @@ int main(int argc, char **argv)
         st = ti_cli_fail(&ti_acquire_cli, TI_ERR_IO, &err);
     }
     early = job.signal;
-    ti_job_free(&job);
+    ti_acquisition_free(&job);
     ti_options_free(&options);
     if (early)
         ti_launch_die(early);

@@ -7,12 +7,12 @@ acquire_src := acquire/options.c gather/bundle/output.c \
   $(call in,plan,plan.c place.c place_capacity.c place_family.c place_policy.c \
                  place_refuse.c place_options.c place_print.c order.c bisect.c like.c \
                  common_isa.c isa.c composite.c estimate.c memory_model.c) \
-  $(call in,run,job.c run.c forward.c replayable.c mpirun.c choose.c pilot.c measure.c report.c) \
+  $(call in,run,acquisition.c local.c forward.c bundle.c mpirun.c choose.c pilot.c measure.c report.c) \
   $(sites_src) $(sound_src) $(node_src)
 # for runs over several nodes
 nodes_src := $(call in,fleet,fleet.c fleet_ask.c fleet_names.c here.c rsh.c survey.c) \
-  $(call in,run,acquisition.c acquisition_plan.c acquisition_launch.c acquisition_dry_launch.c \
-                acquisition_watch.c acquisition_collect.c runlog.c) \
+  $(call in,run,nodes.c nodes_plan.c nodes_launch.c nodes_dry_launch.c \
+                nodes_watch.c nodes_collect.c runlog.c) \
   $(remote_src) $(conn_src)
 progs += ti-acquire
 ti-acquire_src := acquire/main.c $(nodes_src) $(acquire_src) $(counter_src)

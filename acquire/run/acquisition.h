@@ -1,164 +1,130 @@
 /*
- * An acquisition on several nodes, from the sites to the bundle.  struct ti_job, which it shares
- * with a run on this machine, has program, names, run id and outcome.
- *
- *   acquisition.c            the steps, in order
- *   acquisition_plan.c       the placement on the nodes that the survey found; its table
- *   acquisition_launch.c     run directories on the nodes, mpirun's command
- *   acquisition_dry_launch.c the dry launch
- *   acquisition_watch.c      watching the run, and ending it
- *   acquisition_collect.c    what was traced, RUN.json
+ * One acquisition: everything that is known of it, and the steps of a run on this machine in the
+ * order in which main() calls them.  A run over several nodes (acquire/run/acquisition.h) uses
+ * parts of it.
  */
-#ifndef TI_ACQUISITION_H
-#define TI_ACQUISITION_H
+#ifndef TI_JOB_H
+#define TI_JOB_H
 
-#include "acquire/fleet/fleet.h"
-#include "acquire/fleet/rsh.h"
-#include "acquire/fleet/survey.h"
-#include "acquire/plan/like.h"
-#include "acquire/plan/place.h"
-#include "acquire/run/forward.h"
-#include "acquire/run/job.h"
-#include "acquire/run/runlog.h"
+#include <limits.h>
+#include <sched.h>
 
-/* X(name, text): the steps, as in the paper's figure 5, in RUN.json and the manifest */
-#define TI_STEPS(X)                                                                                \
-    X(SHIP, "ship")    /* connecting, and sending our files */                                     \
-    X(SURVEY, "probe") /* the survey */                                                            \
-    X(PILOT, "pilot")  /* measuring the memory of a rank */                                        \
-    X(PLAN, "plan")                                                                                \
-    X(DRY_LAUNCH, "dry launch")                                                                    \
-    X(START, "start") /* from mpirun until all ranks had left MPI_Init */                          \
-    X(APP, "application")                                                                          \
-    X(COLLECT, "collect") /* reading the ends of the traces on their nodes */                      \
-    X(GATHER, "gather")
-#define TI_STEP_ENUM(name, text) TI_STEP_##name,
-enum ti_step { TI_STEPS(TI_STEP_ENUM) TI_STEP_COUNT };
-
-/* A node that has ranks. */
-struct ti_used_node {
-    int64_t node;     /* index in the sites */
-    int64_t first, n; /* first rank, number of ranks */
-    int64_t bytes;    /* of its traces, once collected; 0: unknown */
-    char directory[PATH_MAX];
-    char tmp[512], shm[512]; /* for Open MPI: session directory, shared memory */
-    char run_file[PATH_MAX]; /* what "ti-node run" reads there */
-    bool open;               /* its run directory exists */
-    json_t *status;          /* its latest "status"; NULL: none yet */
-    double status_at;        /* ti_now() of that */
-    bool swapped;            /* a warning was given */
-    bool short_of_memory;
-    bool disk_full;
-    bool counted;       /* one of its ranks was seen in the dry launch */
-    bool daemon;        /* mpirun started its daemon there */
-    int daemon_missing; /* successive checks in which the node had no process of the run, although
-                           its daemon was started */
-    char peer[64];      /* "ADDRESS:PORT" that does not answer mpirun's daemon there; "": none */
-    double peer_since, peer_at; /* ti_now() of the first and the latest report of it */
-    double warned_status_at;    /* the status_at for which silence was warned of */
-};
+#include "acquire/options.h"
+#include "acquire/plan/memory_model.h"
+#include "acquire/plan/plan.h"
+#include "acquire/run/choose.h"
+#include "acquire/run/mpirun.h"
+#include "acquire/run/report.h"
+#include "node/launch.h"
+#include "node/machine.h"
+#include "session/paths.h"
+#include "node/program.h"
+#include "node/rundir.h"
 
 struct ti_acquisition {
-    struct ti_job *job;
-    const struct ti_sites *sites;
-    struct ti_fleet *fleet;
-    struct ti_survey survey;
-    struct ti_survey_in ask;
-    struct ti_runlog log;
-    char log_name[PATH_MAX];
-    char cwd[PATH_MAX]; /* ours; also of the ranks, on nodes that have it; "": not in UTF-8 */
+    const struct ti_options *o;
+    char run_id[TI_RUN_ID_TEXT];
+    char dir_name[PATH_MAX]; /* of the run directory, as given */
+    char output[PATH_MAX];
+    struct ti_program program;
+    struct ti_mpirun mpirun;
+    struct ti_paths paths;
+    struct ti_counter_choice choice;
+    struct ti_machine machine;
+    cpu_set_t pin;
+    bool pinned;   /* ranks run on the cores `pin` only */
+    bool whole;    /* count the run as a whole, record no events (TIARA_MODE) */
+    bool outside;  /* also count what is executed outside MPI, if the counter can */
+    bool repeated; /* one of several runs: standard input is read from the start, output is dropped
+                    */
+    const char *isa;              /* level of the instruction set for glibc; NULL: any */
+    const char *label;            /* text of the progress line; NULL: "running" */
+    struct ti_memory_model model; /* of --pilot; n == 0: none */
+    struct ti_plan plan;
+    double pilot_started, pilot_seconds;
+    bool sum;        /* volumes count all threads of a rank */
+    int overlay;     /* whether pilots can work on an overlay: 1 yes, -1 no, 0 not tried yet */
+    bool pilot_hint; /* the hint how to avoid a pilot was given */
+    struct ti_rundir dir;
+    struct ti_args command; /* mpirun's command */
+    json_t *json;           /* RUN.json */
 
-    /* the plan */
-    bool *use;       /* per node: may have ranks */
-    bool *failed;    /* per node: lost in a former try */
-    int64_t *memory; /* per node, for the plan; 0: unknown */
-    int *cores;
-    struct ti_place_request in;
-    struct ti_rank_placement place;
-    int64_t rank_bytes;    /* measured, of a rank; 0: not measured */
-    struct ti_like like;   /* --like */
-    struct ti_order order; /* of ranks, if `ordered` */
-    bool ordered;
-    const char **names; /* of all nodes, for the order's hostfile */
-
-    struct ti_used_node *used;
-    int64_t nused;
-    struct ti_rsh *rsh;
-    char session[1024]; /* buffer of session() */
-    struct ti_err lost; /* of the first used node that was lost; "": none */
-    int64_t nlost;
-    char short_of_memory[256]; /* the node that ran short; "": none */
-    json_t *tries;             /* former tries and their errors; NULL: this is the first */
-    int64_t not_ended;         /* nodes on which processes could not be ended */
-
-    double step_start[TI_STEP_COUNT]; /* seconds since the epoch; 0: skipped */
-    double step_seconds[TI_STEP_COUNT];
+    struct ti_outcome outcome;
+    struct ti_ranks ranks;
+    bool bundled;
+    int signal; /* received; to end with; 0: none */
 };
 
-/* Run the whole acquisition.  `sites` is borrowed. */
-ti_status ti_acquisition_run(struct ti_job *j, const struct ti_sites *sites, struct ti_err *err);
+/* Check program, mpirun, library, counter, machine and names, without running anything of the
+ * user's. */
+ti_status ti_acquisition_check(struct ti_acquisition *a, struct ti_err *err);
 
-/* --- between its files --- */
+/* After ti_acquisition_check(): the bundle must not exist yet (a dry run only warns) and its
+ * directory must be writable.  Checked before the program runs. */
+ti_status ti_acquisition_check_output(struct ti_acquisition *a, struct ti_err *err);
 
-void ti__step_begin(struct ti_acquisition *c, enum ti_step step);
-void ti__step_end(struct ti_acquisition *c, enum ti_step step);
+/* Find the program, which may exist on the nodes only; the survey reports what it is. */
+ti_status ti_acquisition_find_program(struct ti_acquisition *a, struct ti_err *err);
 
-/* Place the ranks on the nodes that may be used; before the survey, by the sites alone. */
-ti_status ti__acquisition_plan(struct ti_acquisition *c, struct ti_err *err);
-void ti__acquisition_plan_free(struct ti_acquisition *c);
-void ti__acquisition_print(const struct ti_acquisition *c, FILE *out);
+/* The part of ti_acquisition_check() for a run whose ranks are on other nodes; the program may be
+ * missing here. */
+ti_status ti_acquisition_check_front(struct ti_acquisition *a, struct ti_err *err);
 
-/* The node of a rank; and the ranks of a node as [[FIRST, LAST], ...], a new object. */
-int64_t ti__acquisition_node_of(const struct ti_acquisition *c, int64_t rank);
-json_t *ti__acquisition_ranks(const struct ti_acquisition *c, const struct ti_used_node *u);
+/* Warn if the program may leave no trace or does not fit the counter. */
+void ti_acquisition_warn_of_program(const struct ti_acquisition *a);
 
-/* The entry of a node in c->used; NULL: it has no ranks. */
-struct ti_used_node *ti__acquisition_used(struct ti_acquisition *c, int64_t node);
+/* The environment of each of `ranks` ranks on another node: the user's variables with their
+ * values and the settings of the library; and the command in front of the program. */
+void ti_acquisition_settings(const struct ti_acquisition *a, int64_t ranks, struct ti_args *env);
+void ti_acquisition_wrapper(const struct ti_acquisition *a, struct ti_args *w);
 
-/* mpirun's command, for the dry launch or for the run. */
-ti_status ti__acquisition_command(struct ti_acquisition *c, bool dry_launch, struct ti_args *out,
-                                  struct ti_err *err);
-/* Let the nodes make their run directories. */
-ti_status ti__acquisition_open(struct ti_acquisition *c, struct ti_err *err);
-ti_status ti__acquisition_dry_launch(struct ti_acquisition *c, struct ti_err *err);
-/* Launch the program and watch it until it ends or is ended; job->outcome says which. */
-ti_status ti__acquisition_launch(struct ti_acquisition *c, struct ti_err *err);
+/* Draw a new run id. */
+ti_status ti_acquisition_new_run_id(struct ti_acquisition *a, struct ti_err *err);
 
-/* The process of mpirun, with our ends of its output. */
-struct ti_mpirun_proc {
-    struct ti_acquisition *acquisition;
-    struct ti_proc proc;
-    struct ti_args env;
-    int out, err;              /* read ends; -1: none, or closed */
-    struct ti_forward forward; /* standard output, if it is not captured */
-    bool mute;                 /* mpirun's messages go to the log only */
-    char *out_text;            /* captured output, ends with 0; free(); NULL: none */
-    size_t out_bytes, out_room;
-    bool flooded;    /* the limit was exceeded: the rest is dropped */
-    size_t out_seen; /* bytes of it that were searched; ranks found in them */
-    int64_t ranks_seen;
-};
-ti_status ti__mpirun_start(struct ti_acquisition *c, struct ti_args *command, bool capture,
-                           struct ti_mpirun_proc *p, struct ti_err *err);
-/* After it has ended: read the rest of its output. */
-void ti__mpirun_close(struct ti_acquisition *c, struct ti_mpirun_proc *p);
-/* End mpirun and the processes on the nodes.  Sets job->outcome.left and c->not_ended. */
-void ti__acquisition_end(struct ti_acquisition *c, struct ti_mpirun_proc *p);
+/* Open the run directory, measure memory (by a pilot if needed), plan, and build the command.  A
+ * dry run opens no directory, so its command lacks Open MPI's folders. */
+ti_status ti_acquisition_prepare(struct ti_acquisition *a, struct ti_err *err);
 
-/* The outcome as an error: interrupted (sets job->signal); nodes were lost. */
-ti_status ti__acquisition_interrupted(struct ti_acquisition *c, struct ti_err *err);
-ti_status ti__acquisition_lost(struct ti_acquisition *c, struct ti_err *err);
+/* The path from which each of several runs reads standard input from its start: the file that it
+ * is, else /dev/null. */
+const char *ti_acquisition_input(void);
 
-/* A string member of an object; "" if there is none. */
-const char *ti__text(const json_t *object, const char *key);
+/* Print the plan as a table. */
+void ti_acquisition_print(const struct ti_acquisition *a, FILE *out);
+/* Print those lines of the plan that are about the counter, --times and --also. */
+void ti_acquisition_print_counter(const struct ti_acquisition *a, FILE *out);
 
-/* Fill job->ranks from all nodes. */
-ti_status ti__acquisition_collect(struct ti_acquisition *c, struct ti_err *err);
-ti_status ti__acquisition_note_start(struct ti_acquisition *c, struct ti_err *err);
-void ti__acquisition_note_end(struct ti_acquisition *c);
-/* Report the outcome and make the bundle; `st` is the status of the run. */
-ti_status ti__acquisition_conclude(struct ti_acquisition *c, ti_status st, struct ti_err *err);
-/* Let the nodes remove the traces. */
-void ti__acquisition_remove(struct ti_acquisition *c);
+/* Write RUN.json, launch mpirun, watch and wait, clean up, and read the ends of the traces. */
+ti_status ti_acquisition_run(struct ti_acquisition *a, struct ti_err *err);
+
+/* Write RUN.json before the launch; `json`, taken over, describes the job. */
+ti_status ti_acquisition_note_start(struct ti_acquisition *a, json_t *json, struct ti_err *err);
+/* Add the outcome to a->json, except for its steps. */
+void ti_acquisition_note_outcome(struct ti_acquisition *a);
+
+/* A JSON array of strings. */
+json_t *ti_acquisition_list(const struct ti_acquisition *a, const struct ti_args *words);
+
+/* Make the bundle.  TI_ERR_PARTIAL when it is incomplete. */
+ti_status ti_acquisition_gather(struct ti_acquisition *a, struct ti_err *err);
+
+/* replayable.c: run ti-replay --lint on the bundle, print whether it can be replayed and why not,
+ * and add "replay": {"can", "problems", "why"} for --json.  It reads all events; for very many of
+ * them only the command is printed. */
+void ti_acquisition_say_replayable(struct ti_acquisition *a);
+
+/* A new object that describes the job: RUN.json before the launch. */
+json_t *ti_acquisition_json(const struct ti_acquisition *a);
+
+/* A command as it is recorded: without the values of -x, and arguments of --redact replaced by
+ * TI_REDACTED.  Release *out with ti_args_free(). */
+void ti_acquisition_recorded(const struct ti_acquisition *a, const struct ti_args *words,
+                             struct ti_args *out);
+#define TI_REDACTED "[redacted]"
+
+/* Print the --json summary to stdout; `st` and `err` are the result of the run. */
+void ti_acquisition_summary(const struct ti_acquisition *a, ti_status st, const struct ti_err *err);
+
+void ti_acquisition_free(struct ti_acquisition *a);
 
 #endif

@@ -118,31 +118,31 @@ static int count_runs(const struct ti_skew *s)
 
 static ti_status check(struct ti_skew *s, struct ti_err *err)
 {
-    struct ti_job *j = &s->facts;
+    struct ti_acquisition *a = &s->facts;
     ti_status st = s->o->plot ? ti_skew_plot_check(s->o->plot, err) : TI_OK;
     int n;
 
     if (st == TI_OK)
-        st = ti_job_check(j, err);
+        st = ti_acquisition_check(a, err);
     if (st == TI_OK)
         st = check_foldings(s, err);
     if (st == TI_OK && s->o->plain)
         st = find_plain(s, err);
     if (st == TI_OK && has_native(s))
-        st = ti_counter_choose("cputime", false, &j->program, NULL, &s->native, err);
+        st = ti_counter_choose("cputime", false, &a->program, NULL, &s->native, err);
     if (st == TI_OK && s->o->against)
         st = choose_other(s, err);
     if (st != TI_OK)
         return st;
-    n = s->o->run.trace_dir ? snprintf(j->dir_name, PATH_MAX, "%s", s->o->run.trace_dir)
-                            : snprintf(j->dir_name, PATH_MAX, "%s.skew", j->program.name);
+    n = s->o->run.trace_dir ? snprintf(a->dir_name, PATH_MAX, "%s", s->o->run.trace_dir)
+                            : snprintf(a->dir_name, PATH_MAX, "%s.skew", a->program.name);
     if (n >= PATH_MAX)
         return ti_err_set(err, TI_ERR_USAGE, "the run directory's name is too long");
     s->runs = count_runs(s);
     s->np = calloc((size_t)s->o->nnp, sizeof *s->np);
     if (!s->np)
         return ti_err_errno(err, TI_ERR_IO, "cannot begin");
-    return s->o->run.dry_run ? TI_OK : ti_rundir_open(j->dir_name, s->o->run.force, &s->top, err);
+    return s->o->run.dry_run ? TI_OK : ti_rundir_open(a->dir_name, s->o->run.force, &s->top, err);
 }
 
 /* --- runs ----------------------------------------------------------------- */
@@ -313,7 +313,7 @@ static void release(struct ti_skew *s)
     ti_program_free(&s->plain);
     ti_args_free(&s->plain_command);
     ti_rundir_discard(&s->top, false);
-    ti_job_free(&s->facts);
+    ti_acquisition_free(&s->facts);
 }
 
 /* Print the figures; JSON also has the error, if there was one. */
@@ -355,7 +355,7 @@ int main(int argc, char **argv)
         return early;
     }
     ti_talk_init(ti_skew_cli.tool, options.run.quiet, options.run.no_progress);
-    skew.facts = (struct ti_job){.o = &options.run, .dir = {.fd = -1}};
+    skew.facts = (struct ti_acquisition){.o = &options.run, .dir = {.fd = -1}};
     st = check(&skew, &err);
     if (st == TI_OK)
         st = measure(&skew, &err);

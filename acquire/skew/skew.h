@@ -15,7 +15,7 @@
 #ifndef TI_SKEW_H
 #define TI_SKEW_H
 
-#include "acquire/run/job.h"
+#include "acquire/run/acquisition.h"
 #include "acquire/skew/spread.h"
 
 #define TI_SKEW_LIST_MAX 32 /* numbers of ranks; folding factors */
@@ -110,7 +110,7 @@ struct ti_skew_np {
 
 struct ti_skew {
     const struct ti_skew_options *o;
-    struct ti_job facts; /* common to all runs */
+    struct ti_acquisition facts; /* common to all runs */
     struct ti_counter_choice native, other;
     struct ti_program plain; /* --plain: the program for runs that count no blocks */
     struct ti_args plain_command;

@@ -11,21 +11,21 @@
 const char *const ti_skew_kind_text[TI_SKEW_KINDS] = {"native", "bare", "traced"};
 
 /* Pin the job to the first `n` cores that it may use. */
-static void take_cores(struct ti_job *j, int n)
+static void take_cores(struct ti_acquisition *a, int n)
 {
-    cpu_set_t all = j->pin;
+    cpu_set_t all = a->pin;
     int taken = 0;
 
-    if (!j->pinned && sched_getaffinity(0, sizeof all, &all) < 0)
+    if (!a->pinned && sched_getaffinity(0, sizeof all, &all) < 0)
         return;
-    CPU_ZERO(&j->pin);
+    CPU_ZERO(&a->pin);
     for (int core = 0; core < CPU_SETSIZE && taken < n; core++)
         if (CPU_ISSET((size_t)core, &all)) {
-            CPU_SET((size_t)core, &j->pin);
+            CPU_SET((size_t)core, &a->pin);
             taken++;
         }
-    j->pinned = true;
-    j->machine.cores = taken;
+    a->pinned = true;
+    a->machine.cores = taken;
 }
 
 /* Add a total; *known becomes false if a trace lacks it. */
@@ -72,45 +72,45 @@ static ti_status read_rank(const char *dir, int64_t rank, struct ti_sample *s, s
     return st;
 }
 
-static ti_status read_all(const struct ti_job *j, struct ti_sample *s, struct ti_err *err)
+static ti_status read_all(const struct ti_acquisition *a, struct ti_sample *s, struct ti_err *err)
 {
     ti_status st = TI_OK;
 
-    *s = (struct ti_sample){.seconds = j->ranks.app_seconds_max,
-                            .bytes = j->ranks.bytes,
+    *s = (struct ti_sample){.seconds = a->ranks.app_seconds_max,
+                            .bytes = a->ranks.bytes,
                             .whole_known = true,
                             .outside_known = true,
                             .blocks_known = true};
-    for (int64_t rank = 0; rank < j->o->np && st == TI_OK; rank++)
-        st = read_rank(j->dir.path, rank, s, err);
+    for (int64_t rank = 0; rank < a->o->np && st == TI_OK; rank++)
+        st = read_rank(a->dir.path, rank, s, err);
     return st;
 }
 
-static ti_status prepare(struct ti_job *j, struct ti_err *err)
+static ti_status prepare(struct ti_acquisition *a, struct ti_err *err)
 {
-    ti_status st = ti_job_new_run_id(j, err);
+    ti_status st = ti_acquisition_new_run_id(a, err);
 
-    return st == TI_OK ? ti_job_prepare(j, err) : st;
+    return st == TI_OK ? ti_acquisition_prepare(a, err) : st;
 }
 
-static ti_status run_it(struct ti_job *j, struct ti_sample *out, struct ti_err *err)
+static ti_status run_it(struct ti_acquisition *a, struct ti_sample *out, struct ti_err *err)
 {
-    ti_status st = ti_job_run(j, err);
+    ti_status st = ti_acquisition_run(a, err);
 
     if (st == TI_OK)
-        st = ti_outcome_check(&j->outcome, &j->ranks, &j->o->program, j->choice.valgrind, err);
-    if (st == TI_OK && !ti_ranks_complete(&j->ranks)) {
-        ti_ranks_say(&j->ranks);
+        st = ti_outcome_check(&a->outcome, &a->ranks, &a->o->program, a->choice.valgrind, err);
+    if (st == TI_OK && !ti_ranks_complete(&a->ranks)) {
+        ti_ranks_say(&a->ranks);
         st = ti_err_set(err, TI_ERR_APP, "not all ranks left a complete trace");
     }
     if (st == TI_OK)
-        st = read_all(j, out, err);
+        st = read_all(a, out, err);
     return st;
 }
 
-static void print_command(const struct ti_job *j, const char *label)
+static void print_command(const struct ti_acquisition *a, const char *label)
 {
-    char *command = ti_args_shell(&j->command);
+    char *command = ti_args_shell(&a->command);
 
     printf("%s\n  %s\n", label, command ? command : "?");
     free(command);
@@ -120,43 +120,43 @@ ti_status ti_skew_do(struct ti_skew *s, const struct ti_skew_run *run, struct ti
                      char *path, struct ti_err *err)
 {
     struct ti_options o = s->o->run;
-    struct ti_job *j = malloc(sizeof *j);
+    struct ti_acquisition *a = malloc(sizeof *a);
     const struct ti_args *plain = &s->plain_command;
     ti_status st;
     int n;
 
-    if (!j)
+    if (!a)
         return ti_err_errno(err, TI_ERR_IO, "cannot run '%s'", s->facts.program.given);
-    *j = s->facts;
+    *a = s->facts;
     o.np = run->np;
     o.json = false;
-    j->o = &o;
-    j->choice = *run->counter;
+    a->o = &o;
+    a->choice = *run->counter;
     if (s->plain.path && strcmp(run->counter->backend, "blocks") != 0) {
-        j->program = s->plain;
+        a->program = s->plain;
         o.program = *plain;
     }
-    j->whole = run->kind != TI_SKEW_TRACED;
-    j->outside = j->repeated = true;
-    j->label = run->label;
+    a->whole = run->kind != TI_SKEW_TRACED;
+    a->outside = a->repeated = true;
+    a->label = run->label;
     if (run->cores)
-        take_cores(j, run->cores);
-    n = snprintf(j->dir_name, sizeof j->dir_name, "%s/%s", s->facts.dir_name, run->name);
-    st = n < (int)sizeof j->dir_name
-             ? prepare(j, err)
+        take_cores(a, run->cores);
+    n = snprintf(a->dir_name, sizeof a->dir_name, "%s/%s", s->facts.dir_name, run->name);
+    st = n < (int)sizeof a->dir_name
+             ? prepare(a, err)
              : ti_err_set(err, TI_ERR_USAGE, "the run directory's name is too long");
     if (st == TI_OK && o.dry_run)
-        print_command(j, run->label);
+        print_command(a, run->label);
     else if (st == TI_OK)
-        st = run_it(j, out, err);
+        st = run_it(a, out, err);
     if (st != TI_OK)
         ti_err_prefix(err, st, "%s", run->label);
-    s->facts.signal = j->signal;
+    s->facts.signal = a->signal;
     /* a directory that was refused is not ours to remove */
-    snprintf(path, PATH_MAX, "%s", j->dir.fd >= 0 ? j->dir.path : "");
-    memset(&j->program, 0, sizeof j->program); /* shared by all runs */
-    ti_job_free(j);
-    free(j);
+    snprintf(path, PATH_MAX, "%s", a->dir.fd >= 0 ? a->dir.path : "");
+    memset(&a->program, 0, sizeof a->program); /* shared by all runs */
+    ti_acquisition_free(a);
+    free(a);
     if (st != TI_OK)
         ti_skew_done(s, path);
     s->done++;

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "acquire/run/acquisition.h"
+#include "acquire/run/nodes.h"
 
 /* Long, for busy machines: daemons that are cut off are noticed sooner. */
 #define MIN_LIMIT_S 300.0
@@ -26,7 +26,7 @@
 
 /* Parse lines "RANK_TAG RANK NODE".  Returns how many ranks are on the node they were placed on;
  * the first other one is reported in `err`. */
-static int64_t count_ranks(struct ti_acquisition *c, char *text, int64_t *actual, char *seen,
+static int64_t count_ranks(struct ti_nodes_backend *b, char *text, int64_t *actual, char *seen,
                            struct ti_err *err)
 {
     int64_t right = 0;
@@ -38,39 +38,39 @@ static int64_t count_ranks(struct ti_acquisition *c, char *text, int64_t *actual
         /* mpirun's --tag-output puts a tag before it */
         line = strstr(line, RANK_TAG);
         if (!line || sscanf(line, RANK_TAG " %" SCNd64 " %299s", &rank, name) != 2 || rank < 0 ||
-            rank >= c->job->o->np || seen[rank])
+            rank >= b->a->o->np || seen[rank])
             continue;
         seen[rank] = 1;
-        node = ti_fleet_find(c->fleet, name);
+        node = ti_fleet_find(b->fleet, name);
         if (node >= 0)
             actual[node]++;
-        planned = ti__acquisition_node_of(c, rank);
+        planned = ti__nodes_node_of(b, rank);
         if (node == planned)
             right++;
         else if (!err->text[0])
             ti_err_set(err, TI_ERR_REMOTE,
                        "mpirun does not place ranks as planned: rank %" PRId64
                        " is to be on '%s', and was put on '%s'",
-                       rank, c->sites->node[planned].name, name);
+                       rank, b->sites->node[planned].name, name);
     }
     return right;
 }
 
-static void say_actual(struct ti_acquisition *c, const int64_t *actual)
+static void say_actual(struct ti_nodes_backend *b, const int64_t *actual)
 {
     ti_say("ranks per node:  planned  actual");
-    for (int64_t i = 0, n = 0; i < c->sites->nnodes && n < 20; i++)
-        if (actual[i] != c->place.ranks[i]) {
+    for (int64_t i = 0, n = 0; i < b->sites->nnodes && n < 20; i++)
+        if (actual[i] != b->place.ranks[i]) {
             n++;
-            ti_say("  %-20s %4" PRId64 "  %4" PRId64, c->sites->node[i].name, c->place.ranks[i],
+            ti_say("  %-20s %4" PRId64 "  %4" PRId64, b->sites->node[i].name, b->place.ranks[i],
                    actual[i]);
         }
 }
 
-static ti_status judge(struct ti_acquisition *c, struct ti_mpirun_proc *p, struct ti_err *err)
+static ti_status judge(struct ti_nodes_backend *b, struct ti_mpirun_proc *p, struct ti_err *err)
 {
-    int64_t *actual = calloc((size_t)c->sites->nnodes + 1, sizeof *actual);
-    char *seen = calloc((size_t)c->job->o->np + 1, 1);
+    int64_t *actual = calloc((size_t)b->sites->nnodes + 1, sizeof *actual);
+    char *seen = calloc((size_t)b->a->o->np + 1, 1);
     struct ti_err wrong = {"", ""};
     ti_status st = TI_ERR_REMOTE;
     int64_t right;
@@ -80,15 +80,15 @@ static ti_status judge(struct ti_acquisition *c, struct ti_mpirun_proc *p, struc
         free(seen);
         return ti_err_errno(err, TI_ERR_IO, "cannot count the ranks");
     }
-    right = p->out_text ? count_ranks(c, p->out_text, actual, seen, &wrong) : 0;
-    if (right == c->job->o->np) {
-        ti_runlog_note(&c->log, "all %" PRId64 " ranks are where they were planned", right);
+    right = p->out_text ? count_ranks(b, p->out_text, actual, seen, &wrong) : 0;
+    if (right == b->a->o->np) {
+        ti_runlog_note(&b->log, "all %" PRId64 " ranks are where they were planned", right);
     } else if (wrong.text[0]) {
         *err = wrong;
         ti_err_hint(err, "mpirun's settings of yours (mca-params.conf, OMPI_MCA_*, behind '--') "
                          "may be in the way; nothing was traced");
-        say_actual(c, actual);
-    } else if (!right && !ti_rsh_commands_requested(c->rsh) && c->job->o->mpirun.n) {
+        say_actual(b, actual);
+    } else if (!right && !ti_rsh_commands_requested(b->rsh) && b->a->o->mpirun.n) {
         st = ti_err_set(err, TI_ERR_USAGE, "mpirun did not start anything");
         ti_err_hint(err, "see what mpirun says above; its arguments behind '--' and those of "
                          "--mca are yours");
@@ -96,14 +96,14 @@ static ti_status judge(struct ti_acquisition *c, struct ti_mpirun_proc *p, struc
         ti_err_set(err, TI_ERR_REMOTE,
                    "of %" PRId64 " ranks %" PRId64
                    " were started in the dry launch (mpirun: %s %d)",
-                   c->job->o->np, right, WIFEXITED(p->proc.wait_status) ? "status" : "signal",
+                   b->a->o->np, right, WIFEXITED(p->proc.wait_status) ? "status" : "signal",
                    WIFEXITED(p->proc.wait_status) ? WEXITSTATUS(p->proc.wait_status)
                                                   : WTERMSIG(p->proc.wait_status));
-        ti_err_hint(err, "see what mpirun says above, and '%s'; " NETWORK_HINT, c->log_name);
+        ti_err_hint(err, "see what mpirun says above, and '%s'; " NETWORK_HINT, b->log_name);
     }
     free(actual);
     free(seen);
-    return right == c->job->o->np ? TI_OK : st;
+    return right == b->a->o->np ? TI_OK : st;
 }
 
 /* How many ranks have printed their node so far.  Each byte is searched once. */
@@ -121,17 +121,17 @@ static int64_t ranks_seen(struct ti_mpirun_proc *p)
 }
 
 /* "'n1', 'n2' and 3 others": the used nodes for which the predicate is true. */
-static void name_nodes(const struct ti_acquisition *c, bool (*holds)(const struct ti_used_node *u),
-                       char *buf, size_t bytes)
+static void name_nodes(const struct ti_nodes_backend *b,
+                       bool (*holds)(const struct ti_used_node *u), char *buf, size_t bytes)
 {
     int64_t n = 0;
     size_t at = 0;
 
     buf[0] = '\0';
-    for (int64_t i = 0; i < c->nused; i++)
-        if (holds(&c->used[i]) && n++ < 3 && at < bytes)
+    for (int64_t i = 0; i < b->nused; i++)
+        if (holds(&b->used[i]) && n++ < 3 && at < bytes)
             at += (size_t)snprintf(buf + at, bytes - at, "%s'%s'", n > 1 ? ", " : "",
-                                   c->sites->node[c->used[i].node].name);
+                                   b->sites->node[b->used[i].node].name);
     if (n > 3 && at < bytes)
         snprintf(buf + at, bytes - at, " and %" PRId64 " more", n - 3);
 }
@@ -151,7 +151,7 @@ static bool is_silent(const struct ti_used_node *u)
     return !u->counted;
 }
 
-static ti_status too_late(struct ti_acquisition *c, const struct ti_mpirun_proc *p, double limit,
+static ti_status too_late(struct ti_nodes_backend *b, const struct ti_mpirun_proc *p, double limit,
                           struct ti_err *err)
 {
     char names[1024];
@@ -163,14 +163,14 @@ static ti_status too_late(struct ti_acquisition *c, const struct ti_mpirun_proc 
         line = strstr(line, RANK_TAG);
         if (!line || sscanf(line, RANK_TAG " %*d %299s", name) != 1)
             continue;
-        u = ti__acquisition_used(c, ti_fleet_find(c->fleet, name));
+        u = ti__nodes_used(b, ti_fleet_find(b->fleet, name));
         if (u)
             u->counted = true;
     }
-    name_nodes(c, is_silent, names, sizeof names);
+    name_nodes(b, is_silent, names, sizeof names);
     ti_err_set(err, TI_ERR_REMOTE, "the dry launch was not done within %.0f s%s%s", limit,
                names[0] ? ": no rank on " : "", names);
-    ti_err_hint(err, "see '%s'; " NETWORK_HINT, c->log_name);
+    ti_err_hint(err, "see '%s'; " NETWORK_HINT, b->log_name);
     return TI_ERR_REMOTE;
 }
 
@@ -188,8 +188,8 @@ static bool has(const json_t *list, const char *text)
 
 static void on_waits(struct ti_fleet *f, int64_t node, const json_t *answer, void *arg)
 {
-    struct ti_acquisition *c = arg;
-    struct ti_used_node *u = ti__acquisition_used(c, node);
+    struct ti_nodes_backend *b = arg;
+    struct ti_used_node *u = ti__nodes_used(b, node);
     const json_t *list = json_object_get(answer, "waits");
     const json_t *alive = json_object_get(answer, "alive");
     const char *first = json_string_value(json_array_get(list, 0));
@@ -207,36 +207,37 @@ static void on_waits(struct ti_fleet *f, int64_t node, const json_t *answer, voi
     u->peer_since = u->peer_at;
 }
 
-static void request_waits(struct ti_acquisition *c)
+static void request_waits(struct ti_nodes_backend *b)
 {
-    for (int64_t i = 0; i < c->nused; i++)
-        if (c->fleet->member[c->used[i].node].state == TI_NODE_READY)
-            ti_fleet_ask(c->fleet, c->used[i].node, json_pack("{s:s}", "do", "waits"), on_waits, c);
+    for (int64_t i = 0; i < b->nused; i++)
+        if (b->fleet->member[b->used[i].node].state == TI_NODE_READY)
+            ti_fleet_ask(b->fleet, b->used[i].node, json_pack("{s:s}", "do", "waits"), on_waits, b);
 }
 
 /* A node whose daemon cannot connect or has ended; NULL: none. */
-static const struct ti_used_node *find_cut_off(const struct ti_acquisition *c)
+static const struct ti_used_node *find_cut_off(const struct ti_nodes_backend *b)
 {
-    for (int64_t i = 0; i < c->nused; i++)
-        if (is_unanswered(&c->used[i]) || is_daemon_missing(&c->used[i]))
-            return &c->used[i];
+    for (int64_t i = 0; i < b->nused; i++)
+        if (is_unanswered(&b->used[i]) || is_daemon_missing(&b->used[i]))
+            return &b->used[i];
     return NULL;
 }
 
-static ti_status cut_off(struct ti_acquisition *c, const struct ti_used_node *u, struct ti_err *err)
+static ti_status cut_off(struct ti_nodes_backend *b, const struct ti_used_node *u,
+                         struct ti_err *err)
 {
     char names[1024];
 
     if (is_daemon_missing(u)) {
-        name_nodes(c, is_daemon_missing, names, sizeof names);
+        name_nodes(b, is_daemon_missing, names, sizeof names);
         ti_err_set(err, TI_ERR_REMOTE, "mpirun's daemon on %s ended without a word", names);
         ti_err_hint(err,
                     "try mpirun without us, with --leave-session-attached, to the same nodes; "
                     "what was started there is in '%s'",
-                    c->log_name);
+                    b->log_name);
         return TI_ERR_REMOTE;
     }
-    name_nodes(c, is_unanswered, names, sizeof names);
+    name_nodes(b, is_unanswered, names, sizeof names);
     ti_err_set(err, TI_ERR_REMOTE, "mpirun's daemon on %s gets no answer from %s", names, u->peer);
     ti_err_hint(err, NETWORK_HINT);
     return TI_ERR_REMOTE;
@@ -245,24 +246,24 @@ static ti_status cut_off(struct ti_acquisition *c, const struct ti_used_node *u,
 /* --- the launch ---------------------------------------------------------- */
 
 /* Wait until mpirun ends or has to be ended.  Returns the node whose daemon is cut off, or NULL. */
-static const struct ti_used_node *wait_for_ranks(struct ti_acquisition *c, struct ti_mpirun_proc *p,
-                                                 double limit, bool *late)
+static const struct ti_used_node *wait_for_ranks(struct ti_nodes_backend *b,
+                                                 struct ti_mpirun_proc *p, double limit, bool *late)
 {
     double start = ti_now(), now = start, next_check = start + CHECK_S;
     const struct ti_used_node *u = NULL;
     bool said = false;
 
-    while (ti_launch_running(&p->proc) && !c->fleet->sig && !c->nlost && !*late && !u &&
+    while (ti_launch_running(&p->proc) && !b->fleet->sig && !b->nlost && !*late && !u &&
            !p->flooded) {
         int64_t seen = ranks_seen(p);
 
-        ti_fleet_poll(c->fleet, POLL_MS);
+        ti_fleet_poll(b->fleet, POLL_MS);
         now = ti_now();
         ti_progress("dry launch: %" PRId64 " of %" PRId64 " nodes reached, %" PRId64 " of %" PRId64
                     " ranks, %.0f s",
-                    ti_rsh_commands_started(c->rsh), c->nused, seen, c->job->o->np, now - start);
+                    ti_rsh_commands_started(b->rsh), b->nused, seen, b->a->o->np, now - start);
         if (now > next_check && !seen) {
-            request_waits(c);
+            request_waits(b);
             next_check = now + CHECK_S;
         }
         if (now - start > QUIET_S && !seen && !said) {
@@ -273,49 +274,49 @@ static const struct ti_used_node *wait_for_ranks(struct ti_acquisition *c, struc
                    QUIET_S, limit);
         }
         *late = now - start > limit;
-        u = seen ? NULL : find_cut_off(c);
+        u = seen ? NULL : find_cut_off(b);
     }
     ti_progress_clear();
     return u;
 }
 
-ti_status ti__acquisition_dry_launch(struct ti_acquisition *c, struct ti_err *err)
+ti_status ti__nodes_dry_launch(struct ti_nodes_backend *b, struct ti_err *err)
 {
-    double limit = MIN_LIMIT_S + RANK_S * (double)c->job->o->np;
+    double limit = MIN_LIMIT_S + RANK_S * (double)b->a->o->np;
     struct ti_args command = {.n = 0};
     const struct ti_used_node *u;
     struct ti_mpirun_proc p;
     bool late = false;
     ti_status st;
 
-    ti__step_begin(c, TI_STEP_DRY_LAUNCH);
-    st = ti__acquisition_command(c, true, &command, err);
+    ti__step_begin(b, TI_STEP_DRY_LAUNCH);
+    st = ti__nodes_command(b, true, &command, err);
     if (st == TI_OK)
-        st = ti__mpirun_start(c, &command, true, &p, err);
+        st = ti__mpirun_start(b, &command, true, &p, err);
     if (st != TI_OK) {
         ti_args_free(&command);
         return st;
     }
-    u = wait_for_ranks(c, &p, limit, &late);
+    u = wait_for_ranks(b, &p, limit, &late);
     if (ti_launch_running(&p.proc))
-        ti__acquisition_end(c, &p);
-    ti__mpirun_close(c, &p);
-    if (c->fleet->sig)
-        st = ti__acquisition_interrupted(c, err);
-    else if (c->nlost)
-        st = ti__acquisition_lost(c, err);
+        ti__nodes_end(b, &p);
+    ti__mpirun_close(b, &p);
+    if (b->fleet->sig)
+        st = ti__nodes_interrupted(b, err);
+    else if (b->nlost)
+        st = ti__nodes_lost(b, err);
     else if (p.flooded)
         st = ti_err_set(err, TI_ERR_REMOTE,
                         "the dry launch, in which a rank says one line, printed more than %zu MiB",
                         p.out_bytes >> 20);
     else if (u)
-        st = cut_off(c, u, err);
+        st = cut_off(b, u, err);
     else if (late)
-        st = too_late(c, &p, limit, err);
+        st = too_late(b, &p, limit, err);
     else
-        st = judge(c, &p, err);
+        st = judge(b, &p, err);
     free(p.out_text);
     ti_args_free(&command);
-    ti__step_end(c, TI_STEP_DRY_LAUNCH);
+    ti__step_end(b, TI_STEP_DRY_LAUNCH);
     return st;
 }

@@ -8,13 +8,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "acquire/run/job.h"
+#include "acquire/run/acquisition.h"
 
 #define EVENTS_MAX  UINT64_C(20000000) /* reading them takes a few seconds */
 #define POLL_MS     250
 
 /* The command as a shell line; free().  NULL: out of memory. */
-static char *command(const struct ti_job *j, bool lint)
+static char *command(const struct ti_acquisition *a, bool lint)
 {
     struct ti_args args = {.n = 0};
     char *text;
@@ -22,19 +22,19 @@ static char *command(const struct ti_job *j, bool lint)
     ti_args_add(&args, "ti-replay");
     if (lint)
         ti_args_add(&args, "--lint");
-    if (j->output[0] == '-')
+    if (a->output[0] == '-')
         ti_args_add(&args, "--");
-    ti_args_add(&args, j->output);
+    ti_args_add(&args, a->output);
     text = ti_args_ok(&args) ? ti_args_shell(&args) : NULL;
     ti_args_free(&args);
     return text;
 }
 
 /* The output of ti-replay --lint --json; NULL: it failed or was interrupted. */
-static json_t *lint(struct ti_job *j)
+static json_t *lint(struct ti_acquisition *a)
 {
     int out = memfd_create("tiara-lint", MFD_CLOEXEC);
-    char *argv[] = {j->paths.replay, "--lint", "--json", "-q", "--", j->output, NULL};
+    char *argv[] = {a->paths.replay, "--lint", "--json", "-q", "--", a->output, NULL};
     struct ti_launch l = {
         .argv = argv, .stdin_path = "/dev/null", .mute = true, .output = out > 0 ? out : 0};
     json_t *said = NULL;
@@ -47,10 +47,10 @@ static json_t *lint(struct ti_job *j)
 
             if (!sig)
                 continue;
-            j->signal = sig;
+            a->signal = sig;
             kill(proc.pid, SIGTERM);
         }
-        if (!j->signal && lseek(out, 0, SEEK_SET) == 0)
+        if (!a->signal && lseek(out, 0, SEEK_SET) == 0)
             said = json_loadfd(out, 0, NULL);
     }
     if (out >= 0)
@@ -59,7 +59,7 @@ static json_t *lint(struct ti_job *j)
 }
 
 /* Print the first problem and the number of problems. */
-static void say_why_not(const struct ti_job *j, const json_t *said, const char *list)
+static void say_why_not(const struct ti_acquisition *a, const json_t *said, const char *list)
 {
     const json_t *first = json_array_get(json_object_get(said, "problems"), 0);
     const char *call = json_string_value(json_object_get(first, "call"));
@@ -71,23 +71,23 @@ static void say_why_not(const struct ti_job *j, const json_t *said, const char *
         snprintf(event, sizeof event, ", event %" JSON_INTEGER_FORMAT,
                  json_integer_value(json_object_get(first, "event")));
     if (!why)
-        ti_say("'%s' cannot be replayed: \"%s\" tells why", j->output, list);
+        ti_say("'%s' cannot be replayed: \"%s\" tells why", a->output, list);
     else
         ti_say("'%s' cannot be replayed: rank %" JSON_INTEGER_FORMAT "%s%s%s: %s; \"%s\" lists "
                "%s%" JSON_INTEGER_FORMAT " problem%s",
-               j->output, json_integer_value(json_object_get(first, "rank")), event,
+               a->output, json_integer_value(json_object_get(first, "rank")), event,
                call && *call ? ", " : "", call ? call : "", why, list, n > 1 ? "all " : "the ", n,
                n == 1 ? "" : "s");
 }
 
-void ti_job_say_replayable(struct ti_job *j)
+void ti_acquisition_say_replayable(struct ti_acquisition *a)
 {
-    char *replay = command(j, false), *list = command(j, true);
-    bool many = j->ranks.events > EVENTS_MAX;
+    char *replay = command(a, false), *list = command(a, true);
+    bool many = a->ranks.events > EVENTS_MAX;
     json_t *said = NULL;
 
-    if (j->paths.replay[0] && !many && (!j->o->quiet || j->o->json))
-        said = lint(j);
+    if (a->paths.replay[0] && !many && (!a->o->quiet || a->o->json))
+        said = lint(a);
     if (many && list)
         ti_say("\"%s\" tells whether it can be replayed", list);
     if (said && replay && list) {
@@ -98,10 +98,10 @@ void ti_job_say_replayable(struct ti_job *j)
         if (can)
             ti_say("it can be replayed: \"%s\"", replay);
         else
-            say_why_not(j, said, list);
-        if (j->json)
+            say_why_not(a, said, list);
+        if (a->json)
             json_object_set_new(
-                j->json, "replay",
+                a->json, "replay",
                 json_pack("{s:b, s:I, s:O*}", "can", can, "problems", n, "why", why));
     }
     json_decref(said);

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "acquire/run/acquisition.h"
+#include "acquire/run/nodes.h"
 #include "formats/json.h"
 #include "node/watch.h"
 
@@ -19,8 +19,8 @@
 
 static json_t *open_request(struct ti_fleet *f, int64_t node, void *arg)
 {
-    struct ti_acquisition *c = arg;
-    const struct ti_used_node *u = ti__acquisition_used(c, node);
+    struct ti_nodes_backend *b = arg;
+    const struct ti_used_node *u = ti__nodes_used(b, node);
     const struct ti_cluster *cluster;
     struct ti_args env = {.n = 0}, wrapper = {.n = 0};
     json_t *jenv, *jwrapper, *request;
@@ -30,45 +30,45 @@ static json_t *open_request(struct ti_fleet *f, int64_t node, void *arg)
         return NULL;
     jenv = json_array();
     jwrapper = json_array();
-    cluster = &c->sites->cluster[c->sites->node[node].cluster];
-    ti_job_settings(c->job, u->n, &env);
+    cluster = &b->sites->cluster[b->sites->node[node].cluster];
+    ti_acquisition_settings(b->a, u->n, &env);
     for (int i = 0; i < cluster->nenv; i++)
         ti_args_add(&env, cluster->env[i]);
-    if (c->job->mpirun.major >= 5)
+    if (b->a->mpirun.major >= 5)
         ti_args_addf(&env, "OMPI_MCA_btl_sm_backing_directory=%s", u->shm);
     else
         ti_args_addf(&env, "OMPI_MCA_btl_vader_backing_directory=%s", u->shm);
-    ti_job_wrapper(c->job, &wrapper);
+    ti_acquisition_wrapper(b->a, &wrapper);
     for (int i = 0; i < env.n; i++)
         json_array_append_new(jenv, ti_json_text(env.v[i]));
     for (int i = 0; i < wrapper.n; i++)
         json_array_append_new(jwrapper, ti_json_text(wrapper.v[i]));
     request = json_pack(
         "{s:s, s:s, s:s, s:I, s:o, s:b, s:s, s:o, s:o, s:s, s:s, s:b, s:b, s:b, s:b, s:[s, s]}",
-        "do", "open", "run_id", c->job->run_id, "trace_dir", u->directory, "np",
-        (json_int_t)c->job->o->np, "ranks", ti__acquisition_ranks(c, u), "force", 0, "program",
-        cluster->program ? cluster->program : c->ask.program, "env", jenv, "wrapper", jwrapper,
-        "node", c->sites->node[node].name, "cwd", c->cwd, "idle", c->job->plan.folding > 1,
-        "drowsy", c->job->plan.drowsy, "valgrind", c->job->choice.valgrind, "no_core",
-        c->job->choice.valgrind, "scratch", u->tmp, u->shm);
+        "do", "open", "run_id", b->a->run_id, "trace_dir", u->directory, "np",
+        (json_int_t)b->a->o->np, "ranks", ti__nodes_ranks(b, u), "force", 0, "program",
+        cluster->program ? cluster->program : b->ask.program, "env", jenv, "wrapper", jwrapper,
+        "node", b->sites->node[node].name, "cwd", b->cwd, "idle", b->a->plan.folding > 1, "drowsy",
+        b->a->plan.drowsy, "valgrind", b->a->choice.valgrind, "no_core", b->a->choice.valgrind,
+        "scratch", u->tmp, u->shm);
     ti_args_free(&env);
     ti_args_free(&wrapper);
     return request;
 }
 
-ti_status ti__acquisition_open(struct ti_acquisition *c, struct ti_err *err)
+ti_status ti__nodes_open(struct ti_nodes_backend *b, struct ti_err *err)
 {
-    ti_fleet_ask_all(c->fleet, open_request, c, OPEN_LIMIT_S, "opening");
-    if (c->fleet->sig)
-        return ti__acquisition_interrupted(c, err);
-    for (int64_t i = 0; i < c->nused; i++) {
-        struct ti_used_node *u = &c->used[i];
+    ti_fleet_ask_all(b->fleet, open_request, b, OPEN_LIMIT_S, "opening");
+    if (b->fleet->sig)
+        return ti__nodes_interrupted(b, err);
+    for (int64_t i = 0; i < b->nused; i++) {
+        struct ti_used_node *u = &b->used[i];
 
-        if (!ti_fleet_ok(c->fleet, u->node, err))
+        if (!ti_fleet_ok(b->fleet, u->node, err))
             return TI_ERR_REMOTE;
         u->open = true;
         snprintf(u->run_file, sizeof u->run_file, "%.4000s/%s",
-                 ti__text(c->fleet->member[u->node].answer, "directory"), TI_RUN_JSON);
+                 ti__text(b->fleet->member[u->node].answer, "directory"), TI_RUN_JSON);
     }
     return TI_OK;
 }
@@ -102,31 +102,31 @@ static char *add_words(char *all, const char *more)
 }
 
 /* The interfaces of all used sites; Open MPI ignores those that a node does not have. */
-static char *networks(const struct ti_acquisition *c)
+static char *networks(const struct ti_nodes_backend *b)
 {
     char *all = NULL;
 
-    for (int s = 0; s < c->sites->nsites; s++) {
-        const char *network = c->sites->site[s].network;
+    for (int s = 0; s < b->sites->nsites; s++) {
+        const char *network = b->sites->site[s].network;
         bool used = false;
 
-        for (int64_t i = 0; i < c->nused && !used; i++)
-            used = c->sites->cluster[c->sites->node[c->used[i].node].cluster].site == s;
+        for (int64_t i = 0; i < b->nused && !used; i++)
+            used = b->sites->cluster[b->sites->node[b->used[i].node].cluster].site == s;
         if (used && network)
             all = add_words(all, network);
     }
     return all;
 }
 
-static ti_status write_hostfile(const struct ti_acquisition *c, const char *path,
+static ti_status write_hostfile(const struct ti_nodes_backend *b, const char *path,
                                 struct ti_err *err)
 {
     FILE *file = fopen(path, "we");
 
-    if (file && c->ordered)
-        ti_order_hostfile(&c->order, c->names, file);
+    if (file && b->ordered)
+        ti_order_hostfile(&b->order, b->names, file);
     else if (file)
-        ti_rank_placement_hostfile(&c->in, &c->place, file);
+        ti_rank_placement_hostfile(&b->in, &b->place, file);
     if (!file || fclose(file) != 0)
         return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
     return TI_OK;
@@ -134,7 +134,7 @@ static ti_status write_hostfile(const struct ti_acquisition *c, const char *path
 
 /* On its node a rank starts as "ti-node run", which sets the rank up as planned and executes the
  * program. */
-static void rank_command(const struct ti_acquisition *c, bool dry_launch, struct ti_args *out)
+static void rank_command(const struct ti_nodes_backend *b, bool dry_launch, struct ti_args *out)
 {
     ti_args_add(out, "sh");
     ti_args_add(out, "-c");
@@ -142,41 +142,41 @@ static void rank_command(const struct ti_acquisition *c, bool dry_launch, struct
     ti_args_add(out, "ti-node");
     if (dry_launch)
         ti_args_add(out, "--census");
-    for (int i = 0; i < c->job->o->program.n && !dry_launch; i++)
-        ti_args_add(out, i ? c->job->o->program.v[i] : c->ask.program);
+    for (int i = 0; i < b->a->o->program.n && !dry_launch; i++)
+        ti_args_add(out, i ? b->a->o->program.v[i] : b->ask.program);
 }
 
-static bool has_domains(const struct ti_acquisition *c)
+static bool has_domains(const struct ti_nodes_backend *b)
 {
-    for (int64_t i = 0; i < c->nused; i++)
-        if (strchr(c->sites->node[c->used[i].node].name, '.'))
+    for (int64_t i = 0; i < b->nused; i++)
+        if (strchr(b->sites->node[b->used[i].node].name, '.'))
             return true;
     return false;
 }
 
-ti_status ti__acquisition_command(struct ti_acquisition *c, bool dry_launch, struct ti_args *out,
-                                  struct ti_err *err)
+ti_status ti__nodes_command(struct ti_nodes_backend *b, bool dry_launch, struct ti_args *out,
+                            struct ti_err *err)
 {
     struct ti_args none = {.n = 0}, program = {.n = 0};
-    char hosts[PATH_MAX + 16], *network = networks(c);
+    char hosts[PATH_MAX + 16], *network = networks(b);
     struct ti_mpirun_nodes nodes = {.hostfile = hosts,
-                                    .listed = c->ordered,
-                                    .fqdn = has_domains(c),
-                                    .agent = c->job->paths.rsh,
+                                    .listed = b->ordered,
+                                    .fqdn = has_domains(b),
+                                    .agent = b->a->paths.rsh,
                                     .network = network};
-    struct ti_mpirun_job run = {.np = c->job->o->np,
+    struct ti_mpirun_job run = {.np = b->a->o->np,
                                 .env = &none,
-                                .user = &c->job->o->mpirun,
+                                .user = &b->a->o->mpirun,
                                 .wrapper = &none,
                                 .program = &program,
                                 .nodes = &nodes};
     ti_status st;
     bool ok;
 
-    snprintf(hosts, sizeof hosts, "%s/hosts", c->job->dir.tmp);
-    st = write_hostfile(c, hosts, err);
-    rank_command(c, dry_launch, &program);
-    ti_mpirun_command(&c->job->mpirun, &c->job->plan, &run, out);
+    snprintf(hosts, sizeof hosts, "%s/hosts", b->a->dir.tmp);
+    st = write_hostfile(b, hosts, err);
+    rank_command(b, dry_launch, &program);
+    ti_mpirun_command(&b->a->mpirun, &b->a->plan, &run, out);
     ok = !program.failed && ti_args_ok(out);
     ti_args_free(&program);
     free(network);
@@ -191,19 +191,19 @@ ti_status ti__acquisition_command(struct ti_acquisition *c, bool dry_launch, str
 
 /* SHELL selects mpirun's shell syntax; the socket is for ti-rsh.  The rest is for ranks that
  * mpirun starts on this machine, where ti-node does not set it. */
-static void mpirun_environment(const struct ti_acquisition *c, struct ti_args *env)
+static void mpirun_environment(const struct ti_nodes_backend *b, struct ti_args *env)
 {
     ti_args_add(env, "SHELL=/bin/sh");
-    ti_args_addf(env, "TMPDIR=%s", c->job->dir.tmp);
-    ti_args_addf(env, "%s=%s", TI_RSH_SOCKET, ti_rsh_path(c->rsh));
-    for (int64_t i = 0; i < c->nused; i++) {
-        const struct ti_fleet_node *m = &c->fleet->member[c->used[i].node];
+    ti_args_addf(env, "TMPDIR=%s", b->a->dir.tmp);
+    ti_args_addf(env, "%s=%s", TI_RSH_SOCKET, ti_rsh_path(b->rsh));
+    for (int64_t i = 0; i < b->nused; i++) {
+        const struct ti_fleet_node *m = &b->fleet->member[b->used[i].node];
 
         if (!m->is_local)
             continue;
         ti_args_addf(env, "TIARA_NODE=%s/ti-node", ti__text(m->hello, "folder"));
-        ti_args_addf(env, "TIARA_NODE_NAME=%s", c->sites->node[c->used[i].node].name);
-        ti_args_addf(env, "TIARA_RUN_FILE=%s", c->used[i].run_file);
+        ti_args_addf(env, "TIARA_NODE_NAME=%s", b->sites->node[b->used[i].node].name);
+        ti_args_addf(env, "TIARA_RUN_FILE=%s", b->used[i].run_file);
     }
 }
 
@@ -225,7 +225,7 @@ static void on_err(int fd, void *arg)
     if (n > 0) {
         ti_progress_clear();
         p->forward.open_line = buf[n - 1] != '\n';
-        ti_runlog_text(&p->acquisition->log, buf, (size_t)n);
+        ti_runlog_text(&p->backend->log, buf, (size_t)n);
         if (is_chatter(buf, (size_t)n))
             return;
         if (!p->mute)
@@ -234,7 +234,7 @@ static void on_err(int fd, void *arg)
     }
     if (n < 0 && errno == EINTR)
         return;
-    ti_remote_drop_fd(p->acquisition->fleet->remote, fd);
+    ti_remote_drop_fd(p->backend->fleet->remote, fd);
     close(fd);
     p->err = -1;
 }
@@ -245,7 +245,7 @@ static void on_pass(int fd, void *arg)
 
     ti_forward_one(&p->forward, 0);
     if (p->forward.from[0] < 0)
-        ti_remote_drop_fd(p->acquisition->fleet->remote, fd);
+        ti_remote_drop_fd(p->backend->fleet->remote, fd);
 }
 
 /* Limits of captured output; each rank prints one line. */
@@ -259,8 +259,8 @@ static void on_out(int fd, void *arg)
     char drop[4096];
     ssize_t n;
 
-    p->flooded = p->flooded ||
-                 p->out_bytes > OUT_BYTES + OUT_RANK_BYTES * (size_t)p->acquisition->job->o->np;
+    p->flooded =
+        p->flooded || p->out_bytes > OUT_BYTES + OUT_RANK_BYTES * (size_t)p->backend->a->o->np;
     if (p->flooded) {
         n = read(fd, drop, sizeof drop);
         if (n > 0 || (n < 0 && errno == EINTR))
@@ -284,7 +284,7 @@ static void on_out(int fd, void *arg)
     }
     if (n < 0 && errno == EINTR)
         return;
-    ti_remote_drop_fd(p->acquisition->fleet->remote, fd);
+    ti_remote_drop_fd(p->backend->fleet->remote, fd);
     close(fd);
     p->out = -1;
 }
@@ -296,17 +296,17 @@ static void close_fd(int *fd)
     *fd = -1;
 }
 
-static ti_status start(struct ti_acquisition *c, struct ti_args *command, bool capture, int in,
+static ti_status start(struct ti_nodes_backend *b, struct ti_args *command, bool capture, int in,
                        struct ti_mpirun_proc *p, struct ti_err *err)
 {
     int e[2] = {-1, -1}, o[2] = {-1, -1}, fds[3];
     struct ti_launch l = {.argv = command->v,
-                          .run_id = c->job->run_id,
+                          .run_id = b->a->run_id,
                           .fds = fds,
                           .env = p->env.v,
-                          .no_core = c->job->choice.valgrind,
-                          .files = (long)c->nused * FILES_PER_NODE + (long)c->job->o->np * 4 + 256};
-    int out = c->job->o->json ? STDERR_FILENO : STDOUT_FILENO;
+                          .no_core = b->a->choice.valgrind,
+                          .files = (long)b->nused * FILES_PER_NODE + (long)b->a->o->np * 4 + 256};
+    int out = b->a->o->json ? STDERR_FILENO : STDOUT_FILENO;
     ti_status st = ti_forward_open(&p->forward, capture ? -1 : out, -1, err);
 
     if (st != TI_OK)
@@ -327,7 +327,7 @@ static ti_status start(struct ti_acquisition *c, struct ti_args *command, bool c
     return st;
 }
 
-ti_status ti__mpirun_start(struct ti_acquisition *c, struct ti_args *command, bool capture,
+ti_status ti__mpirun_start(struct ti_nodes_backend *b, struct ti_args *command, bool capture,
                            struct ti_mpirun_proc *p, struct ti_err *err)
 {
     bool quiet = capture || isatty(STDIN_FILENO);
@@ -336,15 +336,14 @@ ti_status ti__mpirun_start(struct ti_acquisition *c, struct ti_args *command, bo
     char *text;
     ti_status st;
 
-    ti_job_recorded(c->job, command, &recorded);
+    ti_acquisition_recorded(b->a, command, &recorded);
     text = ti_args_ok(&recorded) ? ti_args_shell(&recorded) : NULL;
-    ti_runlog_note(&c->log, "%s", text ? text : "mpirun");
+    ti_runlog_note(&b->log, "%s", text ? text : "mpirun");
     ti_args_free(&recorded);
     free(text);
-    *p = (struct ti_mpirun_proc){
-        .acquisition = c, .out = -1, .err = -1, .forward = {.from = {-1, -1}}};
-    mpirun_environment(c, &p->env);
-    st = ti_args_ok(&p->env) ? start(c, command, capture, quiet ? null : STDIN_FILENO, p, err)
+    *p = (struct ti_mpirun_proc){.backend = b, .out = -1, .err = -1, .forward = {.from = {-1, -1}}};
+    mpirun_environment(b, &p->env);
+    st = ti_args_ok(&p->env) ? start(b, command, capture, quiet ? null : STDIN_FILENO, p, err)
                              : ti_err_set(err, TI_ERR_IO, "cannot start 'mpirun': out of memory");
     close_fd(&null);
     if (st != TI_OK) {
@@ -354,29 +353,29 @@ ti_status ti__mpirun_start(struct ti_acquisition *c, struct ti_args *command, bo
         ti_args_free(&p->env);
         return st;
     }
-    ti_remote_add_fd(c->fleet->remote, p->err, on_err, p);
+    ti_remote_add_fd(b->fleet->remote, p->err, on_err, p);
     if (capture)
-        ti_remote_add_fd(c->fleet->remote, p->out, on_out, p);
+        ti_remote_add_fd(b->fleet->remote, p->out, on_out, p);
     if (p->forward.from[0] >= 0)
-        ti_remote_add_fd(c->fleet->remote, p->forward.from[0], on_pass, p);
+        ti_remote_add_fd(b->fleet->remote, p->forward.from[0], on_pass, p);
     return TI_OK;
 }
 
-void ti__mpirun_close(struct ti_acquisition *c, struct ti_mpirun_proc *p)
+void ti__mpirun_close(struct ti_nodes_backend *b, struct ti_mpirun_proc *p)
 {
     /* the rest of its output is still in the pipes */
     for (double until = ti_now() + 1;
          (p->err >= 0 || p->out >= 0 || p->forward.from[0] >= 0) && ti_now() < until;)
-        ti_fleet_poll(c->fleet, 20);
+        ti_fleet_poll(b->fleet, 20);
     if (p->forward.from[0] >= 0)
-        ti_remote_drop_fd(c->fleet->remote, p->forward.from[0]);
+        ti_remote_drop_fd(b->fleet->remote, p->forward.from[0]);
     ti_forward_close(&p->forward);
     if (p->err >= 0) {
-        ti_remote_drop_fd(c->fleet->remote, p->err);
+        ti_remote_drop_fd(b->fleet->remote, p->err);
         close(p->err);
     }
     if (p->out >= 0) {
-        ti_remote_drop_fd(c->fleet->remote, p->out);
+        ti_remote_drop_fd(b->fleet->remote, p->out);
         close(p->out);
     }
     p->err = p->out = -1;

@@ -10,8 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "acquire/run/acquisition.h"
 #include "acquire/run/forward.h"
-#include "acquire/run/job.h"
 #include "formats/json.h"
 #include "node/watch.h"
 
@@ -62,7 +62,7 @@ static int sleep_forwarding(struct ti_forward *forward, int signals, int ms)
 }
 
 /* Watch until mpirun ends or has to be ended. */
-static void watch(struct ti_job *j, struct ti_proc *proc, struct ti_watch *w,
+static void watch(struct ti_acquisition *a, struct ti_proc *proc, struct ti_watch *w,
                   struct ti_forward *forward)
 {
     double start = ti_now(), check_s = 0;
@@ -77,16 +77,16 @@ static void watch(struct ti_job *j, struct ti_proc *proc, struct ti_watch *w,
                                    check_s * 10e3 > POLL_MS ? (int)(check_s * 10e3) : POLL_MS);
 
         if (sig)
-            j->outcome.signal = sig;
-        else if (j->o->timeout_s && ti_now() - start > (double)j->o->timeout_s)
-            j->outcome.timed_out = true;
-        else if (ti_machine_room() < j->o->reserve_bytes / 4)
-            j->outcome.out_of_memory = true;
-        if (was_ended(&j->outcome)) {
+            a->outcome.signal = sig;
+        else if (a->o->timeout_s && ti_now() - start > (double)a->o->timeout_s)
+            a->outcome.timed_out = true;
+        else if (ti_machine_room() < a->o->reserve_bytes / 4)
+            a->outcome.out_of_memory = true;
+        if (was_ended(&a->outcome)) {
             ti_say("%s: ending the run", sig                    ? strsignal(sig)
-                                         : j->outcome.timed_out ? "time is up"
+                                         : a->outcome.timed_out ? "time is up"
                                                                 : "memory is running out");
-            j->outcome.left = ti_launch_end(proc, GRACE_S, show_ending, &ending);
+            a->outcome.left = ti_launch_end(proc, GRACE_S, show_ending, &ending);
             break;
         }
         now = ti_now();
@@ -94,44 +94,44 @@ static void watch(struct ti_job *j, struct ti_proc *proc, struct ti_watch *w,
         check_s = ti_now() - now;
         if (w->started == w->np && !all_said) {
             all_said = true;
-            if (j->o->verbose)
+            if (a->o->verbose)
                 ti_say("all %" PRId64 " ranks started after %.1f s", w->np,
-                       w->last_start - j->outcome.launched);
+                       w->last_start - a->outcome.launched);
         }
         if (!forward->open_line)
-            show(w, ti_now() - start, j->label ? j->label : "running");
+            show(w, ti_now() - start, a->label ? a->label : "running");
     }
     if (signals >= 0)
         close(signals);
     /* A signal to the whole process group may have ended mpirun before mpirun had its own group.
      * Then the signal is still pending here. */
-    if (!was_ended(&j->outcome) && proc->wait_status != 0)
-        j->outcome.signal = ti_launch_sleep(0);
+    if (!was_ended(&a->outcome) && proc->wait_status != 0)
+        a->outcome.signal = ti_launch_sleep(0);
     ti_progress_clear();
 }
 
 /* --- run ----------------------------------------------------------------- */
 
-static ti_status launch(struct ti_job *j, struct ti_forward *forward, struct ti_proc *proc,
+static ti_status launch(struct ti_acquisition *a, struct ti_forward *forward, struct ti_proc *proc,
                         struct ti_err *err)
 {
-    struct ti_launch l = {.argv = j->command.v,
-                          .drowsy = j->plan.drowsy,
-                          .run_id = j->run_id,
-                          .stdin_path = j->repeated            ? ti_job_input()
+    struct ti_launch l = {.argv = a->command.v,
+                          .drowsy = a->plan.drowsy,
+                          .run_id = a->run_id,
+                          .stdin_path = a->repeated            ? ti_acquisition_input()
                                         : isatty(STDIN_FILENO) ? "/dev/null"
                                                                : NULL,
-                          .stdout_to_stderr = j->o->json,
-                          .output = j->repeated ? 0 : forward->into[0],
+                          .stdout_to_stderr = a->o->json,
+                          .output = a->repeated ? 0 : forward->into[0],
                           .errors = forward->into[1],
-                          .stdout_path = j->repeated ? "/dev/null" : NULL,
-                          .pin = j->pinned ? &j->pin : NULL,
-                          .no_core = j->choice.valgrind,
-                          .files = (long)j->o->np * FILES_PER_RANK + 256};
+                          .stdout_path = a->repeated ? "/dev/null" : NULL,
+                          .pin = a->pinned ? &a->pin : NULL,
+                          .no_core = a->choice.valgrind,
+                          .files = (long)a->o->np * FILES_PER_RANK + 256};
 
     ti_status st;
 
-    j->outcome.launched = ti_wall();
+    a->outcome.launched = ti_wall();
     st = ti_launch_start(&l, proc, err);
     ti_forward_started(forward);
     return st;
@@ -166,83 +166,83 @@ static bool was_opened(int fd)
     return fd < 0 || read(fd, events, sizeof events) > 0;
 }
 
-ti_status ti_job_note_start(struct ti_job *j, json_t *json, struct ti_err *err)
+ti_status ti_acquisition_note_start(struct ti_acquisition *a, json_t *json, struct ti_err *err)
 {
     char text[32];
 
-    j->json = json;
-    if (!j->json) {
+    a->json = json;
+    if (!a->json) {
         errno = ENOMEM;
-        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s/%s'", j->dir.given, TI_RUN_JSON);
+        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s/%s'", a->dir.given, TI_RUN_JSON);
     }
-    json_object_set_new(j->json, "started", json_string(ti_time_text(ti_wall(), text)));
-    json_object_set_new(j->json, "state", json_string("running"));
-    return ti_rundir_write(&j->dir, j->json, err);
+    json_object_set_new(a->json, "started", json_string(ti_time_text(ti_wall(), text)));
+    json_object_set_new(a->json, "state", json_string("running"));
+    return ti_rundir_write(&a->dir, a->json, err);
 }
 
-static json_t *pilot_step(const struct ti_job *j)
+static json_t *pilot_step(const struct ti_acquisition *a)
 {
     char text[32];
 
     return json_pack("{s:s, s:s, s:f}", "name", "probe", "started",
-                     ti_time_text(j->pilot_started, text), "seconds",
-                     (double)(int64_t)(j->pilot_seconds * 1e3) / 1e3);
+                     ti_time_text(a->pilot_started, text), "seconds",
+                     (double)(int64_t)(a->pilot_seconds * 1e3) / 1e3);
 }
 
-void ti_job_note_outcome(struct ti_job *j)
+void ti_acquisition_note_outcome(struct ti_acquisition *a)
 {
-    const struct ti_outcome *o = &j->outcome;
+    const struct ti_outcome *o = &a->outcome;
     char text[32];
 
-    json_object_set_new(j->json, "ended", json_string(ti_time_text(o->ended, text)));
-    json_object_set_new(j->json, "state", json_string(ti_outcome_word(o, &j->ranks)));
-    json_object_set_new(j->json, "ranks", ti_ranks_json(&j->ranks));
-    json_object_set_new(j->json, "negative_bursts", json_integer((json_int_t)j->ranks.negative));
+    json_object_set_new(a->json, "ended", json_string(ti_time_text(o->ended, text)));
+    json_object_set_new(a->json, "state", json_string(ti_outcome_word(o, &a->ranks)));
+    json_object_set_new(a->json, "ranks", ti_ranks_json(&a->ranks));
+    json_object_set_new(a->json, "negative_bursts", json_integer((json_int_t)a->ranks.negative));
     if (WIFEXITED(o->wait_status))
-        json_object_set_new(j->json, "exit_status", json_integer(WEXITSTATUS(o->wait_status)));
+        json_object_set_new(a->json, "exit_status", json_integer(WEXITSTATUS(o->wait_status)));
     else
-        json_object_set_new(j->json, "mpirun_signal", json_integer(WTERMSIG(o->wait_status)));
+        json_object_set_new(a->json, "mpirun_signal", json_integer(WTERMSIG(o->wait_status)));
     if (o->signal)
-        json_object_set_new(j->json, "signal", json_integer(o->signal));
+        json_object_set_new(a->json, "signal", json_integer(o->signal));
 }
 
-static void note_end(struct ti_job *j)
+static void note_end(struct ti_acquisition *a)
 {
-    json_t *steps = ti_steps_json(&j->outcome, &j->ranks);
+    json_t *steps = ti_steps_json(&a->outcome, &a->ranks);
     struct ti_err err;
 
-    if (j->pilot_seconds > 0)
-        json_array_insert_new(steps, 0, pilot_step(j));
-    json_object_set_new(j->json, "steps", steps);
-    ti_job_note_outcome(j);
-    if (ti_rundir_write(&j->dir, j->json, &err) != TI_OK)
+    if (a->pilot_seconds > 0)
+        json_array_insert_new(steps, 0, pilot_step(a));
+    json_object_set_new(a->json, "steps", steps);
+    ti_acquisition_note_outcome(a);
+    if (ti_rundir_write(&a->dir, a->json, &err) != TI_OK)
         ti_warn("%s", err.text);
 }
 
-ti_status ti_job_run(struct ti_job *j, struct ti_err *err)
+ti_status ti_acquisition_run(struct ti_acquisition *a, struct ti_err *err)
 {
-    struct ti_outcome *o = &j->outcome;
+    struct ti_outcome *o = &a->outcome;
     struct ti_forward forward = {.from = {-1, -1}};
     struct ti_watch w;
     struct ti_proc proc;
     int64_t room;
     int opened;
-    ti_status st = ti_job_note_start(j, ti_job_json(j), err);
+    ti_status st = ti_acquisition_note_start(a, ti_acquisition_json(a), err);
 
     if (st == TI_OK)
-        st = ti_watch_open(j->dir.fd, j->o->np, &w, err);
+        st = ti_watch_open(a->dir.fd, a->o->np, &w, err);
     if (st != TI_OK) {
-        ti_rundir_unscratch(&j->dir);
-        ti_rundir_discard(&j->dir, false);
+        ti_rundir_unscratch(&a->dir);
+        ti_rundir_discard(&a->dir, false);
         return st;
     }
-    opened = watch_program(j->program.path);
-    o->user_args = j->o->mpirun.n > 0;
-    st = ti_forward_open(&forward, j->o->json ? STDERR_FILENO : STDOUT_FILENO, STDERR_FILENO, err);
+    opened = watch_program(a->program.path);
+    o->user_args = a->o->mpirun.n > 0;
+    st = ti_forward_open(&forward, a->o->json ? STDERR_FILENO : STDOUT_FILENO, STDERR_FILENO, err);
     if (st == TI_OK)
-        st = launch(j, &forward, &proc, err);
+        st = launch(a, &forward, &proc, err);
     if (st == TI_OK) {
-        watch(j, &proc, &w, &forward);
+        watch(a, &proc, &w, &forward);
         o->ended = ti_wall();
         o->wait_status = proc.wait_status;
         if (!was_ended(o))
@@ -256,9 +256,9 @@ ti_status ti_job_run(struct ti_job *j, struct ti_err *err)
     if (opened >= 0)
         close(opened);
     ti_watch_close(&w);
-    ti_rundir_unscratch(&j->dir);
+    ti_rundir_unscratch(&a->dir);
     if (st != TI_OK) {
-        ti_rundir_discard(&j->dir, false);
+        ti_rundir_discard(&a->dir, false);
         return st;
     }
     if (o->swept)
@@ -266,46 +266,46 @@ ti_status ti_job_run(struct ti_job *j, struct ti_err *err)
                 o->swept == 1 ? "was" : "were");
     if (o->left)
         ti_warn("%d processes of the run could not be ended", o->left);
-    st = ti_ranks_read(j->dir.path, j->o->np, j->run_id, &j->ranks, err);
+    st = ti_ranks_read(a->dir.path, a->o->np, a->run_id, &a->ranks, err);
     if (st != TI_OK)
         return st;
-    note_end(j);
-    room = ti_disk_free(j->dir.path);
-    if (j->ranks.with_trace && !ti_ranks_complete(&j->ranks) && room >= 0 && room < 1 << 20)
-        ti_warn("no space is left in '%s'", j->dir.given);
-    j->signal = o->signal;
+    note_end(a);
+    room = ti_disk_free(a->dir.path);
+    if (a->ranks.with_trace && !ti_ranks_complete(&a->ranks) && room >= 0 && room < 1 << 20)
+        ti_warn("no space is left in '%s'", a->dir.given);
+    a->signal = o->signal;
     return TI_OK;
 }
 
 /* --- gather -------------------------------------------------------------- */
 
-ti_status ti_job_gather(struct ti_job *j, struct ti_err *err)
+ti_status ti_acquisition_gather(struct ti_acquisition *a, struct ti_err *err)
 {
-    bool complete = ti_ranks_complete(&j->ranks), remove = complete && !j->o->keep;
+    bool complete = ti_ranks_complete(&a->ranks), remove = complete && !a->o->keep;
     struct ti_args args = {.n = 0};
     struct ti_launch l = {.stdin_path = "/dev/null", .stdout_to_stderr = true};
     struct ti_proc proc;
     ti_status st;
 
-    if (!j->paths.gather[0]) {
+    if (!a->paths.gather[0]) {
         ti_err_set(err, TI_ERR_IO, "cannot find 'ti-gather' beside ti-acquire");
-        ti_err_hint(err, "the traces are in '%s'", j->dir.given);
+        ti_err_hint(err, "the traces are in '%s'", a->dir.given);
         return TI_ERR_IO;
     }
-    ti_args_add(&args, j->paths.gather);
+    ti_args_add(&args, a->paths.gather);
     ti_args_add(&args, "-q");
     ti_args_add(&args, "--trust"); /* RUN.json was written just now, by us */
-    if (j->o->force)
+    if (a->o->force)
         ti_args_add(&args, "--force");
     if (remove)
         ti_args_add(&args, "--remove");
-    if (j->o->transport) {
+    if (a->o->transport) {
         ti_args_add(&args, "--transport");
-        ti_args_add(&args, j->o->transport);
+        ti_args_add(&args, a->o->transport);
     }
-    ti_args_add(&args, j->dir.path);
+    ti_args_add(&args, a->dir.path);
     ti_args_add(&args, "-o");
-    ti_args_add(&args, j->output);
+    ti_args_add(&args, a->output);
     l.argv = args.v;
     st = ti_args_ok(&args) ? ti_launch_start(&l, &proc, err)
                            : ti_err_set(err, TI_ERR_IO, "cannot start ti-gather: out of memory");
@@ -317,45 +317,47 @@ ti_status ti_job_gather(struct ti_job *j, struct ti_err *err)
 
         if (!sig)
             continue;
-        j->signal = sig;
+        a->signal = sig;
         kill(proc.pid, sig);
     }
     if (!WIFEXITED(proc.wait_status))
         return ti_err_set(err, TI_ERR_IO, "ti-gather was ended by signal %d (%s)",
                           WTERMSIG(proc.wait_status), strsignal(WTERMSIG(proc.wait_status)));
     st = (ti_status)WEXITSTATUS(proc.wait_status);
-    j->bundled = st == TI_OK || st == TI_ERR_PARTIAL;
-    if (!j->bundled) {
+    a->bundled = st == TI_OK || st == TI_ERR_PARTIAL;
+    if (!a->bundled) {
         ti_err_set(err, st, "the traces could not be gathered");
-        ti_err_hint(err, "they are in '%s': 'ti-gather %s -o BUNDLE' tries again", j->dir.given,
-                    j->dir.given);
+        ti_err_hint(err, "they are in '%s': 'ti-gather %s -o BUNDLE' tries again", a->dir.given,
+                    a->dir.given);
     } else if (st == TI_OK && remove) {
-        ti_rundir_discard(&j->dir, true);
+        ti_rundir_discard(&a->dir, true);
     }
     return st;
 }
 
 /* --- the end of --json --------------------------------------------------- */
 
-void ti_job_summary(const struct ti_job *j, ti_status st, const struct ti_err *err)
+void ti_acquisition_summary(const struct ti_acquisition *a, ti_status st, const struct ti_err *err)
 {
-    json_t *json = j->json ? json_incref(j->json) : j->command.n ? ti_job_json(j) : json_object();
+    json_t *json = a->json        ? json_incref(a->json)
+                   : a->command.n ? ti_acquisition_json(a)
+                                  : json_object();
 
     if (!json)
         return;
-    if (j->ranks.end) {
-        json_object_set_new(json, "events", json_integer((json_int_t)j->ranks.events));
-        json_object_set_new(json, "bytes", json_integer(j->ranks.bytes));
-        if (j->ranks.volume <= INT64_MAX)
-            json_object_set_new(json, "volume", json_integer((json_int_t)j->ranks.volume));
+    if (a->ranks.end) {
+        json_object_set_new(json, "events", json_integer((json_int_t)a->ranks.events));
+        json_object_set_new(json, "bytes", json_integer(a->ranks.bytes));
+        if (a->ranks.volume <= INT64_MAX)
+            json_object_set_new(json, "volume", json_integer((json_int_t)a->ranks.volume));
         else
-            json_object_set_new(json, "volume", json_sprintf("%" PRIu64, j->ranks.volume));
-        json_object_set_new(json, "unit", json_string(j->ranks.unit));
-        json_object_set_new(json, "init_seconds_max", json_real(j->ranks.init_seconds_max));
-        json_object_set_new(json, "memory_bytes_max", json_integer(j->ranks.memory_bytes_max));
+            json_object_set_new(json, "volume", json_sprintf("%" PRIu64, a->ranks.volume));
+        json_object_set_new(json, "unit", json_string(a->ranks.unit));
+        json_object_set_new(json, "init_seconds_max", json_real(a->ranks.init_seconds_max));
+        json_object_set_new(json, "memory_bytes_max", json_integer(a->ranks.memory_bytes_max));
     }
-    json_object_set_new(json, "bundle", j->bundled ? ti_json_text(j->output) : json_null());
-    if (access(j->dir_name, F_OK) < 0)
+    json_object_set_new(json, "bundle", a->bundled ? ti_json_text(a->output) : json_null());
+    if (access(a->dir_name, F_OK) < 0)
         json_object_del(json, "directory");
     json_object_set_new(json, "status", json_integer(st));
     if (err->text[0])
