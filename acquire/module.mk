@@ -5,14 +5,15 @@ in = $(addprefix acquire/$(strip $(1))/,$(2))
 acquire_src := acquire/options.c gather/bundle/output.c \
   $(call in,where,where.c slurm.c nodefile.c check_sites.c) \
   $(call in,plan,plan.c place.c place_capacity.c place_family.c place_policy.c \
-                 place_refuse.c place_options.c place_print.c order.c bisect.c like.c \
-                 common_isa.c isa.c composite.c estimate.c memory_model.c) \
-  $(call in,run,acquisition.c local.c forward.c bundle.c mpirun.c choose.c pilot.c measure.c report.c) \
+                 place_refuse.c place_options.c place_print.c order.c bisect.c rank_map.c \
+                 like.c common_isa.c isa.c estimate.c memory_model.c) \
+  $(call in,run,pipeline.c acquisition.c check.c environment.c print.c record.c watch.c bundle.c \
+                local.c forward.c mpirun.c choose.c pilot.c measure.c report.c runlog.c) \
   $(sites_src) $(sound_src) $(node_src)
 # for runs over several nodes
 nodes_src := $(call in,fleet,fleet.c fleet_ask.c fleet_names.c here.c rsh.c survey.c) \
   $(call in,run,nodes.c nodes_plan.c nodes_launch.c nodes_dry_launch.c \
-                nodes_watch.c nodes_collect.c runlog.c) \
+                nodes_watch.c nodes_collect.c) \
   $(remote_src) $(conn_src)
 progs += ti-acquire
 ti-acquire_src := acquire/main.c $(nodes_src) $(acquire_src) $(counter_src)
@@ -29,6 +30,7 @@ t-survey_src := $(nodes_src) $(acquire_src) $(counter_src)
 $(O)/tests/unit/t-survey: LDLIBS += $(remote_libs)
 t-common-isa_src := $(call in,plan,common_isa.c isa.c)
 t-order_src := $(call in,plan,order.c bisect.c)
+t-rank-map_src := acquire/plan/rank_map.c lib/formats/ranges.c
 t-like_src := acquire/plan/like.c $(t-order_src) $(sound_src) tests/unit/script.c
 t-memory-model_src := acquire/plan/memory_model.c
 t-plan_src := $(acquire_src) $(counter_src)

@@ -307,12 +307,6 @@ void ti_order_free(struct ti_order *o)
 
 /* --- telling -------------------------------------------------------------- */
 
-void ti_order_hostfile(const struct ti_order *o, const char *const *name, FILE *out)
-{
-    for (int64_t r = 0; r < o->np; r++)
-        fprintf(out, "%s\n", name[o->node[r]]);
-}
-
 char *ti_order_text(const struct ti_order *o, char *buf, int buf_bytes)
 {
     char total[32], was[2][32], is[2][32];
@@ -341,23 +335,4 @@ json_t *ti_order_json(const struct ti_order *o)
                      (json_int_t)o->total, "before", "nodes_bytes", (json_int_t)o->before.nodes,
                      "sites_bytes", (json_int_t)o->before.sites, "after", "nodes_bytes",
                      (json_int_t)o->after.nodes, "sites_bytes", (json_int_t)o->after.sites);
-}
-
-json_t *ti_order_ranks_json(const struct ti_order *o, int64_t node)
-{
-    json_t *list = json_array();
-    int64_t first = -1;
-
-    for (int64_t r = 0; r <= o->np; r++) {
-        bool here = r < o->np && o->node[r] == node;
-
-        if (here && first < 0)
-            first = r;
-        if (!here && first >= 0) {
-            json_array_append_new(list,
-                                  json_pack("[I, I]", (json_int_t)first, (json_int_t)(r - 1)));
-            first = -1;
-        }
-    }
-    return list;
 }

@@ -18,7 +18,6 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include "common/err.h"
 
@@ -81,17 +80,10 @@ void ti_order_free(struct ti_order *o);
 /* The cuts when rank r is on node[r]. */
 struct ti_cut ti_order_cut(const struct ti_graph *g, const int32_t *node, const int *site);
 
-/* Print a hostfile for "mpirun --map-by seq": the node of each rank, one per line. */
-void ti_order_hostfile(const struct ti_order *o, const char *const *name, FILE *out);
-
 /* "keeps 3.1 GiB of 4.0 GiB on their node (contiguous: 2.2 GiB); ..." into buf; returns buf. */
 char *ti_order_text(const struct ti_order *o, char *buf, int buf_bytes);
 
 /* A new object; NULL when out of memory. */
 json_t *ti_order_json(const struct ti_order *o);
-
-/* The ranks of a node, ascending, as [[FIRST, LAST], ...] for "open" of session/messages.h.  A new
- * object; NULL when out of memory. */
-json_t *ti_order_ranks_json(const struct ti_order *o, int64_t node);
 
 #endif

@@ -284,22 +284,3 @@ void ti_rank_placement_free(struct ti_rank_placement *p)
     free(p->capacity);
     p->ranks = p->first = p->capacity = NULL;
 }
-
-int64_t ti_rank_placement_node_of(const struct ti_rank_placement *p, int64_t rank)
-{
-    int64_t low = 0, high = p->nnodes;
-
-    if (rank < 0 || rank >= p->np)
-        return -1;
-    /* Find the first node that begins behind the rank; an unused node begins where the next one
-     * does. */
-    while (low < high) {
-        int64_t mid = low + (high - low) / 2;
-
-        if (p->first[mid] > rank)
-            high = mid;
-        else
-            low = mid + 1;
-    }
-    return low - 1;
-}

@@ -134,13 +134,6 @@ ti_status ti_place_ranks(const struct ti_place_request *in, struct ti_rank_place
                          struct ti_err *err);
 void ti_rank_placement_free(struct ti_rank_placement *p);
 
-/* ti_plan_start_seconds() of the node that takes longest. */
-double ti_rank_placement_start_seconds(const struct ti_place_request *in,
-                                       const struct ti_rank_placement *p, bool valgrind);
-
-/* The node of a rank, by bisection; -1 if there is no such rank. */
-int64_t ti_rank_placement_node_of(const struct ti_rank_placement *p, int64_t rank);
-
 /* Print the plan's table: per cluster its nodes, ranks a node, folding factor, memory used and
  * available.  ASCII; at most 80 columns if names have up to ten characters. */
 void ti_rank_placement_print(const struct ti_place_request *in, const struct ti_rank_placement *p,
@@ -149,10 +142,6 @@ void ti_rank_placement_print(const struct ti_place_request *in, const struct ti_
 /* A new object: mode, clusters, nodes; NULL when out of memory. */
 json_t *ti_rank_placement_json(const struct ti_place_request *in,
                                const struct ti_rank_placement *p);
-
-/* Print an Open MPI hostfile: "NAME slots=N" per used node, in rank order. */
-void ti_rank_placement_hostfile(const struct ti_place_request *in,
-                                const struct ti_rank_placement *p, FILE *out);
 
 /* --- from the command line ----------------------------------------------- */
 
@@ -187,8 +176,9 @@ ti_status ti_place_check_local(const struct ti_options *o, const char *host, int
 ti_status ti_place_parse_mode(const char *text, struct ti_place_request *in, struct ti_err *err);
 
 /* Fill what mpirun's command needs (acquire/run/mpirun.h): np, cores, mode, and the settings for
- * this folding. */
+ * this folding; and the seconds of the start, with or without valgrind. */
 void ti_rank_placement_settings(const struct ti_place_request *in,
-                                const struct ti_rank_placement *p, struct ti_plan *plan);
+                                const struct ti_rank_placement *p, bool valgrind,
+                                struct ti_plan *plan);
 
 #endif

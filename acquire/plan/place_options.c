@@ -109,8 +109,9 @@ ti_status ti_place_request_from_options(const struct ti_options *o, const struct
     return st;
 }
 
-double ti_rank_placement_start_seconds(const struct ti_place_request *in,
-                                       const struct ti_rank_placement *p, bool valgrind)
+/* ti_plan_start_seconds() of the node that takes longest. */
+static double start_seconds(const struct ti_place_request *in, const struct ti_rank_placement *p,
+                            bool valgrind)
 {
     double most = 0;
 
@@ -168,7 +169,8 @@ ti_status ti_place_check_local(const struct ti_options *o, const char *host, int
 }
 
 void ti_rank_placement_settings(const struct ti_place_request *in,
-                                const struct ti_rank_placement *p, struct ti_plan *plan)
+                                const struct ti_rank_placement *p, bool valgrind,
+                                struct ti_plan *plan)
 {
     memset(plan, 0, sizeof *plan);
     plan->np = p->np;
@@ -179,5 +181,6 @@ void ti_rank_placement_settings(const struct ti_place_request *in,
     plan->rank_bytes = in->rank_bytes;
     plan->largest_np = p->largest_np;
     plan->fits = true;
+    plan->start_seconds = start_seconds(in, p, valgrind);
     ti_plan_settings(plan);
 }

@@ -1,4 +1,4 @@
-/* A placement as a table, as JSON, and as a hostfile. */
+/* A placement as a table and as JSON. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -434,14 +434,4 @@ json_t *ti_rank_placement_json(const struct ti_place_request *in, const struct t
 
     free(g);
     return j;
-}
-
-/* --- hostfile ------------------------------------------------------------ */
-
-void ti_rank_placement_hostfile(const struct ti_place_request *in,
-                                const struct ti_rank_placement *p, FILE *out)
-{
-    for (int64_t i = 0; i < p->nnodes; i++)
-        if (p->ranks[i])
-            ti_print(out, "%s slots=%" PRId64 "\n", in->sites->node[i].name, p->ranks[i]);
 }

@@ -50,6 +50,7 @@ void ti_plan_make(const struct ti_plan_in *in, struct ti_plan *plan)
         strcpy(plan->mode, "R");
     else
         snprintf(plan->mode, sizeof plan->mode, "F-%" PRId64, plan->folding);
+    plan->start_seconds = ti_plan_start_seconds(in->np, in->cores, in->valgrind);
     ti_plan_settings(plan);
 
     plan->reserve_bytes = in->reserve_bytes;

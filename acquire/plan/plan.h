@@ -103,6 +103,7 @@ struct ti_plan {
     int64_t reserve_bytes;
     int64_t largest_np; /* that fits; INT64_MAX if unknown */
     bool fits;          /* also if unknown */
+    double start_seconds; /* ti_plan_start_seconds(), of the node that takes longest */
     bool yield, ob1, drowsy, idle, lazy_procs;
 };
 

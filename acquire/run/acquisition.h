@@ -1,10 +1,10 @@
 /*
- * One acquisition: everything that is known of it, and the steps of a run on this machine in the
- * order in which main() calls them.  A run over several nodes (acquire/run/acquisition.h) uses
- * parts of it.
+ * One acquisition, from the command line to the bundle: all that is known of it, and the interface
+ * of the two back ends.  pipeline.c has the steps in their order.  What depends on where the ranks
+ * run is in a back end: local.h for this machine, nodes.h for the nodes of a fleet.
  */
-#ifndef TI_JOB_H
-#define TI_JOB_H
+#ifndef TI_ACQUISITION_H
+#define TI_ACQUISITION_H
 
 #include <limits.h>
 #include <sched.h>
@@ -13,118 +13,157 @@
 #include "acquire/plan/memory_model.h"
 #include "acquire/plan/plan.h"
 #include "acquire/run/choose.h"
+#include "acquire/run/forward.h"
 #include "acquire/run/mpirun.h"
 #include "acquire/run/report.h"
+#include "acquire/run/runlog.h"
+#include "formats/sites.h"
 #include "node/launch.h"
 #include "node/machine.h"
 #include "session/paths.h"
 #include "node/program.h"
 #include "node/rundir.h"
 
+/* X(name, text): the steps, as in the paper's figure 5, in RUN.json and the manifest */
+#define TI_STEPS(X)                                                                                \
+    X(SHIP, "ship")    /* connecting, and sending our files */                                     \
+    X(SURVEY, "probe") /* the survey */                                                            \
+    X(PILOT, "pilot")  /* measuring the memory of a rank */                                        \
+    X(PLAN, "plan")                                                                                \
+    X(DRY_LAUNCH, "dry launch")                                                                    \
+    X(START, "start")     /* from mpirun until all ranks had left MPI_Init; by the outcome */      \
+    X(APP, "application") /* by the outcome */                                                     \
+    X(COLLECT, "collect") /* reading the ends of the traces */                                     \
+    X(GATHER, "gather")
+#define TI_STEP_ENUM(name, text) TI_STEP_##name,
+enum ti_step { TI_STEPS(TI_STEP_ENUM) TI_STEP_COUNT };
+
 struct ti_acquisition {
     const struct ti_options *o;
-    char run_id[TI_RUN_ID_TEXT];
+    const struct ti_sites *sites; /* borrowed; NULL: the ranks run on this machine */
+    const struct ti_backend *backend;
+    void *state; /* the back end's; NULL: none yet */
+
+    /* found by the checks */
     char dir_name[PATH_MAX]; /* of the run directory, as given */
     char output[PATH_MAX];
     struct ti_program program;
     struct ti_mpirun mpirun;
     struct ti_paths paths;
     struct ti_counter_choice choice;
-    struct ti_machine machine;
+    struct ti_machine machine; /* this one */
+    bool sum;                  /* volumes count all threads of a rank */
+
+    /* of ti-skew */
     cpu_set_t pin;
-    bool pinned;   /* ranks run on the cores `pin` only */
-    bool whole;    /* count the run as a whole, record no events (TIARA_MODE) */
-    bool outside;  /* also count what is executed outside MPI, if the counter can */
-    bool repeated; /* one of several runs: standard input is read from the start, output is dropped
-                    */
+    bool pinned;       /* ranks run on the cores `pin` only; --pin has it, too */
+    bool whole;        /* count the run as a whole, record no events (TIARA_MODE) */
+    bool outside;      /* also count what is executed outside MPI, if the counter can */
+    bool repeated;     /* one of several runs: the plan is not printed, standard input is read from
+                        * the start, output is dropped */
+    const char *label; /* text of the progress line; NULL: "running" */
+
+    /* the plan */
+    char run_id[TI_RUN_ID_TEXT];
     const char *isa;              /* level of the instruction set for glibc; NULL: any */
-    const char *label;            /* text of the progress line; NULL: "running" */
+    bool isa_chosen;              /* because nodes differ */
     struct ti_memory_model model; /* of --pilot; n == 0: none */
     struct ti_plan plan;
-    double pilot_started, pilot_seconds;
-    bool sum;        /* volumes count all threads of a rank */
-    int overlay;     /* whether pilots can work on an overlay: 1 yes, -1 no, 0 not tried yet */
-    bool pilot_hint; /* the hint how to avoid a pilot was given */
-    struct ti_rundir dir;
-    struct ti_args command; /* mpirun's command */
-    json_t *json;           /* RUN.json */
+    bool planned;   /* `plan` and the back end have one that can be printed */
+    int overlay;    /* whether pilots can work on an overlay: 1 yes, -1 no, 0 not tried yet */
+    bool hint_said; /* the hint how to avoid a pilot */
 
+    /* the run */
+    struct ti_rundir dir;
+    struct ti_runlog log;
+    char log_name[PATH_MAX];
+    struct ti_args command;     /* mpirun's command */
+    struct ti_proc *proc;       /* mpirun, while it is watched */
+    struct ti_forward *forward; /* of its output */
+    json_t *json;               /* RUN.json */
     struct ti_outcome outcome;
     struct ti_ranks ranks;
+    json_t *lost_nodes;        /* names of nodes with ranks that were lost; NULL: none */
+    struct ti_err lost;        /* of the first of them */
+    char short_of_memory[256]; /* the node that ran short; "": none, or this machine */
+    json_t *tries;             /* former tries and their errors; NULL: this is the first */
     bool bundled;
     int signal; /* received; to end with; 0: none */
+
+    double step_start[TI_STEP_COUNT]; /* seconds since the epoch; 0: skipped */
+    double step_seconds[TI_STEP_COUNT];
 };
 
-/* Check program, mpirun, library, counter, machine and names, without running anything of the
- * user's. */
-ti_status ti_acquisition_check(struct ti_acquisition *a, struct ti_err *err);
+/* Progress of a run: sums over all ranks. */
+struct ti_run_progress {
+    int64_t started, finished; /* ranks */
+    int64_t bytes;             /* of traces */
+    int64_t nodes;             /* 0: this machine */
+    double last_start;         /* of the latest rank that started, in seconds since the epoch */
+};
 
-/* After ti_acquisition_check(): the bundle must not exist yet (a dry run only warns) and its
- * directory must be writable.  Checked before the program runs. */
-ti_status ti_acquisition_check_output(struct ti_acquisition *a, struct ti_err *err);
-
-/* Find the program, which may exist on the nodes only; the survey reports what it is. */
-ti_status ti_acquisition_find_program(struct ti_acquisition *a, struct ti_err *err);
-
-/* The part of ti_acquisition_check() for a run whose ranks are on other nodes; the program may be
- * missing here. */
-ti_status ti_acquisition_check_front(struct ti_acquisition *a, struct ti_err *err);
-
-/* Warn if the program may leave no trace or does not fit the counter. */
-void ti_acquisition_warn_of_program(const struct ti_acquisition *a);
-
-/* The environment of each of `ranks` ranks on another node: the user's variables with their
- * values and the settings of the library; and the command in front of the program. */
-void ti_acquisition_settings(const struct ti_acquisition *a, int64_t ranks, struct ti_args *env);
-void ti_acquisition_wrapper(const struct ti_acquisition *a, struct ti_args *w);
+/*
+ * What differs between this machine and nodes.  The functions are called in this order; those from
+ * `plan` to `close` once for each try.  After an error `stop`, `close` and `destroy` are called all
+ * the same.
+ */
+struct ti_backend {
+    /* Find program and counter, and check all that needs no run and no node. */
+    ti_status (*check)(struct ti_acquisition *a, struct ti_err *err);
+    /* Say where each rank runs, and fill a->plan.  Memory is measured if need be. */
+    ti_status (*plan)(struct ti_acquisition *a, struct ti_err *err);
+    /* Print the lines of the plan about ranks and memory; and those about directories. */
+    void (*print_ranks)(const struct ti_acquisition *a, FILE *out);
+    void (*print_traces)(const struct ti_acquisition *a, FILE *out);
+    /* Add "plan" and whatever else the back end knows to the JSON of the run. */
+    void (*describe)(const struct ti_acquisition *a, json_t *json);
+    /* Make what the run needs, and mpirun's command. */
+    ti_status (*open)(struct ti_acquisition *a, struct ti_err *err);
+    /* Start mpirun.  Sets a->proc, a->forward and outcome.launched. */
+    ti_status (*start)(struct ti_acquisition *a, struct ti_err *err);
+    /* Forward output for `ms`, less if mpirun ends.  Returns a signal that came, or 0. */
+    int (*wait)(struct ti_acquisition *a, int ms);
+    /* Sum up the progress; note memory that runs out, and lost nodes. */
+    void (*update)(struct ti_acquisition *a, struct ti_run_progress *progress);
+    /* End the run; or, after mpirun has ended, all that outlived it. */
+    void (*end)(struct ti_acquisition *a);
+    void (*sweep)(struct ti_acquisition *a);
+    /* Release what is only needed while mpirun runs, and folders that it uses. */
+    void (*stop)(struct ti_acquisition *a);
+    /* Fill a->ranks, and what RUN.json says of each node. */
+    ti_status (*collect)(struct ti_acquisition *a, struct ti_err *err);
+    /* Where traces stay that are not removed: "on their nodes"; NULL: in the run directory. */
+    const char *home;
+    /* Say which nodes have ranks without a whole trace; NULL: there are no nodes. */
+    void (*say_missing)(const struct ti_acquisition *a);
+    /* Say where the traces are that are not gathered, and remove what is useless of them.  `app`
+     * is the status of the application. */
+    void (*say_where)(struct ti_acquisition *a, ti_status app);
+    /* Remove the traces of a try that failed; NULL: there is only one try. */
+    void (*remove)(struct ti_acquisition *a);
+    /* Release what a try has left; and everything.  NULL: `stop` does. */
+    void (*close)(struct ti_acquisition *a);
+    void (*destroy)(struct ti_acquisition *a);
+};
 
 /* Draw a new run id. */
 ti_status ti_acquisition_new_run_id(struct ti_acquisition *a, struct ti_err *err);
 
-/* Open the run directory, measure memory (by a pilot if needed), plan, and build the command.  A
- * dry run opens no directory, so its command lacks Open MPI's folders. */
-ti_status ti_acquisition_prepare(struct ti_acquisition *a, struct ti_err *err);
+extern const char *const ti_step_names[TI_STEP_COUNT];
+/* Note when a step begins and ends, for RUN.json and the log. */
+void ti_step_begin(struct ti_acquisition *a, enum ti_step step);
+void ti_step_end(struct ti_acquisition *a, enum ti_step step);
 
-/* The path from which each of several runs reads standard input from its start: the file that it
- * is, else /dev/null. */
-const char *ti_acquisition_input(void);
+/* Note that the node `name`, which has ranks, was lost; and how many were. */
+void ti_acquisition_add_lost(struct ti_acquisition *a, const char *name, const struct ti_err *why);
+int64_t ti_acquisition_lost(const struct ti_acquisition *a);
 
-/* Print the plan as a table. */
-void ti_acquisition_print(const struct ti_acquisition *a, FILE *out);
-/* Print those lines of the plan that are about the counter, --times and --also. */
-void ti_acquisition_print_counter(const struct ti_acquisition *a, FILE *out);
+/* The state as an error: nodes were lost; or `sig` was received, which is noted. */
+ti_status ti_acquisition_lost_error(const struct ti_acquisition *a, struct ti_err *err);
+ti_status ti_acquisition_interrupted(struct ti_acquisition *a, int sig, struct ti_err *err);
 
-/* Write RUN.json, launch mpirun, watch and wait, clean up, and read the ends of the traces. */
-ti_status ti_acquisition_run(struct ti_acquisition *a, struct ti_err *err);
-
-/* Write RUN.json before the launch; `json`, taken over, describes the job. */
-ti_status ti_acquisition_note_start(struct ti_acquisition *a, json_t *json, struct ti_err *err);
-/* Add the outcome to a->json, except for its steps. */
-void ti_acquisition_note_outcome(struct ti_acquisition *a);
-
-/* A JSON array of strings. */
-json_t *ti_acquisition_list(const struct ti_acquisition *a, const struct ti_args *words);
-
-/* Make the bundle.  TI_ERR_PARTIAL when it is incomplete. */
-ti_status ti_acquisition_gather(struct ti_acquisition *a, struct ti_err *err);
-
-/* replayable.c: run ti-replay --lint on the bundle, print whether it can be replayed and why not,
- * and add "replay": {"can", "problems", "why"} for --json.  It reads all events; for very many of
- * them only the command is printed. */
-void ti_acquisition_say_replayable(struct ti_acquisition *a);
-
-/* A new object that describes the job: RUN.json before the launch. */
-json_t *ti_acquisition_json(const struct ti_acquisition *a);
-
-/* A command as it is recorded: without the values of -x, and arguments of --redact replaced by
- * TI_REDACTED.  Release *out with ti_args_free(). */
-void ti_acquisition_recorded(const struct ti_acquisition *a, const struct ti_args *words,
-                             struct ti_args *out);
-#define TI_REDACTED "[redacted]"
-
-/* Print the --json summary to stdout; `st` and `err` are the result of the run. */
-void ti_acquisition_summary(const struct ti_acquisition *a, ti_status st, const struct ti_err *err);
-
+/* Forget the outcome of a try, before the next one. */
+void ti_acquisition_clear(struct ti_acquisition *a);
 void ti_acquisition_free(struct ti_acquisition *a);
 
 #endif

@@ -1,3 +1,5 @@
+#include "acquire/run/bundle.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -8,10 +10,73 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "acquire/run/acquisition.h"
+#define EVENTS_MAX UINT64_C(20000000) /* reading them takes a few seconds */
+#define POLL_MS    250
 
-#define EVENTS_MAX  UINT64_C(20000000) /* reading them takes a few seconds */
-#define POLL_MS     250
+/* --- making it ----------------------------------------------------------- */
+
+static void gather_command(const struct ti_acquisition *a, bool remove, struct ti_args *args)
+{
+    ti_args_add(args, a->paths.gather);
+    ti_args_add(args, "-q");
+    ti_args_add(args, "--trust"); /* RUN.json was written just now, by us */
+    if (a->o->force)
+        ti_args_add(args, "--force");
+    if (remove)
+        ti_args_add(args, "--remove");
+    if (a->o->transport) {
+        ti_args_add(args, "--transport");
+        ti_args_add(args, a->o->transport);
+    }
+    ti_args_add(args, a->dir.path);
+    ti_args_add(args, "-o");
+    ti_args_add(args, a->output);
+}
+
+ti_status ti_bundle_make(struct ti_acquisition *a, struct ti_err *err)
+{
+    bool remove = ti_ranks_complete(&a->ranks) && !a->o->keep;
+    struct ti_args args = {.n = 0};
+    struct ti_launch l = {.stdin_path = "/dev/null", .stdout_to_stderr = true};
+    struct ti_proc proc;
+    ti_status st;
+
+    if (!a->paths.gather[0]) {
+        ti_err_set(err, TI_ERR_IO, "cannot find 'ti-gather' beside ti-acquire");
+        ti_err_hint(err, "the traces are in '%s'", a->dir.given);
+        return TI_ERR_IO;
+    }
+    gather_command(a, remove, &args);
+    l.argv = args.v;
+    st = ti_args_ok(&args) ? ti_launch_start(&l, &proc, err)
+                           : ti_err_set(err, TI_ERR_IO, "cannot start ti-gather: out of memory");
+    ti_args_free(&args);
+    if (st != TI_OK)
+        return st;
+    while (ti_launch_running(&proc)) {
+        int sig = ti_launch_sleep(POLL_MS);
+
+        if (!sig)
+            continue;
+        a->signal = sig;
+        kill(proc.pid, sig);
+    }
+    if (!WIFEXITED(proc.wait_status))
+        return ti_err_set(err, TI_ERR_IO, "ti-gather was ended by signal %d (%s)",
+                          WTERMSIG(proc.wait_status), strsignal(WTERMSIG(proc.wait_status)));
+    st = (ti_status)WEXITSTATUS(proc.wait_status);
+    a->bundled = st == TI_OK || st == TI_ERR_PARTIAL;
+    if (!a->bundled) {
+        ti_err_set(err, st, "the traces could not be gathered");
+        ti_err_hint(err, "they are in '%s': 'ti-gather %s -o BUNDLE' tries again", a->dir.given,
+                    a->dir.given);
+    } else if (st == TI_OK && remove) {
+        ti_rundir_discard(&a->dir, true);
+    }
+    return st;
+}
+
+/* --- whether it can be replayed ------------------------------------------ */
 
 /* The command as a shell line; free().  NULL: out of memory. */
 static char *command(const struct ti_acquisition *a, bool lint)
@@ -80,7 +145,7 @@ static void say_why_not(const struct ti_acquisition *a, const json_t *said, cons
                n == 1 ? "" : "s");
 }
 
-void ti_acquisition_say_replayable(struct ti_acquisition *a)
+void ti_bundle_say_replayable(struct ti_acquisition *a)
 {
     char *replay = command(a, false), *list = command(a, true);
     bool many = a->ranks.events > EVENTS_MAX;

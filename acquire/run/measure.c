@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "acquire/run/environment.h"
 #include "acquire/run/pilot.h"
 #include "node/overlay.h"
 #include "node/watch.h"
@@ -24,9 +25,9 @@ static void announce(struct ti_acquisition *a, int64_t np)
            a->program.given, np, np == 1 ? "" : "s", TI_PILOT_SECONDS,
            a->overlay > 0 ? "and so is what it writes into the working directory"
                           : "but files that it writes are written");
-    if (!a->pilot_hint) {
+    if (!a->hint_said) {
         ti_hint("--mem-per-rank SIZE tells what a rank takes, --pilot no does without");
-        a->pilot_hint = true;
+        a->hint_said = true;
     }
 }
 
@@ -50,20 +51,14 @@ static ti_status run_pilot(struct ti_acquisition *a, int64_t np, struct ti_pilot
         ti_args_add(&env, a->o->env.v[i]);
     ti_args_addf(&env, "TIARA_RUN_ID=%s", a->run_id);
     ti_plan_make(&in, &plan);
-    st = ti_pilot_run(&a->mpirun, &run, &plan, a->run_id, ti_acquisition_input(),
+    st = ti_pilot_run(&a->mpirun, &run, &plan, a->run_id, ti_environment_input(),
                       a->pinned ? &a->pin : NULL, a->overlay > 0, pilot, err);
     ti_args_free(&env);
     if (st != TI_OK)
         return st;
-    a->pilot_seconds += pilot->seconds;
     if (pilot->left)
         ti_warn("%d processes of the probe could not be ended", pilot->left);
-    if (pilot->signal) {
-        a->signal = pilot->signal;
-        return ti_err_set(err, TI_ERR_APP, "interrupted by signal %d (%s)", pilot->signal,
-                          strsignal(pilot->signal));
-    }
-    return TI_OK;
+    return pilot->signal ? ti_acquisition_interrupted(a, pilot->signal, err) : TI_OK;
 }
 
 static int shell_status(int wait_status)
@@ -201,8 +196,6 @@ ti_status ti_pilot_model(struct ti_acquisition *a, const char *list, struct ti_m
         wanted--;
     if (!list && np[0] > a->o->np)
         np[0] = a->o->np;
-    if (!a->pilot_started)
-        a->pilot_started = ti_wall();
     for (int i = 0; st == TI_OK && i < wanted; i++)
         st = measure_point(a, np[i], point, &n, err);
     if (st != TI_OK)

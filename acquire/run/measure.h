@@ -20,8 +20,7 @@ ti_status ti_measure_memory(struct ti_acquisition *a, struct ti_plan_in *in, str
  *
  * The program must be on this machine, and a->program, a->machine, a->mpirun and a->run_id be
  * known; a->dir need not be open.  Numbers of ranks at which the program fails, or which do not
- * fit into the memory here, are left out with a warning if two others remain.  Adds to
- * a->pilot_started and a->pilot_seconds.
+ * fit into the memory here, are left out with a warning if two others remain.
  *
  * TI_ERR_INPUT when no number could be measured; the hint is --mem-per-rank.
  */

@@ -1,39 +1,78 @@
+/* The back end for nodes: its life, the checks, the survey, the steps of the plan. */
 #include "acquire/run/nodes.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "acquire/plan/common_isa.h"
-#include "acquire/plan/composite.h"
+#include "acquire/run/check.h"
+#include "acquire/run/environment.h"
 #include "acquire/run/measure.h"
 #include "acquire/run/pilot.h"
 #include "formats/json.h"
-#include "node/watch.h"
 
 #define TRACE_BASE "/tmp" /* of the nodes, unless the sites file says otherwise */
 
-/* --- steps --------------------------------------------------------------- */
+/* --- life ---------------------------------------------------------------- */
 
-static const char *const step_names[] = {
-#define NAME(name, text) text,
-    TI_STEPS(NAME)
-#undef NAME
-};
-
-void ti__step_begin(struct ti_nodes_backend *b, enum ti_step step)
+/* Release what a try has left, before the next one. */
+static void close_try(struct ti_acquisition *a)
 {
-    b->step_start[step] = ti_wall();
-    ti_runlog_note(&b->log, "%s", step_names[step]);
+    struct ti_nodes_backend *b = a->state;
+
+    if (!b)
+        return;
+    ti__nodes_stop(a);
+    for (int64_t i = 0; i < b->nused; i++)
+        b->used[i].open = false;
+    ti_fleet_free(b->fleet);
+    b->fleet = NULL;
+    ti__nodes_plan_free(b);
+    ti_survey_free(&b->survey);
 }
 
-void ti__step_end(struct ti_nodes_backend *b, enum ti_step step)
+static void destroy(struct ti_acquisition *a)
 {
-    b->step_seconds[step] = ti_wall() - b->step_start[step];
-    ti_runlog_note(&b->log, "%s: %.3f s", step_names[step], b->step_seconds[step]);
+    struct ti_nodes_backend *b = a->state;
+
+    if (!b)
+        return;
+    close_try(a);
+    ti_like_free(&b->like);
+    free(b->use);
+    free(b->failed);
+    free(b->memory);
+    free(b->cores);
+    free(b);
+    a->state = NULL;
+}
+
+static struct ti_nodes_backend *make(struct ti_acquisition *a, struct ti_err *err)
+{
+    struct ti_nodes_backend *b = calloc(1, sizeof *b);
+    size_t n = (size_t)a->sites->nnodes + 1;
+
+    if (!b) {
+        ti_err_errno(err, TI_ERR_IO, "cannot plan for the nodes");
+        return NULL;
+    }
+    b->a = a;
+    b->sites = a->sites;
+    b->use = calloc(n, sizeof *b->use);
+    b->failed = calloc(n, sizeof *b->failed);
+    b->memory = calloc(n, sizeof *b->memory);
+    b->cores = calloc(n, sizeof *b->cores);
+    a->state = b;
+    if (!b->use || !b->failed || !b->memory || !b->cores) {
+        ti_err_errno(err, TI_ERR_IO, "cannot plan for the nodes");
+        destroy(a);
+        return NULL;
+    }
+    if (!getcwd(b->cwd, sizeof b->cwd))
+        b->cwd[0] = '\0';
+    return b;
 }
 
 /* --- callbacks of the fleet ------------------------------------------------ */
@@ -72,8 +111,7 @@ static void on_lost(struct ti_fleet *f, int64_t node, void *arg)
     if (!ti__nodes_used(b, node))
         return;
     b->failed[node] = true;
-    if (b->nlost++ == 0)
-        b->lost = f->member[node].why;
+    ti_acquisition_add_lost(b->a, b->sites->node[node].name, &f->member[node].why);
 }
 
 static void note(void *arg, const char *fmt, ...)
@@ -85,7 +123,7 @@ static void note(void *arg, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    ti_runlog_note(&b->log, "%s", text);
+    ti_runlog_note(&b->a->log, "%s", text);
 }
 
 /* --- the survey ----------------------------------------------------------- */
@@ -98,11 +136,11 @@ static ti_status connect_all(struct ti_nodes_backend *b, struct ti_err *err)
 
     if (st != TI_OK)
         return st;
-    ti__step_begin(b, TI_STEP_SHIP);
+    ti_step_begin(b->a, TI_STEP_SHIP);
     st = ti_fleet_connect(b->fleet, err);
     if (st == TI_OK && b->fleet->sig)
-        return ti__nodes_interrupted(b, err);
-    ti__step_end(b, TI_STEP_SHIP);
+        return ti__nodes_trouble(b, err);
+    ti_step_end(b->a, TI_STEP_SHIP);
     if (b->fleet->shipped)
         ti_say("sent our files to %" PRId64 " node%s that lacked them", b->fleet->shipped,
                b->fleet->shipped == 1 ? "" : "s");
@@ -123,10 +161,10 @@ static void say_findings(struct ti_nodes_backend *b)
         ti_say("nodes that cannot be used:");
         ti_survey_print_findings(&b->survey, b->sites, true, TI_SURVEY_LINES, stderr);
     }
-    if (b->log.file) {
-        ti_survey_print_nodes(&b->survey, b->sites, b->log.file);
-        ti_survey_print_findings(&b->survey, b->sites, false, 0, b->log.file);
-        ti_survey_print_findings(&b->survey, b->sites, true, 0, b->log.file);
+    if (b->a->log.file) {
+        ti_survey_print_nodes(&b->survey, b->sites, b->a->log.file);
+        ti_survey_print_findings(&b->survey, b->sites, false, 0, b->a->log.file);
+        ti_survey_print_findings(&b->survey, b->sites, true, 0, b->a->log.file);
     }
 }
 
@@ -146,12 +184,7 @@ static void take_counter(struct ti_nodes_backend *b)
     choice->valgrind = json_is_true(json_object_get(counter, "valgrind"));
     choice->exact = json_is_true(json_object_get(counter, "exact"));
     choice->estimate = json_is_true(json_object_get(counter, "estimate"));
-    if (choice->why[0])
-        ti_say("counting with %s, since %s", choice->backend, choice->why);
-    if (counter && !choice->exact)
-        ti_warn("%s is %s", choice->counter,
-                choice->estimate ? "an estimate: volumes vary from run to run"
-                                 : "no instruction count");
+    ti_say_counter(b->a);
 }
 
 /* Take over the properties of the program from the nodes; a program of that name here may be
@@ -182,7 +215,7 @@ static void take_program(struct ti_nodes_backend *b)
         p->setid = p->setid || json_is_true(json_object_get(there, "setid"));
     }
     if (seen)
-        ti_acquisition_warn_of_program(b->a);
+        ti_warn_of_program(b->a);
 }
 
 static ti_status survey(struct ti_nodes_backend *b, struct ti_err *err)
@@ -201,11 +234,11 @@ static ti_status survey(struct ti_nodes_backend *b, struct ti_err *err)
                                    /* nodes try a counter and hash the program */
                                    .limit_s = 2 * (double)b->a->o->silence_s,
                                    .trace_base = TRACE_BASE};
-    ti__step_begin(b, TI_STEP_SURVEY);
+    ti_step_begin(b->a, TI_STEP_SURVEY);
     st = ti_survey_make(b->fleet, &b->ask, &b->survey, err);
     if (st == TI_OK && b->fleet->sig)
-        return ti__nodes_interrupted(b, err);
-    ti__step_end(b, TI_STEP_SURVEY);
+        return ti__nodes_trouble(b, err);
+    ti_step_end(b->a, TI_STEP_SURVEY);
     if (st != TI_OK)
         return st;
     say_findings(b);
@@ -220,34 +253,6 @@ static ti_status survey(struct ti_nodes_backend *b, struct ti_err *err)
     return st;
 }
 
-/* Volumes must not depend on the node of a rank. */
-static ti_status choose_isa(struct ti_nodes_backend *b, struct ti_err *err)
-{
-    struct ti_acquisition *a = b->a;
-    struct ti_common_isa_node *nodes = calloc((size_t)b->survey.n + 1, sizeof *nodes);
-    struct ti_common_isa made;
-    int64_t n = 0;
-    ti_status st;
-
-    if (!nodes)
-        return ti_err_errno(err, TI_ERR_IO, "cannot compare the nodes");
-    for (int64_t i = 0; i < b->survey.n; i++)
-        if (b->survey.usable[i])
-            nodes[n++] = ti_common_isa_node_of_facts(b->sites->node[i].name, b->survey.facts[i]);
-    st = ti_common_isa_choose(nodes, n, a->o->isa, a->o->isa_native, !a->choice.estimate, &made,
-                              err);
-    if (st == TI_OK) {
-        a->isa = made.isa;
-        if (made.said)
-            ti_say("%s", made.said);
-        for (int i = 0; i < made.nwarnings; i++)
-            ti_warn("%s", made.warning[i]);
-    }
-    ti_common_isa_free(&made);
-    free(nodes);
-    return st;
-}
-
 static ti_status examine_nodes(struct ti_nodes_backend *b, struct ti_err *err)
 {
     ti_status st = connect_all(b, err);
@@ -255,7 +260,7 @@ static ti_status examine_nodes(struct ti_nodes_backend *b, struct ti_err *err)
     if (st == TI_OK)
         st = survey(b, err);
     if (st == TI_OK && !b->a->o->probe)
-        st = choose_isa(b, err);
+        st = ti__nodes_choose_isa(b, err);
     for (int64_t i = 0; i < b->sites->nnodes && st == TI_OK; i++) {
         b->use[i] = b->survey.usable[i];
         b->memory[i] = ti_survey_memory(&b->survey, b->sites, i);
@@ -264,236 +269,19 @@ static ti_status examine_nodes(struct ti_nodes_backend *b, struct ti_err *err)
     return st;
 }
 
-/* --- life ---------------------------------------------------------------- */
+/* --- the checks ---------------------------------------------------------- */
 
-static struct ti_nodes_backend *make(struct ti_acquisition *a, const struct ti_sites *sites)
+/* Find the program, which may exist on the nodes only; the survey reports what it is. */
+static ti_status find_program(struct ti_acquisition *a, struct ti_err *err)
 {
-    struct ti_nodes_backend *b = calloc(1, sizeof *b);
-    size_t n = (size_t)sites->nnodes + 1;
+    const char *given = a->o->program.v[0];
+    ti_status st = ti_program_find(given, &a->program, err);
 
-    if (!b)
-        return NULL;
-    b->a = a;
-    b->sites = sites;
-    b->use = calloc(n, sizeof *b->use);
-    b->failed = calloc(n, sizeof *b->failed);
-    b->memory = calloc(n, sizeof *b->memory);
-    b->cores = calloc(n, sizeof *b->cores);
-    if (b->use && b->failed && b->memory && b->cores)
-        return b;
-    free(b->use);
-    free(b->failed);
-    free(b->memory);
-    free(b->cores);
-    free(b);
-    return NULL;
-}
-
-/* Release what a try has left, before the next one. */
-static void clear(struct ti_nodes_backend *b)
-{
-    ti_rsh_free(b->rsh);
-    b->rsh = NULL;
-    for (int64_t i = 0; i < b->nused; i++)
-        b->used[i].open = false;
-    ti_fleet_free(b->fleet);
-    b->fleet = NULL;
-    for (int64_t i = 0; i < b->nused; i++)
-        json_decref(b->used[i].status);
-    free(b->used);
-    b->used = NULL;
-    b->nused = 0;
-    b->nlost = 0;
-    b->lost.text[0] = b->lost.hint[0] = '\0';
-    ti__nodes_plan_free(b);
-    ti_survey_free(&b->survey);
-    ti_rundir_unscratch(&b->a->dir);
-}
-
-static void destroy(struct ti_nodes_backend *b)
-{
-    clear(b);
-    ti_runlog_close(&b->log);
-    ti_like_free(&b->like);
-    json_decref(b->tries);
-    free(b->use);
-    free(b->failed);
-    free(b->memory);
-    free(b->cores);
-    free(b);
-}
-
-static ti_status open_here(struct ti_nodes_backend *b, struct ti_err *err)
-{
-    struct ti_acquisition *a = b->a;
-    ti_status st = ti_rundir_open(a->dir_name, a->o->force, &a->dir, err);
-    char text[32];
-
-    if (st != TI_OK)
-        return st;
-    if (a->o->log)
-        snprintf(b->log_name, sizeof b->log_name, "%s", a->o->log);
-    else
-        snprintf(b->log_name, sizeof b->log_name, "%.4000s/%s", a->dir.path, TI_RUN_LOG);
-    st = ti_runlog_open(&b->log, b->log_name, err);
-    if (st != TI_OK)
-        ti_rundir_discard(&a->dir, false);
-    else
-        ti_runlog_note(&b->log, "ti-acquire %s, %s", ti_version(), ti_time_text(ti_wall(), text));
-    return st;
-}
-
-/* The program was not run: remove everything of ours.  The log stays if mpirun ran. */
-static void discard_here(struct ti_nodes_backend *b)
-{
-    if (!b->a->o->log && b->log.file && !b->step_start[TI_STEP_DRY_LAUNCH]) {
-        ti_runlog_close(&b->log);
-        unlink(b->log_name);
+    if (st == TI_ERR_INPUT) {
+        ti_program_free(&a->program);
+        *err = (struct ti_err){"", ""};
+        st = ti_program_elsewhere(given, &a->program, err);
     }
-    /* the socket for mpirun is in the directory */
-    ti_rsh_free(b->rsh);
-    b->rsh = NULL;
-    ti_rundir_unscratch(&b->a->dir);
-    ti_rundir_discard(&b->a->dir, false);
-}
-
-/* --- one try ------------------------------------------------------------- */
-
-/* Measure the memory of a rank by a pilot on this machine, if the placement depends on it. */
-static ti_status measure(struct ti_nodes_backend *b, struct ti_err *err)
-{
-    struct ti_acquisition *a = b->a;
-    ti_status st;
-
-    if (a->o->rank_bytes || b->rank_bytes || (!a->o->pilot && b->place.fold_max <= 1))
-        return TI_OK;
-    ti__step_begin(b, TI_STEP_PILOT);
-    ti_fleet_announce_pause(b->fleet, TI_MEMORY_POINTS_MAX * (TI_PILOT_SECONDS + 20));
-    st = ti_measure_rank(a, &a->model, &b->rank_bytes, err);
-    ti__step_end(b, TI_STEP_PILOT);
-    return st == TI_OK ? ti__nodes_plan(b, err) : st;
-}
-
-/* The cheapest checks come first: a plan by the sites file alone.  The program is run last. */
-static ti_status prepare(struct ti_nodes_backend *b, struct ti_err *err)
-{
-    ti_status st;
-
-    for (int64_t i = 0; i < b->sites->nnodes; i++)
-        b->use[i] = !b->failed[i];
-    b->a->isa = b->a->o->isa;
-    st = ti_rundir_scratch(&b->a->dir, 0, err);
-    if (st == TI_OK)
-        st = ti__nodes_plan(b, err);
-    for (int64_t i = 0; i < b->sites->nnodes && st == TI_OK; i++)
-        b->use[i] = ti_node_resources(&b->in, i).usable;
-    if (st == TI_OK)
-        st = examine_nodes(b, err);
-    if (st == TI_OK) {
-        ti__step_begin(b, TI_STEP_PLAN);
-        st = ti__nodes_plan(b, err);
-        ti__step_end(b, TI_STEP_PLAN);
-    }
-    if (st == TI_OK)
-        st = measure(b, err);
-    if (st != TI_OK)
-        return st;
-    if (!b->a->o->quiet)
-        ti__nodes_print(b, stderr);
-    if (b->a->o->write_hostfile)
-        st =
-            ti_composite_write_hostfile(b->a->o->write_hostfile, &b->in, &b->place, &b->order, err);
-    if (b->log.file)
-        ti__nodes_print(b, b->log.file);
-    return st;
-}
-
-/* Shell text that puts the session of mpirun's daemon where it is removed in any case. */
-static const char *session(int64_t node, void *arg)
-{
-    struct ti_nodes_backend *b = arg;
-    struct ti_used_node *u = ti__nodes_used(b, node);
-    const char *name =
-        b->a->mpirun.major >= 5 ? "PRTE_MCA_prte_tmpdir_base" : "OMPI_MCA_orte_tmpdir_base";
-
-    if (!u)
-        return "";
-    u->daemon = true;
-    snprintf(b->session, sizeof b->session, "%s='%s'; export %s; ", name, u->tmp, name);
-    return b->session;
-}
-
-static ti_status launch(struct ti_nodes_backend *b, struct ti_err *err)
-{
-    ti_status st = ti_rsh_new(b->fleet, b->a->dir.tmp, session, b, &b->rsh, err);
-
-    if (st == TI_OK)
-        st = ti__nodes_open(b, err);
-    if (st == TI_OK)
-        st = ti__nodes_note_start(b, err);
-    if (st == TI_OK && !b->a->o->no_dry_launch)
-        st = ti__nodes_dry_launch(b, err);
-    if (st == TI_OK)
-        st = ti__nodes_launch(b, err);
-    return st;
-}
-
-static void record_failed_try(struct ti_nodes_backend *b, const struct ti_err *err)
-{
-    const struct ti_outcome *o = &b->a->outcome;
-    json_t *nodes = json_array(), *one;
-    char text[32];
-
-    for (int64_t i = 0; i < b->nused; i++)
-        if (b->failed[b->used[i].node])
-            json_array_append_new(nodes, ti_json_text(b->sites->node[b->used[i].node].name));
-    one = json_pack("{s:s, s:o, s:o}", "run_id", b->a->run_id, "error", ti_json_text(err->text),
-                    "lost_nodes", nodes);
-    if (one && o->launched > 0) {
-        json_object_set_new(one, "launched", json_string(ti_time_text(o->launched, text)));
-        json_object_set_new(one, "seconds", json_real(o->ended - o->launched));
-    }
-    if (!b->tries)
-        b->tries = json_array();
-    json_array_append_new(b->tries, one);
-}
-
-/* If another try is allowed, record the failed one, release what it left, and return true. */
-static bool again(struct ti_nodes_backend *b, int64_t tries, struct ti_err *err)
-{
-    if (!b->nlost || b->a->signal || b->fleet->sig || tries >= b->a->o->retries)
-        return false;
-    ti_warn("%s", err->text);
-    ti_say("trying again without %" PRId64 " node%s", b->nlost, b->nlost == 1 ? "" : "s");
-    record_failed_try(b, err);
-    err->text[0] = err->hint[0] = '\0';
-    ti__nodes_remove(b);
-    ti_ranks_free(&b->a->ranks);
-    json_decref(b->a->json);
-    b->a->json = NULL;
-    ti_args_free(&b->a->command);
-    memset(&b->a->command, 0, sizeof b->a->command);
-    memset(&b->a->outcome, 0, sizeof b->a->outcome);
-    clear(b);
-    return true;
-}
-
-static ti_status attempt(struct ti_nodes_backend *b, bool *ran, struct ti_err *err)
-{
-    ti_status st = prepare(b, err);
-
-    *ran = false;
-    if (st != TI_OK)
-        return st;
-    st = launch(b, err);
-    *ran = b->a->outcome.launched > 0;
-    if (!*ran && b->a->json)
-        json_object_set_new(b->a->json, "state", json_string("not started"));
-    if (*ran && ti__nodes_collect(b, &(struct ti_err){"", ""}) == TI_OK)
-        ti__nodes_note_end(b);
-    /* mpirun may have noticed the loss first */
-    if (*ran && st == TI_OK && b->nlost && !b->a->signal && !ti_ranks_complete(&b->a->ranks))
-        st = ti__nodes_lost(b, err);
     return st;
 }
 
@@ -522,7 +310,7 @@ static ti_status check_text(struct ti_nodes_backend *b, struct ti_err *err)
                           b->cwd);
     if (!can_be_told(b->cwd))
         b->cwd[0] = '\0';
-    ti_acquisition_settings(a, 0, &env);
+    ti_environment_there(a, 0, &env);
     for (int i = 0; i < env.n && st == TI_OK; i++)
         if (!can_be_told(env.v[i]))
             st =
@@ -531,15 +319,174 @@ static ti_status check_text(struct ti_nodes_backend *b, struct ti_err *err)
     return st;
 }
 
-static ti_status probe_only(struct ti_nodes_backend *b, struct ti_err *err)
+/* The program is looked for only if a pilot is to run it. */
+static ti_status check_dry_run(struct ti_acquisition *a, struct ti_err *err)
+{
+    ti_status st;
+
+    if (a->o->pilot && !a->o->rank_bytes)
+        return ti_check_here(a, err);
+    st = ti_program_elsewhere(a->o->program.v[0], &a->program, err);
+    return st == TI_OK ? ti_check_names(a, err) : st;
+}
+
+static ti_status check_run(struct ti_nodes_backend *b, struct ti_err *err)
+{
+    ti_status st = find_program(b->a, err);
+
+    ti_launch_share_children();
+    if (st == TI_OK)
+        st = ti_check_machine(b->a, err);
+    if (st == TI_OK)
+        st = ti_check_output(b->a, err);
+    return st == TI_OK ? check_text(b, err) : st;
+}
+
+static ti_status check(struct ti_acquisition *a, struct ti_err *err)
+{
+    struct ti_nodes_backend *b = make(a, err);
+    ti_status st;
+
+    if (!b)
+        return TI_ERR_IO;
+    st = a->o->dry_run ? check_dry_run(a, err) : check_run(b, err);
+    if (st == TI_OK && a->o->like)
+        st = ti_like_read(a->o->like, a->o->np, &b->like, err);
+    if (st == TI_OK && b->like.missing)
+        ti_warn("%" PRId64 " ranks are missing or not whole in '%s': who talks to them is not "
+                "known",
+                b->like.missing, a->o->like);
+    return st;
+}
+
+/* --- the plan ------------------------------------------------------------ */
+
+/* Measure the memory of a rank by a pilot on this machine, if the placement depends on it. */
+static ti_status measure(struct ti_nodes_backend *b, struct ti_err *err)
 {
     struct ti_acquisition *a = b->a;
+    bool folded = b->survey.facts && b->place.fold_max > 1;
+    ti_status st;
+
+    if (a->o->rank_bytes || b->rank_bytes || (!a->o->pilot && !folded))
+        return TI_OK;
+    ti_step_begin(a, TI_STEP_PILOT);
+    if (b->fleet)
+        ti_fleet_announce_pause(b->fleet, TI_MEMORY_POINTS_MAX * (TI_PILOT_SECONDS + 20));
+    st = ti_measure_rank(a, &a->model, &b->rank_bytes, err);
+    ti_step_end(a, TI_STEP_PILOT);
+    return st == TI_OK ? ti__nodes_place(b, err) : st;
+}
+
+static ti_status place(struct ti_nodes_backend *b, struct ti_err *err)
+{
+    ti_status st;
+
+    ti_step_begin(b->a, TI_STEP_PLAN);
+    st = ti__nodes_place(b, err);
+    ti_step_end(b->a, TI_STEP_PLAN);
+    return st;
+}
+
+/* The cheapest checks come first: a placement by the sites alone.  The program is run last. */
+static ti_status plan(struct ti_acquisition *a, struct ti_err *err)
+{
+    struct ti_nodes_backend *b = a->state;
+    bool dry = a->o->dry_run;
     ti_status st = TI_OK;
 
     for (int64_t i = 0; i < b->sites->nnodes; i++)
+        b->use[i] = !b->failed[i];
+    a->isa = a->o->isa;
+    st = place(b, err);
+    for (int64_t i = 0; i < b->sites->nnodes && st == TI_OK; i++)
+        b->use[i] = ti_node_resources(&b->in, i).usable;
+    if (st == TI_OK && !dry) {
+        st = examine_nodes(b, err);
+        if (st == TI_OK)
+            st = place(b, err);
+    }
+    if (st == TI_OK)
+        st = measure(b, err);
+    a->planned = st == TI_OK;
+    if (st == TI_OK && dry)
+        st = ti__nodes_choose_isa(b, err);
+    if (st == TI_OK && a->o->write_hostfile)
+        st = ti_rank_map_hostfile(&b->map, b->sites, a->o->write_hostfile, err);
+    if (st == TI_OK && a->o->verbose)
+        ti_say("planned in %.3f s", a->step_seconds[TI_STEP_PLAN]);
+    return st;
+}
+
+/* Shell text that puts the session of mpirun's daemon where it is removed in any case. */
+static const char *session(int64_t node, void *arg)
+{
+    struct ti_nodes_backend *b = arg;
+    struct ti_used_node *u = ti__nodes_used(b, node);
+    const char *name =
+        b->a->mpirun.major >= 5 ? "PRTE_MCA_prte_tmpdir_base" : "OMPI_MCA_orte_tmpdir_base";
+
+    if (!u)
+        return "";
+    u->daemon = true;
+    snprintf(b->session, sizeof b->session, "%s='%s'; export %s; ", name, u->tmp, name);
+    return b->session;
+}
+
+static ti_status open_run(struct ti_acquisition *a, struct ti_err *err)
+{
+    struct ti_nodes_backend *b = a->state;
+    ti_status st = ti_rsh_new(b->fleet, a->dir.tmp, session, b, &b->rsh, err);
+
+    if (st == TI_OK)
+        st = ti__nodes_open(b, err);
+    return st == TI_OK ? ti__nodes_command(b, false, &a->command, err) : st;
+}
+
+static void end(struct ti_acquisition *a)
+{
+    struct ti_nodes_backend *b = a->state;
+
+    ti__nodes_end(b, &b->mpirun);
+    b->fleet->sig = 0;
+}
+
+const struct ti_backend ti_backend_nodes = {
+    .check = check,
+    .plan = plan,
+    .print_ranks = ti__nodes_print_ranks,
+    .print_traces = ti__nodes_print_traces,
+    .describe = ti__nodes_describe,
+    .open = open_run,
+    .start = ti__nodes_start,
+    .wait = ti__nodes_wait,
+    .update = ti__nodes_update,
+    .end = end,
+    .sweep = ti__nodes_sweep,
+    .stop = ti__nodes_stop,
+    .collect = ti__nodes_collect,
+    .home = "on their nodes",
+    .say_missing = ti__nodes_say_missing,
+    .say_where = ti__nodes_say_where,
+    .remove = ti__nodes_remove,
+    .close = close_try,
+    .destroy = destroy,
+};
+
+/* --- --probe ------------------------------------------------------------- */
+
+ti_status ti_nodes_probe(struct ti_acquisition *a, struct ti_err *err)
+{
+    struct ti_nodes_backend *b = make(a, err);
+    ti_status st = TI_OK;
+
+    if (!b)
+        return TI_ERR_IO;
+    ti_launch_share_children();
+    for (int64_t i = 0; i < b->sites->nnodes; i++)
         b->use[i] = true;
     if (a->o->program.n)
-        st = ti_acquisition_find_program(a, err);
+        st = find_program(a, err);
     if (st == TI_OK)
         st = check_text(b, err);
     if (st == TI_OK)
@@ -548,61 +495,12 @@ static ti_status probe_only(struct ti_nodes_backend *b, struct ti_err *err)
         st = ti_mpirun_find(&a->mpirun, err);
     if (st == TI_OK)
         st = examine_nodes(b, err);
-    if (!b->survey.facts)
-        return st;
-    if (a->o->json)
+    if (b->survey.facts && a->o->json)
         a->json = json_pack("{s:o}", "nodes", ti_survey_json(&b->survey, b->sites));
-    else
+    else if (b->survey.facts)
         ti_survey_print_nodes(&b->survey, b->sites, stdout);
-    return st != TI_OK || !b->survey.unusable
-               ? st
-               : ti_survey_check(&b->survey, b->sites, b->a->o->tolerate, err);
-}
-
-ti_status ti_nodes_run(struct ti_acquisition *a, const struct ti_sites *sites, struct ti_err *err)
-{
-    struct ti_nodes_backend *b = make(a, sites);
-    bool ran = false;
-    ti_status st;
-
-    if (!b) {
-        errno = ENOMEM;
-        return ti_err_errno(err, TI_ERR_IO, "cannot plan for the nodes");
-    }
-    if (!getcwd(b->cwd, sizeof b->cwd))
-        b->cwd[0] = '\0';
-    ti_launch_share_children();
-    if (a->o->probe) {
-        st = probe_only(b, err);
-        destroy(b);
-        return st;
-    }
-    st = ti_acquisition_check_front(a, err);
-    if (st == TI_OK)
-        st = ti_acquisition_check_output(a, err);
-    if (st == TI_OK)
-        st = check_text(b, err);
-    if (st == TI_OK && a->o->like)
-        st = ti_like_read(a->o->like, a->o->np, &b->like, err);
-    if (st == TI_OK)
-        st = open_here(b, err);
-    if (st != TI_OK) {
-        destroy(b);
-        return st;
-    }
-    for (int64_t tries = 0;; tries++) {
-        st = ti_acquisition_new_run_id(a, err);
-        if (st == TI_OK)
-            ti_runlog_note(&b->log, "run %s", a->run_id);
-        if (st == TI_OK)
-            st = attempt(b, &ran, err);
-        if (st == TI_OK || !again(b, tries, err))
-            break;
-    }
-    if (!ran)
-        discard_here(b);
-    else
-        st = ti__nodes_conclude(b, st, err);
-    destroy(b);
+    if (st == TI_OK && b->survey.unusable)
+        st = ti_survey_check(&b->survey, b->sites, a->o->tolerate, err);
+    destroy(a);
     return st;
 }

@@ -44,7 +44,7 @@ static int64_t count_ranks(struct ti_nodes_backend *b, char *text, int64_t *actu
         node = ti_fleet_find(b->fleet, name);
         if (node >= 0)
             actual[node]++;
-        planned = ti__nodes_node_of(b, rank);
+        planned = ti_rank_map_node_of(&b->map, rank);
         if (node == planned)
             right++;
         else if (!err->text[0])
@@ -82,7 +82,7 @@ static ti_status judge(struct ti_nodes_backend *b, struct ti_mpirun_proc *p, str
     }
     right = p->out_text ? count_ranks(b, p->out_text, actual, seen, &wrong) : 0;
     if (right == b->a->o->np) {
-        ti_runlog_note(&b->log, "all %" PRId64 " ranks are where they were planned", right);
+        ti_runlog_note(&b->a->log, "all %" PRId64 " ranks are where they were planned", right);
     } else if (wrong.text[0]) {
         *err = wrong;
         ti_err_hint(err, "mpirun's settings of yours (mca-params.conf, OMPI_MCA_*, behind '--') "
@@ -99,7 +99,7 @@ static ti_status judge(struct ti_nodes_backend *b, struct ti_mpirun_proc *p, str
                    b->a->o->np, right, WIFEXITED(p->proc.wait_status) ? "status" : "signal",
                    WIFEXITED(p->proc.wait_status) ? WEXITSTATUS(p->proc.wait_status)
                                                   : WTERMSIG(p->proc.wait_status));
-        ti_err_hint(err, "see what mpirun says above, and '%s'; " NETWORK_HINT, b->log_name);
+        ti_err_hint(err, "see what mpirun says above, and '%s'; " NETWORK_HINT, b->a->log_name);
     }
     free(actual);
     free(seen);
@@ -170,7 +170,7 @@ static ti_status too_late(struct ti_nodes_backend *b, const struct ti_mpirun_pro
     name_nodes(b, is_silent, names, sizeof names);
     ti_err_set(err, TI_ERR_REMOTE, "the dry launch was not done within %.0f s%s%s", limit,
                names[0] ? ": no rank on " : "", names);
-    ti_err_hint(err, "see '%s'; " NETWORK_HINT, b->log_name);
+    ti_err_hint(err, "see '%s'; " NETWORK_HINT, b->a->log_name);
     return TI_ERR_REMOTE;
 }
 
@@ -234,7 +234,7 @@ static ti_status cut_off(struct ti_nodes_backend *b, const struct ti_used_node *
         ti_err_hint(err,
                     "try mpirun without us, with --leave-session-attached, to the same nodes; "
                     "what was started there is in '%s'",
-                    b->log_name);
+                    b->a->log_name);
         return TI_ERR_REMOTE;
     }
     name_nodes(b, is_unanswered, names, sizeof names);
@@ -253,7 +253,7 @@ static const struct ti_used_node *wait_for_ranks(struct ti_nodes_backend *b,
     const struct ti_used_node *u = NULL;
     bool said = false;
 
-    while (ti_launch_running(&p->proc) && !b->fleet->sig && !b->nlost && !*late && !u &&
+    while (ti_launch_running(&p->proc) && !b->fleet->sig && !b->a->lost_nodes && !*late && !u &&
            !p->flooded) {
         int64_t seen = ranks_seen(p);
 
@@ -289,7 +289,7 @@ ti_status ti__nodes_dry_launch(struct ti_nodes_backend *b, struct ti_err *err)
     bool late = false;
     ti_status st;
 
-    ti__step_begin(b, TI_STEP_DRY_LAUNCH);
+    ti_step_begin(b->a, TI_STEP_DRY_LAUNCH);
     st = ti__nodes_command(b, true, &command, err);
     if (st == TI_OK)
         st = ti__mpirun_start(b, &command, true, &p, err);
@@ -301,10 +301,9 @@ ti_status ti__nodes_dry_launch(struct ti_nodes_backend *b, struct ti_err *err)
     if (ti_launch_running(&p.proc))
         ti__nodes_end(b, &p);
     ti__mpirun_close(b, &p);
-    if (b->fleet->sig)
-        st = ti__nodes_interrupted(b, err);
-    else if (b->nlost)
-        st = ti__nodes_lost(b, err);
+    st = ti__nodes_trouble(b, err);
+    if (st != TI_OK)
+        ;
     else if (p.flooded)
         st = ti_err_set(err, TI_ERR_REMOTE,
                         "the dry launch, in which a rank says one line, printed more than %zu MiB",
@@ -317,6 +316,6 @@ ti_status ti__nodes_dry_launch(struct ti_nodes_backend *b, struct ti_err *err)
         st = judge(b, &p, err);
     free(p.out_text);
     ti_args_free(&command);
-    ti__step_end(b, TI_STEP_DRY_LAUNCH);
+    ti_step_end(b->a, TI_STEP_DRY_LAUNCH);
     return st;
 }

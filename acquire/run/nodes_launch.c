@@ -8,7 +8,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "acquire/run/environment.h"
 #include "acquire/run/nodes.h"
+#include "acquire/run/record.h"
 #include "formats/json.h"
 #include "node/watch.h"
 
@@ -31,14 +33,14 @@ static json_t *open_request(struct ti_fleet *f, int64_t node, void *arg)
     jenv = json_array();
     jwrapper = json_array();
     cluster = &b->sites->cluster[b->sites->node[node].cluster];
-    ti_acquisition_settings(b->a, u->n, &env);
+    ti_environment_there(b->a, u->n, &env);
     for (int i = 0; i < cluster->nenv; i++)
         ti_args_add(&env, cluster->env[i]);
     if (b->a->mpirun.major >= 5)
         ti_args_addf(&env, "OMPI_MCA_btl_sm_backing_directory=%s", u->shm);
     else
         ti_args_addf(&env, "OMPI_MCA_btl_vader_backing_directory=%s", u->shm);
-    ti_acquisition_wrapper(b->a, &wrapper);
+    ti_environment_wrapper(b->a, &wrapper);
     for (int i = 0; i < env.n; i++)
         json_array_append_new(jenv, ti_json_text(env.v[i]));
     for (int i = 0; i < wrapper.n; i++)
@@ -46,11 +48,11 @@ static json_t *open_request(struct ti_fleet *f, int64_t node, void *arg)
     request = json_pack(
         "{s:s, s:s, s:s, s:I, s:o, s:b, s:s, s:o, s:o, s:s, s:s, s:b, s:b, s:b, s:b, s:[s, s]}",
         "do", "open", "run_id", b->a->run_id, "trace_dir", u->directory, "np",
-        (json_int_t)b->a->o->np, "ranks", ti__nodes_ranks(b, u), "force", 0, "program",
-        cluster->program ? cluster->program : b->ask.program, "env", jenv, "wrapper", jwrapper,
-        "node", b->sites->node[node].name, "cwd", b->cwd, "idle", b->a->plan.folding > 1, "drowsy",
-        b->a->plan.drowsy, "valgrind", b->a->choice.valgrind, "no_core", b->a->choice.valgrind,
-        "scratch", u->tmp, u->shm);
+        (json_int_t)b->a->o->np, "ranks", ti_rank_map_ranges(&b->map, u->node), "force", 0,
+        "program", cluster->program ? cluster->program : b->ask.program, "env", jenv, "wrapper",
+        jwrapper, "node", b->sites->node[node].name, "cwd", b->cwd, "idle", b->a->plan.folding > 1,
+        "drowsy", b->a->plan.drowsy, "valgrind", b->a->choice.valgrind, "no_core",
+        b->a->choice.valgrind, "scratch", u->tmp, u->shm);
     ti_args_free(&env);
     ti_args_free(&wrapper);
     return request;
@@ -60,7 +62,7 @@ ti_status ti__nodes_open(struct ti_nodes_backend *b, struct ti_err *err)
 {
     ti_fleet_ask_all(b->fleet, open_request, b, OPEN_LIMIT_S, "opening");
     if (b->fleet->sig)
-        return ti__nodes_interrupted(b, err);
+        return ti__nodes_trouble(b, err);
     for (int64_t i = 0; i < b->nused; i++) {
         struct ti_used_node *u = &b->used[i];
 
@@ -118,20 +120,6 @@ static char *networks(const struct ti_nodes_backend *b)
     return all;
 }
 
-static ti_status write_hostfile(const struct ti_nodes_backend *b, const char *path,
-                                struct ti_err *err)
-{
-    FILE *file = fopen(path, "we");
-
-    if (file && b->ordered)
-        ti_order_hostfile(&b->order, b->names, file);
-    else if (file)
-        ti_rank_placement_hostfile(&b->in, &b->place, file);
-    if (!file || fclose(file) != 0)
-        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
-    return TI_OK;
-}
-
 /* On its node a rank starts as "ti-node run", which sets the rank up as planned and executes the
  * program. */
 static void rank_command(const struct ti_nodes_backend *b, bool dry_launch, struct ti_args *out)
@@ -160,7 +148,7 @@ ti_status ti__nodes_command(struct ti_nodes_backend *b, bool dry_launch, struct 
     struct ti_args none = {.n = 0}, program = {.n = 0};
     char hosts[PATH_MAX + 16], *network = networks(b);
     struct ti_mpirun_nodes nodes = {.hostfile = hosts,
-                                    .listed = b->ordered,
+                                    .listed = b->map.node != NULL,
                                     .fqdn = has_domains(b),
                                     .agent = b->a->paths.rsh,
                                     .network = network};
@@ -174,7 +162,7 @@ ti_status ti__nodes_command(struct ti_nodes_backend *b, bool dry_launch, struct 
     bool ok;
 
     snprintf(hosts, sizeof hosts, "%s/hosts", b->a->dir.tmp);
-    st = write_hostfile(b, hosts, err);
+    st = ti_rank_map_hostfile(&b->map, b->sites, hosts, err);
     rank_command(b, dry_launch, &program);
     ti_mpirun_command(&b->a->mpirun, &b->a->plan, &run, out);
     ok = !program.failed && ti_args_ok(out);
@@ -225,7 +213,7 @@ static void on_err(int fd, void *arg)
     if (n > 0) {
         ti_progress_clear();
         p->forward.open_line = buf[n - 1] != '\n';
-        ti_runlog_text(&p->backend->log, buf, (size_t)n);
+        ti_runlog_text(&p->backend->a->log, buf, (size_t)n);
         if (is_chatter(buf, (size_t)n))
             return;
         if (!p->mute)
@@ -336,9 +324,9 @@ ti_status ti__mpirun_start(struct ti_nodes_backend *b, struct ti_args *command, 
     char *text;
     ti_status st;
 
-    ti_acquisition_recorded(b->a, command, &recorded);
+    ti_recorded_command(b->a, command, &recorded);
     text = ti_args_ok(&recorded) ? ti_args_shell(&recorded) : NULL;
-    ti_runlog_note(&b->log, "%s", text ? text : "mpirun");
+    ti_runlog_note(&b->a->log, "%s", text ? text : "mpirun");
     ti_args_free(&recorded);
     free(text);
     *p = (struct ti_mpirun_proc){.backend = b, .out = -1, .err = -1, .forward = {.from = {-1, -1}}};
@@ -370,14 +358,12 @@ void ti__mpirun_close(struct ti_nodes_backend *b, struct ti_mpirun_proc *p)
     if (p->forward.from[0] >= 0)
         ti_remote_drop_fd(b->fleet->remote, p->forward.from[0]);
     ti_forward_close(&p->forward);
-    if (p->err >= 0) {
-        ti_remote_drop_fd(b->fleet->remote, p->err);
-        close(p->err);
+    for (int i = 0; i < 2; i++) {
+        int *fd = i ? &p->out : &p->err;
+
+        if (*fd >= 0)
+            ti_remote_drop_fd(b->fleet->remote, *fd);
+        close_fd(fd);
     }
-    if (p->out >= 0) {
-        ti_remote_drop_fd(b->fleet->remote, p->out);
-        close(p->out);
-    }
-    p->err = p->out = -1;
     ti_args_free(&p->env);
 }

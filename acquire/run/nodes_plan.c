@@ -1,11 +1,13 @@
-/* The placement of an acquisition, and its table. */
+/* The plan for nodes: the placement and the common ISA, by the sites alone or by the survey. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "acquire/plan/estimate.h"
-#include "acquire/run/measure.h"
+#include "acquire/plan/common_isa.h"
 #include "acquire/run/nodes.h"
+#include "formats/json.h"
+
+/* --- the placement ------------------------------------------------------- */
 
 struct ti_used_node *ti__nodes_used(struct ti_nodes_backend *b, int64_t node)
 {
@@ -22,34 +24,6 @@ struct ti_used_node *ti__nodes_used(struct ti_nodes_backend *b, int64_t node)
             high = mid - 1;
     }
     return NULL;
-}
-
-int64_t ti__nodes_node_of(const struct ti_nodes_backend *b, int64_t rank)
-{
-    return b->ordered ? b->order.node[rank] : ti_rank_placement_node_of(&b->place, rank);
-}
-
-json_t *ti__nodes_ranks(const struct ti_nodes_backend *b, const struct ti_used_node *u)
-{
-    if (b->ordered)
-        return ti_order_ranks_json(&b->order, u->node);
-    return json_pack("[[I, I]]", (json_int_t)u->first, (json_int_t)(u->first + u->n - 1));
-}
-
-/* --like: order the ranks by communication. */
-static ti_status order_ranks(struct ti_nodes_backend *b, struct ti_err *err)
-{
-    ti_status st = ti_like_order(&b->like, b->sites, &b->place, &b->order, err);
-
-    if (st != TI_OK)
-        return st;
-    b->names = calloc((size_t)b->sites->nnodes + 1, sizeof *b->names);
-    if (!b->names)
-        return ti_err_errno(err, TI_ERR_IO, "cannot plan for the nodes");
-    for (int64_t i = 0; i < b->sites->nnodes; i++)
-        b->names[i] = b->sites->node[i].name;
-    b->ordered = !b->order.kept;
-    return TI_OK;
 }
 
 /* Name the run directory of a node.  The name is unique even if several nodes share a disk. */
@@ -74,7 +48,7 @@ static ti_status list_used(struct ti_nodes_backend *b, struct ti_err *err)
 
         if (!b->place.ranks[i])
             continue;
-        *u = (struct ti_used_node){.node = i, .first = b->place.first[i], .n = b->place.ranks[i]};
+        *u = (struct ti_used_node){.node = i, .n = b->place.ranks[i]};
         name_directory(b, u);
         b->nused++;
     }
@@ -85,10 +59,6 @@ void ti__nodes_plan_free(struct ti_nodes_backend *b)
 {
     ti_rank_placement_free(&b->place);
     ti_order_free(&b->order);
-    memset(&b->order, 0, sizeof b->order);
-    free(b->names);
-    b->names = NULL;
-    b->ordered = false;
     for (int64_t i = 0; i < b->nused; i++)
         json_decref(b->used[i].status);
     free(b->used);
@@ -96,46 +66,173 @@ void ti__nodes_plan_free(struct ti_nodes_backend *b)
     b->nused = 0;
 }
 
-ti_status ti__nodes_plan(struct ti_nodes_backend *b, struct ti_err *err)
+ti_status ti__nodes_place(struct ti_nodes_backend *b, struct ti_err *err)
 {
+    const struct ti_options *o = b->a->o;
     bool surveyed = b->survey.facts != NULL;
+    bool valgrind = b->a->choice.valgrind || strcmp(o->counter, "valgrind") == 0;
     struct ti_place_facts facts = {.use = b->use,
                                    .memory_bytes = surveyed ? b->memory : NULL,
                                    .cores = surveyed ? b->cores : NULL,
                                    .rank_bytes = b->rank_bytes,
-                                   .valgrind = b->a->choice.valgrind};
+                                   .valgrind = valgrind};
     ti_status st;
 
     ti__nodes_plan_free(b);
-    st = ti_place_request_from_options(b->a->o, b->sites, &facts, &b->in, err);
+    st = ti_place_request_from_options(o, b->sites, &facts, &b->in, err);
     if (st == TI_OK)
         st = ti_place_ranks(&b->in, &b->place, err);
-    if (st == TI_OK && surveyed) {
-        ti_rank_placement_settings(&b->in, &b->place, &b->a->plan);
-        /* nodes may have other work, which spinning ranks would slow down */
-        b->a->plan.yield = true;
+    if (st != TI_OK)
+        return st;
+    ti_rank_placement_settings(&b->in, &b->place, valgrind, &b->a->plan);
+    /* nodes may have other work, which spinning ranks would slow down */
+    b->a->plan.yield = true;
+    if (surveyed)
         st = list_used(b, err);
-        if (st == TI_OK && b->a->o->like)
-            st = order_ranks(b, err);
-    }
+    if (st == TI_OK && o->like && (surveyed || o->dry_run))
+        st = ti_like_order(&b->like, b->sites, &b->place, &b->order, err);
+    b->map = ti_rank_map_of(&b->place, b->order.np ? &b->order : NULL);
     return st;
 }
 
-void ti__nodes_print(const struct ti_nodes_backend *b, FILE *out)
-{
-    const struct ti_acquisition *a = b->a;
-    char *program = ti_args_shell(&a->o->program), text[256];
+/* --- the instruction set ------------------------------------------------- */
 
-    fprintf(out, "plan for %s\n", program ? program : a->program.given);
+static int64_t list_surveyed(const struct ti_nodes_backend *b, struct ti_common_isa_node *list)
+{
+    int64_t n = 0;
+
+    for (int64_t i = 0; i < b->survey.n; i++)
+        if (b->survey.usable[i])
+            list[n++] = ti_common_isa_node_of_facts(b->sites->node[i].name, b->survey.facts[i]);
+    return n;
+}
+
+/* One entry per cluster that has ranks, by what the sites say of its processors. */
+static int64_t list_clusters(const struct ti_nodes_backend *b, struct ti_common_isa_node *list)
+{
+    const struct ti_sites *s = b->sites;
+    int64_t n = 0;
+
+    for (int64_t i = 0, last = -1; i < s->nnodes; i++) {
+        const struct ti_cluster *k = &s->cluster[s->node[i].cluster];
+
+        if (!b->place.ranks[i] || s->node[i].cluster == last)
+            continue;
+        list[n++] = (struct ti_common_isa_node){
+            .name = k->name, .family = k->family, .isa = k->isa, .cpu = k->cpu};
+        last = s->node[i].cluster;
+    }
+    return n;
+}
+
+ti_status ti__nodes_choose_isa(struct ti_nodes_backend *b, struct ti_err *err)
+{
+    struct ti_acquisition *a = b->a;
+    struct ti_common_isa_node *list = calloc((size_t)b->sites->nnodes + 1, sizeof *list);
+    bool surveyed = b->survey.facts != NULL;
+    bool counted = surveyed ? !a->choice.estimate : strcmp(a->o->counter, "cputime") != 0;
+    struct ti_common_isa made;
+    int64_t n;
+    ti_status st;
+
+    if (!list)
+        return ti_err_errno(err, TI_ERR_IO, "cannot compare the nodes");
+    n = surveyed ? list_surveyed(b, list) : list_clusters(b, list);
+    st = ti_common_isa_choose(list, n, a->o->isa, a->o->isa_native, counted, &made, err);
+    if (st == TI_OK) {
+        a->isa = made.isa;
+        a->isa_chosen = made.chosen;
+        if (made.said)
+            ti_say("%s", made.said);
+        for (int i = 0; i < made.nwarnings; i++)
+            ti_warn("%s", made.warning[i]);
+    }
+    ti_common_isa_free(&made);
+    free(list);
+    return st;
+}
+
+/* --- for people and programs --------------------------------------------- */
+
+void ti__nodes_print_ranks(const struct ti_acquisition *a, FILE *out)
+{
+    const struct ti_nodes_backend *b = a->state;
+    char text[512];
+
     ti_rank_placement_print(&b->in, &b->place, out);
-    if (b->order.node)
+    if (b->order.np)
         fprintf(out, "  order     %s\n", ti_order_text(&b->order, text, sizeof text));
-    ti_estimate_start_print(ti_rank_placement_start_seconds(&b->in, &b->place, a->choice.valgrind),
-                            out);
-    ti_estimate_print(a->o->like, b->place.np, b->place.fold_full, program, a->choice.backend, out);
-    ti_acquisition_print_counter(a, out);
-    fprintf(out, "  traces    %s on its node, for one\n", b->nused ? b->used[0].directory : "?");
-    fprintf(out, "  run       %s (log: %s)\n", a->dir_name, b->log_name);
-    fprintf(out, "  bundle    %s\n", a->o->no_gather ? "none (--no-gather)" : a->output);
-    free(program);
+}
+
+void ti__nodes_print_traces(const struct ti_acquisition *a, FILE *out)
+{
+    const struct ti_nodes_backend *b = a->state;
+
+    if (b->nused) {
+        ti_print(out, "  traces    %s on its node, for one\n", b->used[0].directory);
+        ti_print(out, "  run       %s (log: %s)\n", a->dir_name, a->log_name);
+    } else {
+        ti_print(out, "  traces    on each node; run directory %s here\n", a->dir_name);
+    }
+}
+
+static json_t *or_null(const char *text)
+{
+    return text ? ti_json_text(text) : json_null();
+}
+
+static json_t *via_json(char *const *via)
+{
+    json_t *list;
+
+    if (!via)
+        return json_null();
+    list = json_array();
+    for (; *via; via++)
+        json_array_append_new(list, ti_json_text(*via));
+    return list;
+}
+
+/* The nodes in RUN.json: what ti-gather needs to fetch the traces (gather/nodes.h), and facts for
+ * readers. */
+static json_t *nodes_json(const struct ti_nodes_backend *b)
+{
+    json_t *list = json_array();
+
+    for (int64_t i = 0; i < b->nused; i++) {
+        const struct ti_used_node *u = &b->used[i];
+        const struct ti_node *node = &b->sites->node[u->node];
+        const struct ti_cluster *cluster = &b->sites->cluster[node->cluster];
+        const struct ti_site *site = &b->sites->site[cluster->site];
+        const struct ti_fleet_node *m = &b->fleet->member[u->node];
+        int cores = b->cores[u->node];
+
+        json_array_append_new(
+            list, json_pack("{s:s, s:s, s:s, s:o, s:s, s:o, s:o, s:o, s:s, s:o, s:f}", "name",
+                            node->name, "site", site->name, "cluster", cluster->name, "host",
+                            m->is_local ? json_null() : ti_json_text(node->name), "hostname",
+                            ti__text(m->hello, "host"), "gateway", or_null(site->gateway), "via",
+                            m->is_local ? json_null() : via_json(b->sites->via), "tiara",
+                            or_null(cluster->tiara), "directory", u->directory, "ranks",
+                            ti_rank_map_ranges(&b->map, u->node), "folding",
+                            cores > 0 ? (double)u->n / cores : (double)u->n));
+    }
+    return list;
+}
+
+void ti__nodes_describe(const struct ti_acquisition *a, json_t *json)
+{
+    const struct ti_nodes_backend *b = a->state;
+
+    json_object_set_new(json, "sites", ti_json_text(a->sites->path));
+    if (a->planned)
+        json_object_set_new(json, "plan", ti_rank_placement_json(&b->in, &b->place));
+    else if (b && b->place.largest_np && b->place.largest_np != INT64_MAX)
+        json_object_set_new(json, "largest_np", json_integer(b->place.largest_np));
+    if (a->planned && b->order.np)
+        json_object_set_new(json, "order", ti_order_json(&b->order));
+    if (a->planned && a->isa)
+        json_object_set_new(json, "isa", json_string(a->isa));
+    if (b && b->nused)
+        json_object_set_new(json, "nodes", nodes_json(b));
 }

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include "common/cli.h"
 #include "formats/rankname.h"
@@ -158,12 +157,12 @@ ti_status ti_outcome_check(const struct ti_outcome *o, const struct ti_ranks *r,
 
 /* --- figures ------------------------------------------------------------- */
 
-static double start_seconds(const struct ti_outcome *o)
+double ti_outcome_start_seconds(const struct ti_outcome *o)
 {
     return o->started > o->launched ? o->started - o->launched : 0;
 }
 
-static double app_seconds(const struct ti_outcome *o)
+double ti_outcome_app_seconds(const struct ti_outcome *o)
 {
     double from = o->started > o->launched ? o->started : o->launched;
 
@@ -179,7 +178,7 @@ void ti_outcome_say(const struct ti_outcome *o, const struct ti_ranks *r)
     if (o->started > 0)
         ti_say("start %.1f s (until all ranks had left MPI_Init), application %.1f s, of which "
                "writing traces %.2f s at most in a rank",
-               start_seconds(o), app_seconds(o), r->flush_seconds_max);
+               ti_outcome_start_seconds(o), ti_outcome_app_seconds(o), r->flush_seconds_max);
     if (!ti_ranks_complete(r)) {
         ti_say("%s events in %s", ti_format_count(r->events, events, sizeof events),
                ti_format_size(r->bytes, size, sizeof size));
@@ -226,40 +225,4 @@ void ti_untraced_say(const struct ti_ranks *r)
                                  r->untraced[i].calls == 1 ? "" : "s");
     if (used)
         ti_say("not traced: %s; ti-replay will refuse this trace", text);
-}
-
-char *ti_time_text(double seconds, char *buf)
-{
-    time_t t = seconds > 0 && seconds < 1e11 ? (time_t)seconds : 0;
-    struct tm tm;
-
-    gmtime_r(&t, &tm);
-    strftime(buf, 32, "%Y-%m-%dT%H:%M:%SZ", &tm);
-    return buf;
-}
-
-/* Round to milliseconds, the precision of the times. */
-static double rounded(double seconds)
-{
-    return (double)(int64_t)(seconds * 1e3 + 0.5) / 1e3;
-}
-
-static json_t *step(const char *name, double started, double seconds)
-{
-    char text[32];
-
-    return json_pack("{s:s, s:s, s:f}", "name", name, "started", ti_time_text(started, text),
-                     "seconds", rounded(seconds));
-}
-
-json_t *ti_steps_json(const struct ti_outcome *o, const struct ti_ranks *r)
-{
-    json_t *steps = json_array(), *app;
-
-    if (o->started > 0)
-        json_array_append_new(steps, step("start", o->launched, start_seconds(o)));
-    app = step("application", o->started > 0 ? o->started : o->launched, app_seconds(o));
-    json_object_set_new(app, "flush_seconds_max", json_real(rounded(r->flush_seconds_max)));
-    json_array_append_new(steps, app);
-    return steps;
 }

@@ -1,11 +1,10 @@
 /*
- * The outcome of a run, and what the ends of the traces say of each rank: messages, errors and
- * JSON.
+ * The outcome of a run, and what the ends of the traces say of each rank: messages and
+ * errors.
  */
 #ifndef TI_REPORT_H
 #define TI_REPORT_H
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -28,6 +27,7 @@ struct ti_outcome {
     int wait_status;                 /* of mpirun */
     int swept;                       /* processes that outlived mpirun and were ended */
     int left;                        /* processes that could not be ended */
+    int64_t not_told;                /* nodes that could not be told to end the run */
     double launched, started,
         ended; /* seconds since the epoch; started 0: some rank never started */
 };
@@ -52,10 +52,9 @@ void ti_negative_say(const struct ti_ranks *r);
 /* Warn of what the traces do not contain (formats/caveats.h). */
 void ti_caveats_say(const struct ti_ranks *r);
 
-/* The steps for RUN.json and --json; a new array, NULL when out of memory. */
-json_t *ti_steps_json(const struct ti_outcome *o, const struct ti_ranks *r);
-
-/* "2026-01-31T12:00:00Z" into buf of 32 bytes; returns buf. */
-char *ti_time_text(double seconds, char *buf);
+/* Seconds from the launch until all ranks had started, 0 if some never did; and from then on, or
+ * from the launch, until the end. */
+double ti_outcome_start_seconds(const struct ti_outcome *o);
+double ti_outcome_app_seconds(const struct ti_outcome *o);
 
 #endif

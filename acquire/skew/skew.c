@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "acquire/run/check.h"
+#include "acquire/run/local.h"
 #include "acquire/skew/skew.h"
 #include "formats/json.h"
 
@@ -123,7 +125,7 @@ static ti_status check(struct ti_skew *s, struct ti_err *err)
     int n;
 
     if (st == TI_OK)
-        st = ti_acquisition_check(a, err);
+        st = ti_check_here(a, err);
     if (st == TI_OK)
         st = check_foldings(s, err);
     if (st == TI_OK && s->o->plain)
@@ -355,7 +357,8 @@ int main(int argc, char **argv)
         return early;
     }
     ti_talk_init(ti_skew_cli.tool, options.run.quiet, options.run.no_progress);
-    skew.facts = (struct ti_acquisition){.o = &options.run, .dir = {.fd = -1}};
+    skew.facts =
+        (struct ti_acquisition){.o = &options.run, .backend = &ti_backend_local, .dir = {.fd = -1}};
     st = check(&skew, &err);
     if (st == TI_OK)
         st = measure(&skew, &err);

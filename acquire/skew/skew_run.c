@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "acquire/run/local.h"
+#include "acquire/run/pipeline.h"
 #include "acquire/skew/skew.h"
 #include "formats/rankname.h"
 #include "formats/reader.h"
@@ -86,26 +88,20 @@ static ti_status read_all(const struct ti_acquisition *a, struct ti_sample *s, s
     return st;
 }
 
-static ti_status prepare(struct ti_acquisition *a, struct ti_err *err)
-{
-    ti_status st = ti_acquisition_new_run_id(a, err);
-
-    return st == TI_OK ? ti_acquisition_prepare(a, err) : st;
-}
-
 static ti_status run_it(struct ti_acquisition *a, struct ti_sample *out, struct ti_err *err)
 {
-    ti_status st = ti_acquisition_run(a, err);
+    ti_status st = ti_pipeline_open(a, err);
 
     if (st == TI_OK)
-        st = ti_outcome_check(&a->outcome, &a->ranks, &a->o->program, a->choice.valgrind, err);
+        st = ti_pipeline_try(a, err);
+    if (st != TI_OK || a->o->dry_run)
+        return st;
+    st = ti_outcome_check(&a->outcome, &a->ranks, &a->o->program, a->choice.valgrind, err);
     if (st == TI_OK && !ti_ranks_complete(&a->ranks)) {
         ti_ranks_say(&a->ranks);
         st = ti_err_set(err, TI_ERR_APP, "not all ranks left a complete trace");
     }
-    if (st == TI_OK)
-        st = read_all(a, out, err);
-    return st;
+    return st == TI_OK ? read_all(a, out, err) : st;
 }
 
 static void print_command(const struct ti_acquisition *a, const char *label)
@@ -143,12 +139,10 @@ ti_status ti_skew_do(struct ti_skew *s, const struct ti_skew_run *run, struct ti
         take_cores(a, run->cores);
     n = snprintf(a->dir_name, sizeof a->dir_name, "%s/%s", s->facts.dir_name, run->name);
     st = n < (int)sizeof a->dir_name
-             ? prepare(a, err)
+             ? run_it(a, out, err)
              : ti_err_set(err, TI_ERR_USAGE, "the run directory's name is too long");
     if (st == TI_OK && o.dry_run)
         print_command(a, run->label);
-    else if (st == TI_OK)
-        st = run_it(a, out, err);
     if (st != TI_OK)
         ti_err_prefix(err, st, "%s", run->label);
     s->facts.signal = a->signal;

@@ -15,6 +15,7 @@
 #include "acquire/options.h"
 #include "acquire/plan/place.h"
 #include "acquire/plan/plan.h"
+#include "acquire/plan/rank_map.h"
 
 #define MIB INT64_C(1048576)
 #define GIB (1024 * MIB)
@@ -203,6 +204,7 @@ static void check_fold(const struct ti_place_request *in, const struct ti_rank_p
 
 static void check_sound(const struct ti_place_request *in, const struct ti_rank_placement *p)
 {
+    struct ti_rank_map map = ti_rank_map_of(p, NULL);
     int64_t next = 0, nodes = 0;
     bool site[MOST_SITES] = {false}, cluster[MOST_CLUSTERS] = {false};
     int sites = 0, clusters = 0;
@@ -215,8 +217,8 @@ static void check_sound(const struct ti_place_request *in, const struct ti_rank_
         next += p->ranks[i];
         nodes += p->ranks[i] > 0;
         if (p->ranks[i]) {
-            assert_int_equal(ti_rank_placement_node_of(p, p->first[i]), i);
-            assert_int_equal(ti_rank_placement_node_of(p, next - 1), i);
+            assert_int_equal(ti_rank_map_node_of(&map, p->first[i]), i);
+            assert_int_equal(ti_rank_map_node_of(&map, next - 1), i);
             site[site_of(in, i)] = cluster[in->sites->node[i].cluster] = true;
         }
     }
@@ -797,7 +799,7 @@ static void test_options(void **unused)
     assert_int_equal(in.reserve_bytes, -1);
     assert_int_equal(ti_place_ranks(&in, &p, &err), TI_OK);
     assert_int_equal(p.ranks[0], 8);
-    ti_rank_placement_settings(&in, &p, &plan);
+    ti_rank_placement_settings(&in, &p, false, &plan);
     assert_int_equal(plan.folding, 2);
     assert_true(plan.yield && plan.ob1 && !plan.idle);
     ti_rank_placement_free(&p);
@@ -831,28 +833,6 @@ static void test_here(void **unused)
         ti_place_check_local(&(struct ti_options){.np = 1, .counter = "auto", .family = "z80"},
                              "here", 2, &err),
         TI_ERR_INPUT);
-}
-
-static void test_hostfile(void **unused)
-{
-    static struct bed b;
-    struct ti_rank_placement p;
-    struct ti_err err;
-    char *text = NULL;
-    size_t n;
-    FILE *f = open_memstream(&text, &n);
-
-    (void)unused;
-    two_sites(&b, 37);
-    b.in.policy = TI_POLICY_COMPACT;
-    b.in.fold = 3;
-    assert_int_equal(ti_place_ranks(&b.in, &p, &err), TI_OK);
-    ti_rank_placement_hostfile(&b.in, &p, f);
-    fclose(f);
-    assert_string_equal(text, "c0-1.s0 slots=12\nc0-2.s0 slots=12\nc1-1.s1 slots=12\n"
-                              "c1-2.s1 slots=1\n");
-    free(text);
-    ti_rank_placement_free(&p);
 }
 
 /* 10 million ranks on 100,000 nodes that all differ: done, and the time said. */
@@ -920,8 +900,7 @@ int main(void)
         cmocka_unit_test(test_alike),     cmocka_unit_test(test_limits),
         cmocka_unit_test(test_families),  cmocka_unit_test(test_slots),
         cmocka_unit_test(test_mode_text), cmocka_unit_test(test_options),
-        cmocka_unit_test(test_here),      cmocka_unit_test(test_hostfile),
-        cmocka_unit_test(test_many),
+        cmocka_unit_test(test_here),      cmocka_unit_test(test_many),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

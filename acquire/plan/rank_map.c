@@ -1,0 +1,76 @@
+#include "acquire/plan/rank_map.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/cli.h"
+#include "formats/ranges.h"
+
+struct ti_rank_map ti_rank_map_of(const struct ti_rank_placement *place,
+                                  const struct ti_order *order)
+{
+    return (struct ti_rank_map){.np = place->np,
+                                .nnodes = place->nnodes,
+                                .first = place->first,
+                                .ranks = place->ranks,
+                                .node = order && !order->kept ? order->node : NULL};
+}
+
+int64_t ti_rank_map_node_of(const struct ti_rank_map *m, int64_t rank)
+{
+    int64_t low = 0, high = m->nnodes;
+
+    if (rank < 0 || rank >= m->np)
+        return -1;
+    if (m->node)
+        return m->node[rank];
+    /* Find the first node that begins behind the rank; an unused node begins where the next one
+     * does. */
+    while (low < high) {
+        int64_t mid = low + (high - low) / 2;
+
+        if (m->first[mid] > rank)
+            high = mid;
+        else
+            low = mid + 1;
+    }
+    return low - 1;
+}
+
+json_t *ti_rank_map_ranges(const struct ti_rank_map *m, int64_t node)
+{
+    int64_t rank = m->node ? 0 : m->first[node];
+    int64_t end = m->node ? m->np : rank + m->ranks[node];
+    json_t *list = json_array();
+
+    for (; rank < end; rank++)
+        if (!m->node || m->node[rank] == node)
+            ti_ranges_add(list, rank);
+    return list;
+}
+
+static void print_hostfile(const struct ti_rank_map *m, const struct ti_sites *sites, FILE *out)
+{
+    if (m->node)
+        fprintf(out, "# ranks in the order of --like: mpirun --map-by seq\n");
+    for (int64_t rank = 0; m->node && rank < m->np; rank++)
+        ti_print(out, "%s\n", sites->node[m->node[rank]].name);
+    for (int64_t i = 0; !m->node && i < m->nnodes; i++)
+        if (m->ranks[i])
+            ti_print(out, "%s slots=%" PRId64 "\n", sites->node[i].name, m->ranks[i]);
+}
+
+ti_status ti_rank_map_hostfile(const struct ti_rank_map *m, const struct ti_sites *sites,
+                               const char *path, struct ti_err *err)
+{
+    bool to_stdout = strcmp(path, "-") == 0, failed;
+    FILE *f = to_stdout ? stdout : fopen(path, "we");
+
+    if (!f)
+        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
+    print_hostfile(m, sites, f);
+    failed = ferror(f);
+    failed |= to_stdout ? fflush(f) != 0 : fclose(f) != 0;
+    return failed ? ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path) : TI_OK;
+}

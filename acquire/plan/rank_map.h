@@ -1,0 +1,39 @@
+/* Which node has which ranks: a placement, and the order of its ranks if they have one. */
+#ifndef TI_RANK_MAP_H
+#define TI_RANK_MAP_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "acquire/plan/order.h"
+#include "acquire/plan/place.h"
+#include "common/err.h"
+#include "formats/sites.h"
+
+/* All pointers are borrowed from the placement and the order. */
+struct ti_rank_map {
+    int64_t np, nnodes;
+    const int64_t *first; /* per node: its first rank, if the ranks follow the order of nodes */
+    const int64_t *ranks; /* per node: how many it has */
+    const int32_t *node;  /* per rank: its node; NULL: the ranks follow the order of nodes */
+};
+
+/* `order` is NULL or empty if there is none. */
+struct ti_rank_map ti_rank_map_of(const struct ti_rank_placement *place,
+                                  const struct ti_order *order);
+
+/* The node of a rank; -1 if there is no such rank. */
+int64_t ti_rank_map_node_of(const struct ti_rank_map *m, int64_t rank);
+
+/* The ranks of a node as formats/ranges.h has them.  A new object; NULL when out of memory. */
+json_t *ti_rank_map_ranges(const struct ti_rank_map *m, int64_t node);
+
+/*
+ * Write an Open MPI hostfile to `path`; "-" is standard output.  It has "NAME slots=N" for each
+ * node that has ranks; or, if the ranks do not follow the order of nodes, the name of the node of
+ * each rank, for "mpirun --map-by seq", and a comment says so.  TI_ERR_IO.
+ */
+ti_status ti_rank_map_hostfile(const struct ti_rank_map *m, const struct ti_sites *sites,
+                               const char *path, struct ti_err *err);
+
+#endif

@@ -1,0 +1,138 @@
+#include "acquire/run/check.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "acquire/run/environment.h"
+#include "gather/output.h"
+
+/* --- names --------------------------------------------------------------- */
+
+ti_status ti_check_names(struct ti_acquisition *a, struct ti_err *err)
+{
+    const struct ti_options *o = a->o;
+    int n, m;
+
+    n = o->trace_dir ? snprintf(a->dir_name, sizeof a->dir_name, "%s", o->trace_dir)
+                     : snprintf(a->dir_name, sizeof a->dir_name, "%s.%" PRId64 ".run",
+                                a->program.name, o->np);
+    m = o->output
+            ? snprintf(a->output, sizeof a->output, "%s", o->output)
+            : snprintf(a->output, sizeof a->output, "%s.%" PRId64 ".tib", a->program.name, o->np);
+    if (n >= PATH_MAX || m >= PATH_MAX)
+        return ti_err_set(err, TI_ERR_USAGE, "the name of the run directory or bundle is too long");
+    return TI_OK;
+}
+
+ti_status ti_check_output(const struct ti_acquisition *a, struct ti_err *err)
+{
+    char dir[PATH_MAX];
+    char *slash;
+    ti_status st;
+
+    if (a->o->no_gather)
+        return TI_OK;
+    st = ti_output_check(a->output, a->o->force,
+                         "--force replaces it, -o gives another name, --no-gather makes no bundle",
+                         err);
+    if (st != TI_OK && a->o->dry_run) {
+        ti_warn("%s: a run would be refused", err->text);
+        err->text[0] = err->hint[0] = '\0';
+    } else if (st != TI_OK) {
+        return st;
+    }
+    strcpy(dir, a->output);
+    slash = strrchr(dir, '/');
+    if (slash)
+        slash[slash == dir] = '\0';
+    if (access(slash ? dir : ".", W_OK | X_OK) < 0)
+        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", a->output);
+    return TI_OK;
+}
+
+/* --- program and counter ------------------------------------------------- */
+
+void ti_say_counter(const struct ti_acquisition *a)
+{
+    if (a->choice.why[0])
+        ti_say("counting with %s, since %s", a->choice.backend, a->choice.why);
+    if (a->choice.counter[0] && !a->choice.exact)
+        ti_warn("%s is %s", a->choice.counter,
+                a->choice.estimate ? "an estimate: volumes vary from run to run"
+                                   : "no instruction count");
+}
+
+void ti_warn_of_program(const struct ti_acquisition *a)
+{
+    const struct ti_program *p = &a->program;
+
+    if (p->setid)
+        ti_warn("'%s' is set-user-ID or set-group-ID: the loader will not preload our library",
+                p->given);
+    if (p->mpi == TI_MPI_NONE)
+        ti_warn("'%s' names no MPI library; there is a trace only if it loads one later", p->given);
+    if (p->mpi == TI_MPI_UNKNOWN)
+        ti_warn("cannot tell whether '%s' is an MPI program: it is %s", p->given,
+                p->is_elf ? "built for another kind of machine" : "a script, or not readable");
+    if (p->blocks && strcmp(a->choice.backend, "blocks") != 0)
+        ti_warn("'%s' was compiled with ti-mpicc: %s counts what it executes to count itself too; "
+                "-c blocks does not",
+                p->given, a->choice.backend);
+}
+
+/* --- this machine -------------------------------------------------------- */
+
+ti_status ti_check_machine(struct ti_acquisition *a, struct ti_err *err)
+{
+    ti_status st = ti_check_names(a, err);
+
+    a->isa = a->o->isa;
+    a->sum = ti_environment_sums(a);
+    if (a->sum && a->o->threads == TI_THREADS_AUTO)
+        ti_say("'%s' uses OpenMP: volumes are of all threads (--threads caller: of one)",
+               a->program.given);
+    if (st == TI_OK)
+        st = ti_paths_find(&a->paths, err);
+    if (st == TI_OK)
+        st = ti_mpirun_find(&a->mpirun, err);
+    if (st == TI_OK)
+        st = ti_machine_read("", &a->machine, err);
+    return st;
+}
+
+static ti_status check_processes(const struct ti_acquisition *a, struct ti_err *err)
+{
+    if (a->o->np <= a->machine.processes / TI_RANK_THREADS)
+        return TI_OK;
+    ti_err_set(err, TI_ERR_INPUT,
+               "%" PRId64 " ranks have about %" PRId64
+               " processes and threads, and only %" PRId64 " more may be started here",
+               a->o->np, a->o->np * TI_RANK_THREADS, a->machine.processes);
+    ti_err_hint(err, "see 'ulimit -u' and the pids limit of the control group");
+    return TI_ERR_INPUT;
+}
+
+ti_status ti_check_here(struct ti_acquisition *a, struct ti_err *err)
+{
+    ti_status st = ti_program_find(a->o->program.v[0], &a->program, err);
+
+    if (st == TI_OK)
+        st = ti_check_machine(a, err);
+    if (st == TI_OK && a->o->pin)
+        st = ti_machine_pin(a->o->pin, &a->pin, &a->machine.cores, err);
+    a->pinned = a->o->pin != NULL;
+    if (st == TI_OK)
+        st = ti_counter_choose(a->o->counter, a->sum, &a->program,
+                               a->paths.valgrind[0] ? a->paths.valgrind : NULL, &a->choice, err);
+    if (st == TI_OK && a->o->also)
+        st = ti_counter_check_also(a->o->also, a->sum, &a->choice, err);
+    if (st == TI_OK)
+        st = check_processes(a, err);
+    if (st != TI_OK)
+        return st;
+    ti_say_counter(a);
+    ti_warn_of_program(a);
+    return TI_OK;
+}

@@ -1,0 +1,264 @@
+/* What is written of an acquisition: RUN.json, and the summary of --json. */
+#include "acquire/run/record.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "formats/json.h"
+
+/* --- commands ------------------------------------------------------------ */
+
+static bool is_redacted(const struct ti_acquisition *a, const char *word)
+{
+    for (int i = 0; i < a->o->redact.n; i++)
+        if (fnmatch(a->o->redact.v[i], word, 0) == 0)
+            return true;
+    return false;
+}
+
+/* Whether `word` is an argument of -x, VAR=VALUE. */
+static bool is_given(const struct ti_acquisition *a, const char *word)
+{
+    for (int i = 0; i < a->o->env.n; i++)
+        if (strcmp(a->o->env.v[i], word) == 0)
+            return true;
+    return false;
+}
+
+void ti_recorded_command(const struct ti_acquisition *a, const struct ti_args *words,
+                             struct ti_args *out)
+{
+    *out = (struct ti_args){.n = 0};
+    for (int i = 0; i < words->n; i++) {
+        const char *word = words->v[i];
+        bool variable = i > 0 && strcmp(words->v[i - 1], "-x") == 0;
+
+        if (variable &&
+            (strncmp(word, "TIARA_REDACT=", 13) == 0 || (is_given(a, word) && !a->o->record_environment)))
+            ti_args_addf(out, "%.*s", (int)strcspn(word, "="), word);
+        else
+            ti_args_add(out, is_redacted(a, word) ? TI_REDACTED : word);
+    }
+}
+
+static json_t *json_shell(const struct ti_acquisition *a, const struct ti_args *words)
+{
+    struct ti_args recorded;
+    json_t *json;
+    char *text;
+
+    ti_recorded_command(a, words, &recorded);
+    text = ti_args_ok(&recorded) ? ti_args_shell(&recorded) : NULL;
+    json = ti_json_text(text ? text : "?");
+    ti_args_free(&recorded);
+    free(text);
+    return json;
+}
+
+static json_t *json_words(const struct ti_acquisition *a, const struct ti_args *words)
+{
+    json_t *list = json_array();
+    struct ti_args recorded;
+
+    ti_recorded_command(a, words, &recorded);
+    for (int i = 0; i < recorded.n; i++)
+        json_array_append_new(list, ti_json_text(recorded.v[i]));
+    ti_args_free(&recorded);
+    return list;
+}
+
+/* --- steps --------------------------------------------------------------- */
+
+char *ti_time_text(double seconds, char *buf)
+{
+    time_t t = seconds > 0 && seconds < 1e11 ? (time_t)seconds : 0;
+    struct tm tm;
+
+    gmtime_r(&t, &tm);
+    strftime(buf, 32, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    return buf;
+}
+
+/* Round to milliseconds, the precision of the times. */
+static double rounded(double seconds)
+{
+    return (double)(int64_t)(seconds * 1e3 + 0.5) / 1e3;
+}
+
+static json_t *step_json(enum ti_step step, double started, double seconds)
+{
+    char text[32];
+
+    return json_pack("{s:s, s:s, s:f}", "name", ti_step_names[step], "started",
+                     ti_time_text(started, text), "seconds", rounded(seconds));
+}
+
+void ti_record_steps(struct ti_acquisition *a)
+{
+    const struct ti_outcome *o = &a->outcome;
+    json_t *steps = json_array(), *app;
+
+    for (int s = 0; s < TI_STEP_COUNT; s++) {
+        if (s == TI_STEP_APP) {
+            app = step_json(TI_STEP_APP, o->started > 0 ? o->started : o->launched,
+                            ti_outcome_app_seconds(o));
+            json_object_set_new(app, "flush_seconds_max",
+                                json_real(rounded(a->ranks.flush_seconds_max)));
+            json_array_append_new(steps, app);
+        } else if (s == TI_STEP_START && o->started > 0) {
+            json_array_append_new(
+                steps, step_json(TI_STEP_START, o->launched, ti_outcome_start_seconds(o)));
+        } else if (a->step_start[s] > 0) {
+            json_array_append_new(steps, step_json(s, a->step_start[s], a->step_seconds[s]));
+        }
+    }
+    json_object_set_new(a->json, "steps", steps);
+}
+
+/* --- RUN.json ------------------------------------------------------------ */
+
+static json_t *counter_json(const struct ti_acquisition *a)
+{
+    const struct ti_counter_choice *c = &a->choice;
+
+    return json_pack("{s:o, s:o, s:b, s:b, s:s, s:o}", "backend", ti_json_text(c->backend), "event",
+                     ti_json_text(c->event), "exact", c->exact, "estimate", c->estimate, "threads",
+                     a->sum ? "sum" : "caller", "asked", ti_json_text(a->o->counter));
+}
+
+/* A new object that describes the acquisition as far as it is known. */
+static json_t *describe(const struct ti_acquisition *a)
+{
+    json_t *json =
+        json_pack("{s:s, s:I, s:o*, s:o*, s:o*, s:s}", "run_id", a->run_id, "np",
+                  (json_int_t)a->o->np, "application", ti_json_text(a->program.name), "program",
+                  ti_json_text(a->program.path ? a->program.path : a->program.given), "command",
+                  json_shell(a, &a->o->program), "tiara", ti_version());
+
+    if (!json)
+        return NULL;
+    a->backend->describe(a, json);
+    if (a->choice.backend[0])
+        json_object_set_new(json, "counter", counter_json(a));
+    if (a->o->times)
+        json_object_set_new(json, "times", json_true());
+    if (a->o->also)
+        json_object_set_new(json, "also", ti_json_text(a->o->also));
+    if (a->command.n)
+        json_object_set_new(json, "mpi",
+                            json_pack("{s:s, s:s, s:o}", "name", "Open MPI", "version",
+                                      a->mpirun.version, "command", json_words(a, &a->command)));
+    if (a->o->ranks_per_node)
+        json_object_set_new(json, "target_ranks_per_node", json_integer(a->o->ranks_per_node));
+    if (a->machine.host[0])
+        json_object_set_new(json, "host", ti_json_text(a->machine.host));
+    if (a->dir.path[0])
+        json_object_set_new(json, "directory", ti_json_text(a->dir.path));
+    if (!a->o->no_gather)
+        json_object_set_new(json, "output", ti_json_text(a->output));
+    if (a->sites && a->o->transport)
+        json_object_set_new(json, "transport", ti_json_text(a->o->transport));
+    if (a->log.file)
+        json_object_set_new(json, "log", ti_json_text(a->log_name));
+    if (a->tries)
+        json_object_set(json, "former_tries", a->tries);
+    return json;
+}
+
+void ti_record_plan(struct ti_acquisition *a)
+{
+    if (!a->json && a->program.name)
+        a->json = describe(a);
+}
+
+ti_status ti_record_start(struct ti_acquisition *a, struct ti_err *err)
+{
+    char text[32];
+
+    a->json = describe(a);
+    if (!a->json) {
+        errno = ENOMEM;
+        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s/%s'", a->dir.given, TI_RUN_JSON);
+    }
+    json_object_set_new(a->json, "started", json_string(ti_time_text(ti_wall(), text)));
+    json_object_set_new(a->json, "state", json_string("running"));
+    return ti_rundir_write(&a->dir, a->json, err);
+}
+
+void ti_record_end(struct ti_acquisition *a)
+{
+    const struct ti_outcome *o = &a->outcome;
+    struct ti_err err;
+    char text[32];
+
+    json_object_set_new(a->json, "ended", json_string(ti_time_text(o->ended, text)));
+    json_object_set_new(a->json, "state", json_string(ti_outcome_word(o, &a->ranks)));
+    json_object_set_new(a->json, "ranks", ti_ranks_json(&a->ranks));
+    json_object_set_new(a->json, "negative_bursts", json_integer((json_int_t)a->ranks.negative));
+    if (WIFEXITED(o->wait_status))
+        json_object_set_new(a->json, "exit_status", json_integer(WEXITSTATUS(o->wait_status)));
+    else
+        json_object_set_new(a->json, "mpirun_signal", json_integer(WTERMSIG(o->wait_status)));
+    if (o->signal)
+        json_object_set_new(a->json, "signal", json_integer(o->signal));
+    if (a->lost_nodes)
+        json_object_set_new(a->json, "lost", ti_json_text(a->lost.text));
+    ti_record_steps(a);
+    if (ti_rundir_write(&a->dir, a->json, &err) != TI_OK)
+        ti_warn("%s", err.text);
+}
+
+void ti_record_failed_try(struct ti_acquisition *a, const struct ti_err *err)
+{
+    const struct ti_outcome *o = &a->outcome;
+    json_t *one = json_pack("{s:s, s:o, s:O}", "run_id", a->run_id, "error",
+                            ti_json_text(err->text), "lost_nodes", a->lost_nodes);
+    char text[32];
+
+    if (one && o->launched > 0) {
+        json_object_set_new(one, "launched", json_string(ti_time_text(o->launched, text)));
+        json_object_set_new(one, "seconds", json_real(o->ended - o->launched));
+    }
+    if (!a->tries)
+        a->tries = json_array();
+    json_array_append_new(a->tries, one);
+}
+
+/* --- --json -------------------------------------------------------------- */
+
+void ti_record_summary(const struct ti_acquisition *a, ti_status st, const struct ti_err *err)
+{
+    json_t *json = a->json ? json_incref(a->json) : json_object();
+
+    if (!json)
+        return;
+    if (a->ranks.end) {
+        json_object_set_new(json, "events", json_integer((json_int_t)a->ranks.events));
+        json_object_set_new(json, "bytes", json_integer(a->ranks.bytes));
+        if (a->ranks.volume <= INT64_MAX)
+            json_object_set_new(json, "volume", json_integer((json_int_t)a->ranks.volume));
+        else
+            json_object_set_new(json, "volume", json_sprintf("%" PRIu64, a->ranks.volume));
+        json_object_set_new(json, "unit", json_string(a->ranks.unit));
+        json_object_set_new(json, "init_seconds_max", json_real(a->ranks.init_seconds_max));
+        json_object_set_new(json, "memory_bytes_max", json_integer(a->ranks.memory_bytes_max));
+    }
+    json_object_set_new(json, "bundle", a->bundled ? ti_json_text(a->output) : json_null());
+    if (access(a->dir_name, F_OK) < 0)
+        json_object_del(json, "directory");
+    json_object_set_new(json, "status", json_integer(st));
+    if (err->text[0])
+        json_object_set_new(json, "error", ti_json_text(err->text));
+    if (err->hint[0])
+        json_object_set_new(json, "hint", ti_json_text(err->hint));
+    json_dumpf(json, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+    putchar('\n');
+    json_decref(json);
+}

@@ -1,0 +1,104 @@
+/* acquire/plan/rank_map.c: which node has which ranks, and the hostfile that says so. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "acquire/plan/rank_map.h"
+
+#define NODES 4
+
+static char *const names[NODES] = {"a-1", "a-2", "b-1", "b-2"};
+static int64_t ranks[NODES] = {2, 0, 3, 1}, first[NODES] = {0, 2, 2, 5};
+
+static struct ti_rank_map map_by(const struct ti_order *order)
+{
+    struct ti_rank_placement place = {.np = 6, .nnodes = NODES, .ranks = ranks, .first = first};
+
+    return ti_rank_map_of(&place, order);
+}
+
+static void check_ranges(const struct ti_rank_map *m, const char *const wanted[NODES])
+{
+    for (int64_t i = 0; i < NODES; i++) {
+        json_t *list = ti_rank_map_ranges(m, i);
+        char *text = json_dumps(list, JSON_COMPACT);
+
+        assert_string_equal(text, wanted[i]);
+        free(text);
+        json_decref(list);
+    }
+}
+
+static void check_hostfile(const struct ti_rank_map *m, const char *wanted)
+{
+    struct ti_node node[NODES] = {{.name = NULL}};
+    struct ti_sites sites = {.node = node, .nnodes = NODES};
+    char path[] = "/tmp/t-rank-map-XXXXXX", text[256] = "";
+    struct ti_err err = {"", ""};
+    int fd = mkstemp(path);
+
+    assert_true(fd >= 0);
+    for (int i = 0; i < NODES; i++)
+        node[i].name = names[i];
+    assert_int_equal(ti_rank_map_hostfile(m, &sites, path, &err), TI_OK);
+    assert_true(read(fd, text, sizeof text - 1) > 0);
+    assert_string_equal(text, wanted);
+    close(fd);
+    unlink(path);
+    assert_int_equal(ti_rank_map_hostfile(m, &sites, "/nowhere/hosts", &err), TI_ERR_IO);
+    assert_non_null(strstr(err.text, "cannot write '/nowhere/hosts': "));
+}
+
+static void test_in_order_of_nodes(void **unused)
+{
+    static const int64_t node_of[] = {0, 0, 2, 2, 2, 3};
+    static const char *const wanted[] = {"[[0,1]]", "[]", "[[2,4]]", "[[5,5]]"};
+    struct ti_rank_map m = map_by(NULL);
+
+    (void)unused;
+    for (int64_t rank = 0; rank < 6; rank++)
+        assert_int_equal(ti_rank_map_node_of(&m, rank), node_of[rank]);
+    assert_int_equal(ti_rank_map_node_of(&m, -1), -1);
+    assert_int_equal(ti_rank_map_node_of(&m, 6), -1);
+    check_ranges(&m, wanted);
+    check_hostfile(&m, "a-1 slots=2\nb-1 slots=3\nb-2 slots=1\n");
+}
+
+static void test_ordered(void **unused)
+{
+    static int32_t node_of[] = {2, 0, 2, 2, 3, 0};
+    static const char *const wanted[] = {"[[1,1],[5,5]]", "[]", "[[0,0],[2,3]]", "[[4,4]]"};
+    struct ti_order order = {.np = 6, .node = node_of};
+    struct ti_rank_map m = map_by(&order);
+
+    (void)unused;
+    for (int64_t rank = 0; rank < 6; rank++)
+        assert_int_equal(ti_rank_map_node_of(&m, rank), node_of[rank]);
+    assert_int_equal(ti_rank_map_node_of(&m, -1), -1);
+    assert_int_equal(ti_rank_map_node_of(&m, 6), -1);
+    check_ranges(&m, wanted);
+    check_hostfile(&m, "# ranks in the order of --like: mpirun --map-by seq\n"
+                       "b-1\na-1\nb-1\nb-1\nb-2\na-1\n");
+    /* no better order was found: that of the nodes */
+    order.kept = true;
+    m = map_by(&order);
+    assert_int_equal(ti_rank_map_node_of(&m, 0), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_in_order_of_nodes),
+        cmocka_unit_test(test_ordered),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
