@@ -2,11 +2,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "acquire/run/bundle.h"
+#include "acquire/run/describe.h"
 #include "acquire/run/local.h"
 #include "acquire/run/nodes.h"
 #include "acquire/run/pipeline.h"
-#include "acquire/run/record.h"
+#include "acquire/run/result.h"
 #include "acquire/where/check_sites.h"
 #include "acquire/where/where.h"
 
@@ -36,15 +36,15 @@ static ti_status act(struct ti_options *o, struct ti_acquisition *a, struct ti_e
     a->sites = sites;
     a->backend = sites ? &ti_backend_nodes : &ti_backend_local;
     if (st == TI_OK)
-        st = o->probe ? ti_nodes_probe(a, err) : ti_acquire(a, err);
+        st = o->probe ? ti_nodes_probe(a, err) : ti_pipeline_run(a, err);
     ti_untraced_say(&a->ranks);
     ti_negative_say(&a->ranks);
     if (!a->signal)
         ti_caveats_say(&a->ranks);
     if (a->bundled && !a->signal)
-        ti_bundle_say_replayable(a);
+        ti_result_say_replayable(a);
     if (o->json)
-        ti_record_summary(a, st, err);
+        ti_describe_summary(a, st, err);
     ti_sites_free(sites);
     return st;
 }

@@ -7,12 +7,12 @@ acquire_src := acquire/options.c gather/bundle/output.c \
   $(call in,plan,plan.c place.c place_capacity.c place_family.c place_policy.c \
                  place_refuse.c place_options.c place_print.c order.c bisect.c rank_map.c \
                  like.c common_isa.c isa.c estimate.c memory_model.c) \
-  $(call in,run,pipeline.c acquisition.c check.c environment.c print.c record.c watch.c bundle.c \
-                local.c forward.c mpirun.c choose.c pilot.c measure.c report.c runlog.c) \
+  $(call in,run,pipeline.c acquisition.c preflight.c environment.c describe.c supervise.c \
+                result.c local.c forward.c mpirun.c choose.c pilot.c measure.c report.c runlog.c) \
   $(sites_src) $(sound_src) $(node_src)
 # for runs over several nodes
-nodes_src := $(call in,fleet,fleet.c fleet_ask.c fleet_names.c here.c rsh.c survey.c) \
-  $(call in,run,nodes.c nodes_plan.c nodes_launch.c nodes_dry_launch.c \
+nodes_src := $(call in,fleet,fleet.c fleet_ask.c fleet_names.c here.c rsh.c survey.c survey_print.c) \
+  $(call in,run,nodes.c nodes_survey.c nodes_plan.c nodes_launch.c nodes_dry_launch.c \
                 nodes_watch.c nodes_collect.c) \
   $(remote_src) $(conn_src)
 progs += ti-acquire

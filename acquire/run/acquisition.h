@@ -20,9 +20,9 @@
 #include "formats/sites.h"
 #include "node/launch.h"
 #include "node/machine.h"
-#include "session/paths.h"
 #include "node/program.h"
 #include "node/rundir.h"
+#include "session/paths.h"
 
 /* X(name, text): the steps, as in the paper's figure 5, in RUN.json and the manifest */
 #define TI_STEPS(X)                                                                                \

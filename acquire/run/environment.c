@@ -176,4 +176,3 @@ const char *ti_environment_input(void)
         return "/proc/self/fd/0";
     return "/dev/null";
 }
-

@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "acquire/plan/place.h"
-#include "acquire/run/check.h"
 #include "acquire/run/environment.h"
 #include "acquire/run/measure.h"
-#include "acquire/run/watch.h"
+#include "acquire/run/preflight.h"
+#include "acquire/run/supervise.h"
 #include "formats/json.h"
 #include "node/watch.h"
 
@@ -32,13 +32,13 @@ struct local {
 
 static ti_status check(struct ti_acquisition *a, struct ti_err *err)
 {
-    ti_status st = ti_check_here(a, err);
+    ti_status st = ti_preflight_here(a, err);
     struct ti_err why;
 
     if (st == TI_OK)
         st = ti_place_check_local(a->o, a->machine.host, a->machine.cores, err);
     if (st == TI_OK)
-        st = ti_check_output(a, err);
+        st = ti_preflight_output(a, err);
     if (st == TI_OK && a->o->dry_run && ti_rundir_peek(a->dir_name, a->o->force, &why) != TI_OK)
         ti_warn("%s: a run would be refused", why.text);
     return st;
@@ -296,7 +296,7 @@ static void show_ending(void *arg)
     struct ti_acquisition *a = arg;
 
     ti_forward_some(a->forward, -1, 0);
-    ti_watch_show(a, "ending the run");
+    ti_supervise_show(a, "ending the run");
 }
 
 static void end(struct ti_acquisition *a)

@@ -1,4 +1,4 @@
-/* The back end for nodes: its life, the checks, the survey, the steps of the plan. */
+/* The back end for nodes as a whole: its life, the checks, the steps of the plan, the launch. */
 #include "acquire/run/nodes.h"
 
 #include <errno.h>
@@ -7,13 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "acquire/run/check.h"
 #include "acquire/run/environment.h"
 #include "acquire/run/measure.h"
 #include "acquire/run/pilot.h"
+#include "acquire/run/preflight.h"
 #include "formats/json.h"
-
-#define TRACE_BASE "/tmp" /* of the nodes, unless the sites file says otherwise */
 
 /* --- life ---------------------------------------------------------------- */
 
@@ -75,200 +73,6 @@ static struct ti_nodes_backend *make(struct ti_acquisition *a, struct ti_err *er
     return b;
 }
 
-/* --- callbacks of the fleet ------------------------------------------------ */
-
-static void on_message(struct ti_fleet *f, int64_t node, const json_t *message, void *arg)
-{
-    struct ti_nodes_backend *b = arg;
-    const char *is = json_string_value(json_object_get(message, "is"));
-    struct ti_used_node *u;
-
-    (void)f;
-    if (ti_rsh_on_message(b->rsh, node, message) || !is || strcmp(is, "status") != 0)
-        return;
-    u = ti__nodes_used(b, node);
-    if (!u)
-        return;
-    json_decref(u->status);
-    u->status = json_incref((json_t *)message);
-    u->status_at = ti_now();
-}
-
-static void on_data(struct ti_fleet *f, int64_t node, const struct ti_frame *frame, void *arg)
-{
-    struct ti_nodes_backend *b = arg;
-
-    (void)f;
-    ti_rsh_on_data(b->rsh, node, frame);
-}
-
-static void on_lost(struct ti_fleet *f, int64_t node, void *arg)
-{
-    struct ti_nodes_backend *b = arg;
-
-    if (b->rsh)
-        ti_rsh_on_node_lost(b->rsh, node);
-    if (!ti__nodes_used(b, node))
-        return;
-    b->failed[node] = true;
-    ti_acquisition_add_lost(b->a, b->sites->node[node].name, &f->member[node].why);
-}
-
-static void note(void *arg, const char *fmt, ...)
-{
-    struct ti_nodes_backend *b = arg;
-    char text[2048];
-    va_list ap;
-
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
-    ti_runlog_note(&b->a->log, "%s", text);
-}
-
-/* --- the survey ----------------------------------------------------------- */
-
-static ti_status connect_all(struct ti_nodes_backend *b, struct ti_err *err)
-{
-    struct ti_fleet_callbacks calls = {on_message, on_data, on_lost, note, b};
-    ti_status st = ti_fleet_new(b->sites, b->use, &b->a->paths, b->a->o->transport,
-                                (double)b->a->o->silence_s, &calls, &b->fleet, err);
-
-    if (st != TI_OK)
-        return st;
-    ti_step_begin(b->a, TI_STEP_SHIP);
-    st = ti_fleet_connect(b->fleet, err);
-    if (st == TI_OK && b->fleet->sig)
-        return ti__nodes_trouble(b, err);
-    ti_step_end(b->a, TI_STEP_SHIP);
-    if (b->fleet->shipped)
-        ti_say("sent our files to %" PRId64 " node%s that lacked them", b->fleet->shipped,
-               b->fleet->shipped == 1 ? "" : "s");
-    return st;
-}
-
-static void say_findings(struct ti_nodes_backend *b)
-{
-    bool differ = false;
-
-    for (int64_t i = 0; i < b->survey.nfindings; i++)
-        differ = differ || !b->survey.finding[i].fatal;
-    if (differ && !b->a->o->quiet) {
-        ti_say("nodes of note, by what '%s' says:", b->sites->path);
-        ti_survey_print_findings(&b->survey, b->sites, false, TI_SURVEY_LINES, stderr);
-    }
-    if (b->survey.unusable) {
-        ti_say("nodes that cannot be used:");
-        ti_survey_print_findings(&b->survey, b->sites, true, TI_SURVEY_LINES, stderr);
-    }
-    if (b->a->log.file) {
-        ti_survey_print_nodes(&b->survey, b->sites, b->a->log.file);
-        ti_survey_print_findings(&b->survey, b->sites, false, 0, b->a->log.file);
-        ti_survey_print_findings(&b->survey, b->sites, true, 0, b->a->log.file);
-    }
-}
-
-/* Take over the counter that the nodes reported. */
-static void take_counter(struct ti_nodes_backend *b)
-{
-    struct ti_counter_choice *choice = &b->a->choice;
-    const json_t *counter = NULL;
-
-    for (int64_t i = 0; i < b->survey.n && !counter; i++)
-        if (b->survey.usable[i])
-            counter = json_object_get(b->survey.facts[i], "counter");
-    snprintf(choice->counter, sizeof choice->counter, "%s", ti__text(counter, "counter"));
-    snprintf(choice->backend, sizeof choice->backend, "%s", ti__text(counter, "backend"));
-    snprintf(choice->event, sizeof choice->event, "%s", ti__text(counter, "event"));
-    snprintf(choice->why, sizeof choice->why, "%s", ti__text(counter, "why"));
-    choice->valgrind = json_is_true(json_object_get(counter, "valgrind"));
-    choice->exact = json_is_true(json_object_get(counter, "exact"));
-    choice->estimate = json_is_true(json_object_get(counter, "estimate"));
-    ti_say_counter(b->a);
-}
-
-/* Take over the properties of the program from the nodes; a program of that name here may be
- * another one. */
-static void take_program(struct ti_nodes_backend *b)
-{
-    static const char *const kinds[] = {[TI_MPI_OPEN] = "openmpi", [TI_MPI_NONE] = "none"};
-    struct ti_program *p = &b->a->program;
-    bool seen = false;
-
-    for (int64_t i = 0; i < b->survey.n; i++) {
-        const json_t *there =
-            b->survey.usable[i] ? json_object_get(b->survey.facts[i], "program") : NULL;
-
-        if (!there || !p->given)
-            continue;
-        if (!seen) {
-            const char *kind = ti__text(there, "mpi");
-
-            p->mpi = strcmp(kind, kinds[TI_MPI_OPEN]) == 0   ? TI_MPI_OPEN
-                     : strcmp(kind, kinds[TI_MPI_NONE]) == 0 ? TI_MPI_NONE
-                                                             : TI_MPI_UNKNOWN;
-            p->is_elf = json_is_true(json_object_get(there, "elf"));
-            p->blocks = p->setid = false;
-            seen = true;
-        }
-        p->blocks = p->blocks || json_is_true(json_object_get(there, "blocks"));
-        p->setid = p->setid || json_is_true(json_object_get(there, "setid"));
-    }
-    if (seen)
-        ti_warn_of_program(b->a);
-}
-
-static ti_status survey(struct ti_nodes_backend *b, struct ti_err *err)
-{
-    ti_status st;
-
-    b->ask = (struct ti_survey_in){.use = b->use,
-                                   .program = b->a->program.path   ? b->a->program.path
-                                              : b->a->o->program.n ? b->a->o->program.v[0]
-                                                                   : NULL,
-                                   .cwd = b->cwd,
-                                   .counter = b->a->o->counter,
-                                   .sum = b->a->sum,
-                                   .also = b->a->o->also,
-                                   .mpi_version = b->a->mpirun.version,
-                                   /* nodes try a counter and hash the program */
-                                   .limit_s = 2 * (double)b->a->o->silence_s,
-                                   .trace_base = TRACE_BASE};
-    ti_step_begin(b->a, TI_STEP_SURVEY);
-    st = ti_survey_make(b->fleet, &b->ask, &b->survey, err);
-    if (st == TI_OK && b->fleet->sig)
-        return ti__nodes_trouble(b, err);
-    ti_step_end(b->a, TI_STEP_SURVEY);
-    if (st != TI_OK)
-        return st;
-    say_findings(b);
-    st = ti_survey_check(&b->survey, b->sites, b->a->o->probe ? INT64_MAX : b->a->o->tolerate, err);
-    if (st == TI_OK && b->survey.unusable && !b->a->o->probe)
-        ti_warn("%" PRId64 " node%s left out (--tolerate)", b->survey.unusable,
-                b->survey.unusable == 1 ? " is" : "s are");
-    if (st == TI_OK) {
-        take_counter(b);
-        take_program(b);
-    }
-    return st;
-}
-
-static ti_status examine_nodes(struct ti_nodes_backend *b, struct ti_err *err)
-{
-    ti_status st = connect_all(b, err);
-
-    if (st == TI_OK)
-        st = survey(b, err);
-    if (st == TI_OK && !b->a->o->probe)
-        st = ti__nodes_choose_isa(b, err);
-    for (int64_t i = 0; i < b->sites->nnodes && st == TI_OK; i++) {
-        b->use[i] = b->survey.usable[i];
-        b->memory[i] = ti_survey_memory(&b->survey, b->sites, i);
-        b->cores[i] = ti_survey_cores(&b->survey, b->sites, i);
-    }
-    return st;
-}
-
 /* --- the checks ---------------------------------------------------------- */
 
 /* Find the program, which may exist on the nodes only; the survey reports what it is. */
@@ -325,9 +129,9 @@ static ti_status check_dry_run(struct ti_acquisition *a, struct ti_err *err)
     ti_status st;
 
     if (a->o->pilot && !a->o->rank_bytes)
-        return ti_check_here(a, err);
+        return ti_preflight_here(a, err);
     st = ti_program_elsewhere(a->o->program.v[0], &a->program, err);
-    return st == TI_OK ? ti_check_names(a, err) : st;
+    return st == TI_OK ? ti_preflight_names(a, err) : st;
 }
 
 static ti_status check_run(struct ti_nodes_backend *b, struct ti_err *err)
@@ -336,9 +140,9 @@ static ti_status check_run(struct ti_nodes_backend *b, struct ti_err *err)
 
     ti_launch_share_children();
     if (st == TI_OK)
-        st = ti_check_machine(b->a, err);
+        st = ti_preflight_machine(b->a, err);
     if (st == TI_OK)
-        st = ti_check_output(b->a, err);
+        st = ti_preflight_output(b->a, err);
     return st == TI_OK ? check_text(b, err) : st;
 }
 
@@ -402,7 +206,7 @@ static ti_status plan(struct ti_acquisition *a, struct ti_err *err)
     for (int64_t i = 0; i < b->sites->nnodes && st == TI_OK; i++)
         b->use[i] = ti_node_resources(&b->in, i).usable;
     if (st == TI_OK && !dry) {
-        st = examine_nodes(b, err);
+        st = ti__nodes_survey(b, err);
         if (st == TI_OK)
             st = place(b, err);
     }
@@ -443,6 +247,26 @@ static ti_status open_run(struct ti_acquisition *a, struct ti_err *err)
     return st == TI_OK ? ti__nodes_command(b, false, &a->command, err) : st;
 }
 
+/* The dry launch comes first, unless --no-dry-launch was given. */
+static ti_status start(struct ti_acquisition *a, struct ti_err *err)
+{
+    struct ti_nodes_backend *b = a->state;
+    ti_status st = a->o->no_dry_launch ? TI_OK : ti__nodes_dry_launch(b, err);
+
+    if (st == TI_OK)
+        st = ti__nodes_watch(b, err);
+    if (st != TI_OK)
+        return st;
+    a->outcome.launched = ti_wall();
+    ti_runlog_note(&a->log, "%s", ti_step_names[TI_STEP_START]);
+    st = ti__mpirun_start(b, &a->command, false, &b->mpirun, err);
+    if (st == TI_OK) {
+        a->proc = &b->mpirun.proc;
+        a->forward = &b->mpirun.forward;
+    }
+    return st;
+}
+
 static void end(struct ti_acquisition *a)
 {
     struct ti_nodes_backend *b = a->state;
@@ -458,7 +282,7 @@ const struct ti_backend ti_backend_nodes = {
     .print_traces = ti__nodes_print_traces,
     .describe = ti__nodes_describe,
     .open = open_run,
-    .start = ti__nodes_start,
+    .start = start,
     .wait = ti__nodes_wait,
     .update = ti__nodes_update,
     .end = end,
@@ -494,7 +318,7 @@ ti_status ti_nodes_probe(struct ti_acquisition *a, struct ti_err *err)
     if (st == TI_OK)
         st = ti_mpirun_find(&a->mpirun, err);
     if (st == TI_OK)
-        st = examine_nodes(b, err);
+        st = ti__nodes_survey(b, err);
     if (b->survey.facts && a->o->json)
         a->json = json_pack("{s:o}", "nodes", ti_survey_json(&b->survey, b->sites));
     else if (b->survey.facts)

@@ -1,7 +1,8 @@
 /*
  * The back end that runs the ranks on the nodes of a fleet.
  *
- *   nodes.c             the back end as a whole; the checks, the survey
+ *   nodes.c             the back end as a whole
+ *   nodes_survey.c      connecting to the nodes, and the survey
  *   nodes_plan.c        the placement, by the sites alone or by the survey
  *   nodes_launch.c      run directories on the nodes, mpirun's command and its process
  *   nodes_dry_launch.c  the dry launch
@@ -92,6 +93,10 @@ struct ti_nodes_backend {
     double checked_at;  /* ti_now() of the latest check of the nodes */
 };
 
+/* Connect to the nodes in b->use and survey them: b->use, memory and cores are then by their
+ * facts. */
+ti_status ti__nodes_survey(struct ti_nodes_backend *b, struct ti_err *err);
+
 /* Place the ranks on the nodes that may be used: before the survey by the sites alone. */
 ti_status ti__nodes_place(struct ti_nodes_backend *b, struct ti_err *err);
 /* Choose the common ISA: volumes must not depend on the node of a rank. */
@@ -112,6 +117,8 @@ ti_status ti__mpirun_start(struct ti_nodes_backend *b, struct ti_args *command, 
 void ti__mpirun_close(struct ti_nodes_backend *b, struct ti_mpirun_proc *p);
 ti_status ti__nodes_dry_launch(struct ti_nodes_backend *b, struct ti_err *err);
 
+/* Let the nodes report the progress of the run. */
+ti_status ti__nodes_watch(struct ti_nodes_backend *b, struct ti_err *err);
 /* End mpirun and the processes on the nodes.  Sets left and not_told of the outcome. */
 void ti__nodes_end(struct ti_nodes_backend *b, struct ti_mpirun_proc *p);
 /* A signal was received, or a node with ranks was lost, as an error; else TI_OK. */
@@ -121,7 +128,6 @@ ti_status ti__nodes_trouble(struct ti_nodes_backend *b, struct ti_err *err);
 void ti__nodes_print_ranks(const struct ti_acquisition *a, FILE *out);
 void ti__nodes_print_traces(const struct ti_acquisition *a, FILE *out);
 void ti__nodes_describe(const struct ti_acquisition *a, json_t *json);
-ti_status ti__nodes_start(struct ti_acquisition *a, struct ti_err *err);
 int ti__nodes_wait(struct ti_acquisition *a, int ms);
 void ti__nodes_update(struct ti_acquisition *a, struct ti_run_progress *progress);
 void ti__nodes_sweep(struct ti_acquisition *a);

@@ -8,9 +8,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "acquire/run/describe.h"
 #include "acquire/run/environment.h"
 #include "acquire/run/nodes.h"
-#include "acquire/run/record.h"
 #include "formats/json.h"
 #include "node/watch.h"
 
@@ -324,7 +324,7 @@ ti_status ti__mpirun_start(struct ti_nodes_backend *b, struct ti_args *command, 
     char *text;
     ti_status st;
 
-    ti_recorded_command(b->a, command, &recorded);
+    ti_describe_command(b->a, command, &recorded);
     text = ti_args_ok(&recorded) ? ti_args_shell(&recorded) : NULL;
     ti_runlog_note(&b->a->log, "%s", text ? text : "mpirun");
     ti_args_free(&recorded);

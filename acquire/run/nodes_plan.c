@@ -7,7 +7,21 @@
 #include "acquire/run/nodes.h"
 #include "formats/json.h"
 
-/* --- the placement ------------------------------------------------------- */
+/* --- for all files of the back end -------------------------------------- */
+
+const char *ti__text(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text ? text : "";
+}
+
+ti_status ti__nodes_trouble(struct ti_nodes_backend *b, struct ti_err *err)
+{
+    if (b->fleet->sig)
+        return ti_acquisition_interrupted(b->a, b->fleet->sig, err);
+    return b->a->lost_nodes ? ti_acquisition_lost_error(b->a, err) : TI_OK;
+}
 
 struct ti_used_node *ti__nodes_used(struct ti_nodes_backend *b, int64_t node)
 {
@@ -25,6 +39,8 @@ struct ti_used_node *ti__nodes_used(struct ti_nodes_backend *b, int64_t node)
     }
     return NULL;
 }
+
+/* --- the placement ------------------------------------------------------- */
 
 /* Name the run directory of a node.  The name is unique even if several nodes share a disk. */
 static void name_directory(const struct ti_nodes_backend *b, struct ti_used_node *u)

@@ -27,20 +27,6 @@
 #define DISK_BYTES (INT64_C(64) << 10)
 #define SWAP_BYTES (INT64_C(16) << 20)
 
-const char *ti__text(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text ? text : "";
-}
-
-ti_status ti__nodes_trouble(struct ti_nodes_backend *b, struct ti_err *err)
-{
-    if (b->fleet->sig)
-        return ti_acquisition_interrupted(b->a, b->fleet->sig, err);
-    return b->a->lost_nodes ? ti_acquisition_lost_error(b->a, err) : TI_OK;
-}
-
 /* --- progress ------------------------------------------------------------ */
 
 #define CLOCKS_S 86400.0 /* that a node's clock may be ahead of ours */
@@ -261,30 +247,15 @@ static json_t *stop_request(struct ti_fleet *f, int64_t node, void *arg)
     return watch_every(arg, node, 0);
 }
 
-ti_status ti__nodes_start(struct ti_acquisition *a, struct ti_err *err)
+ti_status ti__nodes_watch(struct ti_nodes_backend *b, struct ti_err *err)
 {
-    struct ti_nodes_backend *b = a->state;
-    ti_status st = a->o->no_dry_launch ? TI_OK : ti__nodes_dry_launch(b, err);
-
-    if (st != TI_OK)
-        return st;
     ti_fleet_ask_all(b->fleet, watch_request, b, END_LIMIT_S, "watching");
-    st = ti__nodes_trouble(b, err);
-    if (st != TI_OK)
-        return st;
-    a->outcome.launched = ti_wall();
-    ti_runlog_note(&a->log, "%s", ti_step_names[TI_STEP_START]);
-    st = ti__mpirun_start(b, &a->command, false, &b->mpirun, err);
-    if (st != TI_OK)
-        return st;
-    a->proc = &b->mpirun.proc;
-    a->forward = &b->mpirun.forward;
     b->checked_at = ti_now();
     for (int64_t i = 0; i < b->nused; i++) {
         b->fleet->member[b->used[i].node].doing = "running its ranks";
         b->used[i].status_at = b->checked_at;
     }
-    return TI_OK;
+    return ti__nodes_trouble(b, err);
 }
 
 /* A short program may end before its nodes have reported its start: ask for the last status. */

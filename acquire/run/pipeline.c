@@ -4,10 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "acquire/run/bundle.h"
-#include "acquire/run/print.h"
-#include "acquire/run/record.h"
-#include "acquire/run/watch.h"
+#include "acquire/run/describe.h"
+#include "acquire/run/result.h"
+#include "acquire/run/supervise.h"
 
 /* --- before and after the tries ------------------------------------------ */
 
@@ -53,11 +52,11 @@ static void print_plan(const struct ti_acquisition *a)
     if (!a->planned || a->repeated)
         return;
     if (o->dry_run && !o->json)
-        ti_print_plan(a, to_stdout ? stderr : stdout);
+        ti_describe_print(a, to_stdout ? stderr : stdout);
     else if (!o->dry_run && !o->quiet)
-        ti_print_plan(a, stderr);
+        ti_describe_print(a, stderr);
     if (a->log.file)
-        ti_print_plan(a, a->log.file);
+        ti_describe_print(a, a->log.file);
 }
 
 static ti_status launch(struct ti_acquisition *a, struct ti_err *err)
@@ -65,9 +64,9 @@ static ti_status launch(struct ti_acquisition *a, struct ti_err *err)
     ti_status st = a->backend->open(a, err);
 
     if (st == TI_OK)
-        st = ti_record_start(a, err);
+        st = ti_describe_start(a, err);
     if (st == TI_OK)
-        st = ti_watch_run(a, err);
+        st = ti_supervise(a, err);
     else
         a->backend->stop(a);
     ti_rundir_unscratch(&a->dir);
@@ -83,7 +82,7 @@ static ti_status collect(struct ti_acquisition *a, struct ti_err *err)
 
     if (st != TI_OK)
         return st;
-    ti_record_end(a);
+    ti_describe_end(a);
     /* the traces stay where they are if a signal came after the program had ended */
     if (!a->signal && (sig = a->backend->wait(a, 0)))
         return ti_acquisition_interrupted(a, sig, err);
@@ -126,7 +125,7 @@ static void clear_try(struct ti_acquisition *a, struct ti_err *err)
 
     ti_warn("%s", err->text);
     ti_say("trying again without %" PRId64 " node%s", lost, lost == 1 ? "" : "s");
-    ti_record_failed_try(a, err);
+    ti_describe_failed_try(a, err);
     *err = (struct ti_err){"", ""};
     a->backend->remove(a);
     a->backend->close(a);
@@ -154,9 +153,9 @@ static ti_status gather(struct ti_acquisition *a, struct ti_err *err)
             a->backend->say_missing(a);
     }
     ti_step_begin(a, TI_STEP_GATHER);
-    st = ti_bundle_make(a, err);
+    st = ti_result_gather(a, err);
     ti_step_end(a, TI_STEP_GATHER);
-    ti_record_steps(a);
+    ti_describe_steps(a);
     if (a->bundled && st == TI_OK && !a->o->keep)
         ti_say("wrote '%s'", a->output);
     else if (a->bundled && a->backend->home)
@@ -187,7 +186,7 @@ static ti_status conclude(struct ti_acquisition *a, ti_status st, struct ti_err 
     return app != TI_OK ? app : bundle;
 }
 
-ti_status ti_acquire(struct ti_acquisition *a, struct ti_err *err)
+ti_status ti_pipeline_run(struct ti_acquisition *a, struct ti_err *err)
 {
     ti_status st = a->backend->check(a, err);
 
@@ -204,7 +203,7 @@ ti_status ti_acquire(struct ti_acquisition *a, struct ti_err *err)
         st = conclude(a, st, err);
     else if (!a->o->dry_run)
         discard(a);
-    ti_record_plan(a);
+    ti_describe_json(a);
     if (a->backend->close)
         a->backend->close(a);
     if (a->backend->destroy)

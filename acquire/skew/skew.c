@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "acquire/run/check.h"
 #include "acquire/run/local.h"
+#include "acquire/run/preflight.h"
 #include "acquire/skew/skew.h"
 #include "formats/json.h"
 
@@ -125,7 +125,7 @@ static ti_status check(struct ti_skew *s, struct ti_err *err)
     int n;
 
     if (st == TI_OK)
-        st = ti_check_here(a, err);
+        st = ti_preflight_here(a, err);
     if (st == TI_OK)
         st = check_foldings(s, err);
     if (st == TI_OK && s->o->plain)

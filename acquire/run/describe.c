@@ -1,5 +1,4 @@
-/* What is written of an acquisition: RUN.json, and the summary of --json. */
-#include "acquire/run/record.h"
+#include "acquire/run/describe.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -11,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "acquire/plan/estimate.h"
 #include "formats/json.h"
 
 /* --- commands ------------------------------------------------------------ */
@@ -32,16 +32,16 @@ static bool is_given(const struct ti_acquisition *a, const char *word)
     return false;
 }
 
-void ti_recorded_command(const struct ti_acquisition *a, const struct ti_args *words,
-                             struct ti_args *out)
+void ti_describe_command(const struct ti_acquisition *a, const struct ti_args *words,
+                         struct ti_args *out)
 {
     *out = (struct ti_args){.n = 0};
     for (int i = 0; i < words->n; i++) {
         const char *word = words->v[i];
         bool variable = i > 0 && strcmp(words->v[i - 1], "-x") == 0;
 
-        if (variable &&
-            (strncmp(word, "TIARA_REDACT=", 13) == 0 || (is_given(a, word) && !a->o->record_environment)))
+        if (variable && (strncmp(word, "TIARA_REDACT=", 13) == 0 ||
+                         (is_given(a, word) && !a->o->record_environment)))
             ti_args_addf(out, "%.*s", (int)strcspn(word, "="), word);
         else
             ti_args_add(out, is_redacted(a, word) ? TI_REDACTED : word);
@@ -54,7 +54,7 @@ static json_t *json_shell(const struct ti_acquisition *a, const struct ti_args *
     json_t *json;
     char *text;
 
-    ti_recorded_command(a, words, &recorded);
+    ti_describe_command(a, words, &recorded);
     text = ti_args_ok(&recorded) ? ti_args_shell(&recorded) : NULL;
     json = ti_json_text(text ? text : "?");
     ti_args_free(&recorded);
@@ -67,11 +67,66 @@ static json_t *json_words(const struct ti_acquisition *a, const struct ti_args *
     json_t *list = json_array();
     struct ti_args recorded;
 
-    ti_recorded_command(a, words, &recorded);
+    ti_describe_command(a, words, &recorded);
     for (int i = 0; i < recorded.n; i++)
         json_array_append_new(list, ti_json_text(recorded.v[i]));
     ti_args_free(&recorded);
     return list;
+}
+
+/* --- the plan as a table ------------------------------------------------- */
+
+/* Without a survey the counter is not known, only what was asked for. */
+static bool knows_counter(const struct ti_acquisition *a)
+{
+    return !a->sites || !a->o->dry_run;
+}
+
+static void print_counter(const struct ti_acquisition *a, FILE *out)
+{
+    if (!knows_counter(a))
+        ti_print(out, "  counter   %s%s\n", a->o->counter,
+                 strcmp(a->o->counter, "auto") == 0
+                     ? ": by what the nodes have; valgrind takes 48 MiB more a rank"
+                     : "");
+    else
+        ti_print(out, "  counter   %s: %s, %s%s\n", a->choice.backend, a->choice.event,
+                 a->choice.exact      ? "exact"
+                 : a->choice.estimate ? "an estimate"
+                                      : "not exact",
+                 a->sum ? ", of all threads" : "");
+    if (a->o->times)
+        ti_print(out, "  also      durations%s%s\n",
+                 a->choice.valgrind ? ", under valgrind, which is slower" : "",
+                 a->plan.folding > 1 ? ", with the time that ranks wait for a core" : "");
+    if (a->o->also)
+        ti_print(out, "  also      %s\n", a->o->also);
+    if (a->isa)
+        ti_print(out, "  isa       %s%s\n", a->isa,
+                 a->isa_chosen ? ", the least level of the nodes" : "");
+}
+
+void ti_describe_print(const struct ti_acquisition *a, FILE *out)
+{
+    char *program = ti_args_shell(&a->o->program), *command = ti_args_shell(&a->command);
+    char text[256];
+
+    ti_print(out, "plan for %s\n", program ? program : a->program.given);
+    a->backend->print_ranks(a, out);
+    if (a->model.n)
+        ti_print(out, "  pilot     %s\n", ti_memory_model_text(&a->model, text, sizeof text));
+    ti_estimate_start_print(a->plan.start_seconds, out);
+    ti_estimate_print(a->o->like, a->plan.np, a->plan.folding, program,
+                      knows_counter(a) ? a->choice.backend : NULL, out);
+    print_counter(a, out);
+    a->backend->print_traces(a, out);
+    ti_print(out, "  bundle    %s\n", a->o->no_gather ? "none (--no-gather)" : a->output);
+    if (a->command.n)
+        ti_print(out, "  command   %s\n", command ? command : "?");
+    if (a->sites && a->o->dry_run)
+        ti_print(out, "  basis     %s; no node was asked\n", a->sites->path);
+    free(program);
+    free(command);
 }
 
 /* --- steps --------------------------------------------------------------- */
@@ -100,7 +155,7 @@ static json_t *step_json(enum ti_step step, double started, double seconds)
                      ti_time_text(started, text), "seconds", rounded(seconds));
 }
 
-void ti_record_steps(struct ti_acquisition *a)
+void ti_describe_steps(struct ti_acquisition *a)
 {
     const struct ti_outcome *o = &a->outcome;
     json_t *steps = json_array(), *app;
@@ -172,13 +227,13 @@ static json_t *describe(const struct ti_acquisition *a)
     return json;
 }
 
-void ti_record_plan(struct ti_acquisition *a)
+void ti_describe_json(struct ti_acquisition *a)
 {
     if (!a->json && a->program.name)
         a->json = describe(a);
 }
 
-ti_status ti_record_start(struct ti_acquisition *a, struct ti_err *err)
+ti_status ti_describe_start(struct ti_acquisition *a, struct ti_err *err)
 {
     char text[32];
 
@@ -192,7 +247,7 @@ ti_status ti_record_start(struct ti_acquisition *a, struct ti_err *err)
     return ti_rundir_write(&a->dir, a->json, err);
 }
 
-void ti_record_end(struct ti_acquisition *a)
+void ti_describe_end(struct ti_acquisition *a)
 {
     const struct ti_outcome *o = &a->outcome;
     struct ti_err err;
@@ -210,12 +265,12 @@ void ti_record_end(struct ti_acquisition *a)
         json_object_set_new(a->json, "signal", json_integer(o->signal));
     if (a->lost_nodes)
         json_object_set_new(a->json, "lost", ti_json_text(a->lost.text));
-    ti_record_steps(a);
+    ti_describe_steps(a);
     if (ti_rundir_write(&a->dir, a->json, &err) != TI_OK)
         ti_warn("%s", err.text);
 }
 
-void ti_record_failed_try(struct ti_acquisition *a, const struct ti_err *err)
+void ti_describe_failed_try(struct ti_acquisition *a, const struct ti_err *err)
 {
     const struct ti_outcome *o = &a->outcome;
     json_t *one = json_pack("{s:s, s:o, s:O}", "run_id", a->run_id, "error",
@@ -233,7 +288,7 @@ void ti_record_failed_try(struct ti_acquisition *a, const struct ti_err *err)
 
 /* --- --json -------------------------------------------------------------- */
 
-void ti_record_summary(const struct ti_acquisition *a, ti_status st, const struct ti_err *err)
+void ti_describe_summary(const struct ti_acquisition *a, ti_status st, const struct ti_err *err)
 {
     json_t *json = a->json ? json_incref(a->json) : json_object();
 

@@ -1,4 +1,4 @@
-#include "acquire/run/bundle.h"
+#include "acquire/run/result.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -33,7 +33,7 @@ static void gather_command(const struct ti_acquisition *a, bool remove, struct t
     ti_args_add(args, a->output);
 }
 
-ti_status ti_bundle_make(struct ti_acquisition *a, struct ti_err *err)
+ti_status ti_result_gather(struct ti_acquisition *a, struct ti_err *err)
 {
     bool remove = ti_ranks_complete(&a->ranks) && !a->o->keep;
     struct ti_args args = {.n = 0};
@@ -145,7 +145,7 @@ static void say_why_not(const struct ti_acquisition *a, const json_t *said, cons
                n == 1 ? "" : "s");
 }
 
-void ti_bundle_say_replayable(struct ti_acquisition *a)
+void ti_result_say_replayable(struct ti_acquisition *a)
 {
     char *replay = command(a, false), *list = command(a, true);
     bool many = a->ranks.events > EVENTS_MAX;

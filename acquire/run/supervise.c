@@ -1,4 +1,4 @@
-#include "acquire/run/watch.h"
+#include "acquire/run/supervise.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -13,14 +13,13 @@ static void show(const struct ti_acquisition *a, const struct ti_run_progress *p
         return;
     if (p->nodes)
         snprintf(nodes, sizeof nodes, " on %" PRId64 " nodes", p->nodes);
-    ti_progress("%s: %" PRId64 " of %" PRId64 " ranks started, %" PRId64
-                " finished, %s traced%s, %.0f s",
-                what, p->started, a->o->np, p->finished,
-                ti_format_size(p->bytes, size, sizeof size), nodes,
-                ti_wall() - a->outcome.launched);
+    ti_progress(
+        "%s: %" PRId64 " of %" PRId64 " ranks started, %" PRId64 " finished, %s traced%s, %.0f s",
+        what, p->started, a->o->np, p->finished, ti_format_size(p->bytes, size, sizeof size), nodes,
+        ti_wall() - a->outcome.launched);
 }
 
-void ti_watch_show(struct ti_acquisition *a, const char *what)
+void ti_supervise_show(struct ti_acquisition *a, const char *what)
 {
     struct ti_run_progress p = {.started = 0};
 
@@ -114,7 +113,7 @@ static void say_what_was_ended(const struct ti_acquisition *a)
                 o->not_told, o->not_told == 1 ? "" : "s");
 }
 
-ti_status ti_watch_run(struct ti_acquisition *a, struct ti_err *err)
+ti_status ti_supervise(struct ti_acquisition *a, struct ti_err *err)
 {
     struct ti_outcome *o = &a->outcome;
     ti_status st;

@@ -1,6 +1,6 @@
 /* The run itself: mpirun is started, watched, and ended if need be. */
-#ifndef TI_ACQUIRE_WATCH_H
-#define TI_ACQUIRE_WATCH_H
+#ifndef TI_SUPERVISE_H
+#define TI_SUPERVISE_H
 
 #include "acquire/run/acquisition.h"
 
@@ -10,9 +10,9 @@
  *
  * Returns an error if mpirun was not started (outcome.launched is 0), or if a node was lost.
  */
-ti_status ti_watch_run(struct ti_acquisition *a, struct ti_err *err);
+ti_status ti_supervise(struct ti_acquisition *a, struct ti_err *err);
 
 /* Update the progress line; for a back end that waits. */
-void ti_watch_show(struct ti_acquisition *a, const char *what);
+void ti_supervise_show(struct ti_acquisition *a, const char *what);
 
 #endif

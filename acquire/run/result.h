@@ -1,16 +1,16 @@
 /* The bundle of an acquisition. */
-#ifndef TI_ACQUIRE_BUNDLE_H
-#define TI_ACQUIRE_BUNDLE_H
+#ifndef TI_RESULT_H
+#define TI_RESULT_H
 
 #include "acquire/run/acquisition.h"
 
 /* Let ti-gather make it; the traces are removed unless they are incomplete or --keep was given.
  * Sets a->bundled.  TI_ERR_PARTIAL when the bundle is incomplete. */
-ti_status ti_bundle_make(struct ti_acquisition *a, struct ti_err *err);
+ti_status ti_result_gather(struct ti_acquisition *a, struct ti_err *err);
 
 /* Run ti-replay --lint on the bundle, print whether it can be replayed and why not, and add
  * "replay": {"can", "problems", "why"} for --json.  It reads all events; for very many of them only
  * the command is printed. */
-void ti_bundle_say_replayable(struct ti_acquisition *a);
+void ti_result_say_replayable(struct ti_acquisition *a);
 
 #endif

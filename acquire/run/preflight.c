@@ -1,4 +1,4 @@
-#include "acquire/run/check.h"
+#include "acquire/run/preflight.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 /* --- names --------------------------------------------------------------- */
 
-ti_status ti_check_names(struct ti_acquisition *a, struct ti_err *err)
+ti_status ti_preflight_names(struct ti_acquisition *a, struct ti_err *err)
 {
     const struct ti_options *o = a->o;
     int n, m;
@@ -26,7 +26,7 @@ ti_status ti_check_names(struct ti_acquisition *a, struct ti_err *err)
     return TI_OK;
 }
 
-ti_status ti_check_output(const struct ti_acquisition *a, struct ti_err *err)
+ti_status ti_preflight_output(const struct ti_acquisition *a, struct ti_err *err)
 {
     char dir[PATH_MAX];
     char *slash;
@@ -54,7 +54,7 @@ ti_status ti_check_output(const struct ti_acquisition *a, struct ti_err *err)
 
 /* --- program and counter ------------------------------------------------- */
 
-void ti_say_counter(const struct ti_acquisition *a)
+void ti_preflight_say_counter(const struct ti_acquisition *a)
 {
     if (a->choice.why[0])
         ti_say("counting with %s, since %s", a->choice.backend, a->choice.why);
@@ -64,7 +64,7 @@ void ti_say_counter(const struct ti_acquisition *a)
                                    : "no instruction count");
 }
 
-void ti_warn_of_program(const struct ti_acquisition *a)
+void ti_preflight_warn(const struct ti_acquisition *a)
 {
     const struct ti_program *p = &a->program;
 
@@ -84,9 +84,9 @@ void ti_warn_of_program(const struct ti_acquisition *a)
 
 /* --- this machine -------------------------------------------------------- */
 
-ti_status ti_check_machine(struct ti_acquisition *a, struct ti_err *err)
+ti_status ti_preflight_machine(struct ti_acquisition *a, struct ti_err *err)
 {
-    ti_status st = ti_check_names(a, err);
+    ti_status st = ti_preflight_names(a, err);
 
     a->isa = a->o->isa;
     a->sum = ti_environment_sums(a);
@@ -107,19 +107,19 @@ static ti_status check_processes(const struct ti_acquisition *a, struct ti_err *
     if (a->o->np <= a->machine.processes / TI_RANK_THREADS)
         return TI_OK;
     ti_err_set(err, TI_ERR_INPUT,
-               "%" PRId64 " ranks have about %" PRId64
-               " processes and threads, and only %" PRId64 " more may be started here",
+               "%" PRId64 " ranks have about %" PRId64 " processes and threads, and only %" PRId64
+               " more may be started here",
                a->o->np, a->o->np * TI_RANK_THREADS, a->machine.processes);
     ti_err_hint(err, "see 'ulimit -u' and the pids limit of the control group");
     return TI_ERR_INPUT;
 }
 
-ti_status ti_check_here(struct ti_acquisition *a, struct ti_err *err)
+ti_status ti_preflight_here(struct ti_acquisition *a, struct ti_err *err)
 {
     ti_status st = ti_program_find(a->o->program.v[0], &a->program, err);
 
     if (st == TI_OK)
-        st = ti_check_machine(a, err);
+        st = ti_preflight_machine(a, err);
     if (st == TI_OK && a->o->pin)
         st = ti_machine_pin(a->o->pin, &a->pin, &a->machine.cores, err);
     a->pinned = a->o->pin != NULL;
@@ -132,7 +132,7 @@ ti_status ti_check_here(struct ti_acquisition *a, struct ti_err *err)
         st = check_processes(a, err);
     if (st != TI_OK)
         return st;
-    ti_say_counter(a);
-    ti_warn_of_program(a);
+    ti_preflight_say_counter(a);
+    ti_preflight_warn(a);
     return TI_OK;
 }
