@@ -3,7 +3,7 @@
 in = $(addprefix acquire/$(strip $(1))/,$(2))
 
 acquire_src := acquire/options.c gather/bundle/output.c \
-  $(call in,where,where.c slurm.c nodefile.c check_sites.c) \
+  $(call in,where,where.c slurm.c nodefile.c batch.c check_sites.c) \
   $(call in,plan,plan.c place.c place_capacity.c place_family.c place_policy.c \
                  place_refuse.c place_options.c place_print.c order.c bisect.c rank_map.c \
                  like.c common_isa.c isa.c estimate.c memory_model.c) \

@@ -7,7 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "acquire/where/where.h"
+#include "acquire/where/batch.h"
+#include "acquire/where/jobs.h"
 #include "common/hostlist.h"
 
 struct word {
@@ -248,7 +249,7 @@ static ti_status finish(struct job *j, struct ti_sites **out, char what[TI_WHERE
         return TI_ERR_INPUT;
     }
     merge(j);
-    if (j->n == 1 && ti__where_is_here(j->word[0].name)) {
+    if (j->n == 1 && ti_batch_is_here(j->word[0].name)) {
         snprintf(what, TI_WHERE_BYTES, "%s job %.64s: this machine alone", j->system, j->id);
         return TI_OK;
     }
@@ -256,14 +257,14 @@ static ti_status finish(struct job *j, struct ti_sites **out, char what[TI_WHERE
     *out = ti_sites_new(j->origin, path);
     ti_via_oar(&oarsh);
     if (!*out || !build(j, *out) ||
-        (j->origin == TI_SITES_OAR && on_path("oarsh") && !ti__where_via(*out, oarsh.word)))
+        (j->origin == TI_SITES_OAR && on_path("oarsh") && !ti_batch_via(*out, oarsh.word)))
         return no_memory(j);
     snprintf(what, TI_WHERE_BYTES, "%s, %" PRId64 " node%s", path, j->n, j->n == 1 ? "" : "s");
     return TI_OK;
 }
 
-ti_status ti__where_nodefile(struct ti_sites **out, char what[TI_WHERE_BYTES], bool *found,
-                             struct ti_err *err)
+ti_status ti_jobs_nodefile(struct ti_sites **out, char what[TI_WHERE_BYTES], bool *found,
+                           struct ti_err *err)
 {
     static const struct {
         const char *source, *system, *id, *other_id;

@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "acquire/where/where.h"
+#include "acquire/options.h"
+#include "acquire/where/batch.h"
+#include "acquire/where/jobs.h"
 #include "common/hostlist.h"
 
 /* A node: what was granted, and what sinfo says. */
@@ -35,7 +37,7 @@ static const char *variable(const char *name)
     return v && *v ? v : NULL;
 }
 
-bool ti__where_in_slurm(void)
+bool ti_jobs_in_slurm(void)
 {
     return variable("SLURM_JOB_ID") != NULL;
 }
@@ -290,7 +292,7 @@ static bool is_here(const char *node)
 {
     const char *called = variable("SLURMD_NODENAME");
 
-    return (called && strcmp(called, node) == 0) || ti__where_is_here(node);
+    return (called && strcmp(called, node) == 0) || ti_batch_is_here(node);
 }
 
 static ti_status take(struct allocation *a, struct ti_sites **out, char what[TI_WHERE_BYTES])
@@ -317,7 +319,7 @@ static ti_status take(struct allocation *a, struct ti_sites **out, char what[TI_
     snprintf(path, sizeof path, "Slurm job %.64s", a->id);
     *out = ti_sites_new(TI_SITES_SLURM, path);
     ti_via_slurm(a->id, &via);
-    if (!*out || !build(a, *out) || !ti__where_via(*out, via.word))
+    if (!*out || !build(a, *out) || !ti_batch_via(*out, via.word))
         return ti_err_errno(a->err, TI_ERR_IO, "cannot list the nodes of Slurm job %s", a->id);
     snprintf(what, TI_WHERE_BYTES, "Slurm job %s%s%.100s%s, %" PRId64 " node%s", a->id,
              a->partition ? " (" : "", a->partition ? a->partition : "", a->partition ? ")" : "",
@@ -325,7 +327,7 @@ static ti_status take(struct allocation *a, struct ti_sites **out, char what[TI_
     return TI_OK;
 }
 
-ti_status ti__where_slurm(struct ti_sites **out, char what[TI_WHERE_BYTES], struct ti_err *err)
+ti_status ti_jobs_slurm(struct ti_sites **out, char what[TI_WHERE_BYTES], struct ti_err *err)
 {
     struct allocation a = {
         .id = variable("SLURM_JOB_ID"), .partition = variable("SLURM_JOB_PARTITION"), .err = err};

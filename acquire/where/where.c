@@ -4,35 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/hostlist.h"
-
-bool ti__where_is_here(const char *node)
-{
-    char here[TI_HOST_NAME_MAX + 1] = "";
-    size_t n = strcspn(node, "."), h;
-
-    if (gethostname(here, sizeof here - 1) < 0)
-        return false;
-    h = strcspn(here, ".");
-    if (node[n] && here[h])
-        return strcasecmp(node, here) == 0;
-    return n == h && strncasecmp(node, here, n) == 0;
-}
-
-bool ti__where_via(struct ti_sites *s, const char *const *words)
-{
-    int n = 0;
-
-    while (words[n])
-        n++;
-    s->via = calloc((size_t)n + 1, sizeof *s->via);
-    for (int i = 0; s->via && i < n; i++)
-        if (!(s->via[i] = strdup(words[i])))
-            return false;
-    return s->via != NULL;
-}
 
 void ti_where_say(const char *more)
 {
@@ -123,9 +96,9 @@ static ti_status find_job(struct ti_sites **out, char what[TI_WHERE_BYTES], stru
 {
     bool found = false;
 
-    if (ti__where_in_slurm())
-        return ti__where_slurm(out, what, err);
-    return ti__where_nodefile(out, what, &found, err);
+    if (ti_jobs_in_slurm())
+        return ti_jobs_slurm(out, what, err);
+    return ti_jobs_nodefile(out, what, &found, err);
 }
 
 ti_status ti_where_find(const struct ti_options *o, struct ti_sites **out,

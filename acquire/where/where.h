@@ -11,10 +11,9 @@
 #define TI_WHERE_H
 
 #include "acquire/options.h"
+#include "acquire/where/jobs.h"
 #include "common/err.h"
 #include "formats/sites.h"
-
-#define TI_WHERE_BYTES 256
 
 /*
  * Find the nodes; those of --exclude are left out.
@@ -31,18 +30,5 @@ ti_status ti_where_find(const struct ti_options *o, struct ti_sites **out,
 
 /* Print each line of `more` as a warning; NULL is fine. */
 void ti_where_say(const char *more);
-
-/* For the files of this folder and tests: whether the environment has such a job, and its nodes.
- * *out stays NULL when the job has only this machine. */
-bool ti__where_in_slurm(void);
-ti_status ti__where_slurm(struct ti_sites **out, char what[TI_WHERE_BYTES], struct ti_err *err);
-ti_status ti__where_nodefile(struct ti_sites **out, char what[TI_WHERE_BYTES], bool *found,
-                             struct ti_err *err);
-
-/* Whether `node` names this machine. */
-bool ti__where_is_here(const char *node);
-
-/* Append the words of an argv (ends with NULL) to s->via; false when out of memory. */
-bool ti__where_via(struct ti_sites *s, const char *const *words);
 
 #endif
