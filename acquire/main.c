@@ -3,8 +3,6 @@
 #include <stdlib.h>
 
 #include "acquire/run/describe.h"
-#include "acquire/run/local.h"
-#include "acquire/run/nodes.h"
 #include "acquire/run/pipeline.h"
 #include "acquire/run/result.h"
 #include "acquire/where/check_sites.h"
@@ -22,9 +20,6 @@ static ti_status find_nodes(struct ti_options *o, struct ti_sites **sites, struc
         ti_say("on %s", what);
     if (st == TI_OK && *sites && !o->ranks_per_node)
         o->ranks_per_node = (*sites)->target_ranks_per_node;
-    if (st == TI_OK && !*sites && o->probe)
-        st = ti_err_set(err, TI_ERR_USAGE,
-                        "--probe looks at nodes: --sites, --hostfile or a job says which");
     return st;
 }
 
@@ -35,8 +30,11 @@ static ti_status act(struct ti_options *o, struct ti_acquisition *a, struct ti_e
 
     a->sites = sites;
     a->backend = sites ? &ti_backend_nodes : &ti_backend_local;
-    if (st == TI_OK)
-        st = o->probe ? ti_nodes_probe(a, err) : ti_pipeline_run(a, err);
+    if (st == TI_OK && o->probe && !sites)
+        st = ti_err_set(err, TI_ERR_USAGE,
+                        "--probe looks at nodes: --sites, --hostfile or a job says which");
+    else if (st == TI_OK)
+        st = o->probe ? a->backend->probe(a, err) : ti_pipeline_run(a, err);
     ti_untraced_say(&a->ranks);
     ti_negative_say(&a->ranks);
     if (!a->signal)

@@ -1,6 +1,5 @@
 #include "acquire/run/acquisition.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -50,16 +49,13 @@ void ti_acquisition_add_lost(struct ti_acquisition *a, const char *name, const s
     json_array_append_new(a->lost_nodes, ti_json_text(name));
 }
 
-int64_t ti_acquisition_lost(const struct ti_acquisition *a)
-{
-    return (int64_t)json_array_size(a->lost_nodes);
-}
-
 ti_status ti_acquisition_lost_error(const struct ti_acquisition *a, struct ti_err *err)
 {
+    size_t n = json_array_size(a->lost_nodes);
+
     *err = a->lost;
-    if (ti_acquisition_lost(a) > 1)
-        ti_err_prefix(err, TI_ERR_REMOTE, "%" PRId64 " nodes were lost", ti_acquisition_lost(a));
+    if (n > 1)
+        ti_err_prefix(err, TI_ERR_REMOTE, "%zu nodes were lost", n);
     if (a->sites->origin == TI_SITES_SLURM && strstr(err->text, "CANCELLED"))
         ti_err_hint(err, "the job was cancelled or ran out of time, and with it the run: scancel, "
                          "sbatch --time");

@@ -1,7 +1,7 @@
 /*
  * One acquisition, from the command line to the bundle: all that is known of it, and the interface
  * of the two back ends.  pipeline.c has the steps in their order.  What depends on where the ranks
- * run is in a back end: local.h for this machine, nodes.h for the nodes of a fleet.
+ * run is in a back end: local.c for this machine, nodes.c for the nodes of a fleet.
  */
 #ifndef TI_ACQUISITION_H
 #define TI_ACQUISITION_H
@@ -83,7 +83,7 @@ struct ti_acquisition {
     json_t *json;               /* RUN.json */
     struct ti_outcome outcome;
     struct ti_ranks ranks;
-    json_t *lost_nodes;        /* names of nodes with ranks that were lost; NULL: none */
+    json_t *lost_nodes;        /* names of the nodes with ranks that were lost; NULL: none */
     struct ti_err lost;        /* of the first of them */
     char short_of_memory[256]; /* the node that ran short; "": none, or this machine */
     json_t *tries;             /* former tries and their errors; NULL: this is the first */
@@ -108,6 +108,8 @@ struct ti_run_progress {
  * the same.
  */
 struct ti_backend {
+    /* --probe, instead of all others: print what the nodes are; NULL: there are no nodes. */
+    ti_status (*probe)(struct ti_acquisition *a, struct ti_err *err);
     /* Find program and counter, and check all that needs no run and no node. */
     ti_status (*check)(struct ti_acquisition *a, struct ti_err *err);
     /* Say where each rank runs, and fill a->plan.  Memory is measured if need be. */
@@ -146,6 +148,9 @@ struct ti_backend {
     void (*destroy)(struct ti_acquisition *a);
 };
 
+/* The back ends. */
+extern const struct ti_backend ti_backend_local, ti_backend_nodes;
+
 /* Draw a new run id. */
 ti_status ti_acquisition_new_run_id(struct ti_acquisition *a, struct ti_err *err);
 
@@ -154,9 +159,8 @@ extern const char *const ti_step_names[TI_STEP_COUNT];
 void ti_step_begin(struct ti_acquisition *a, enum ti_step step);
 void ti_step_end(struct ti_acquisition *a, enum ti_step step);
 
-/* Note that the node `name`, which has ranks, was lost; and how many were. */
+/* Note that the node `name`, which has ranks, was lost. */
 void ti_acquisition_add_lost(struct ti_acquisition *a, const char *name, const struct ti_err *why);
-int64_t ti_acquisition_lost(const struct ti_acquisition *a);
 
 /* The state as an error: nodes were lost; or `sig` was received, which is noted. */
 ti_status ti_acquisition_lost_error(const struct ti_acquisition *a, struct ti_err *err);

@@ -1,4 +1,4 @@
-#include "acquire/run/local.h"
+/* The back end for this machine. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "acquire/plan/place.h"
+#include "acquire/run/acquisition.h"
 #include "acquire/run/environment.h"
 #include "acquire/run/measure.h"
 #include "acquire/run/preflight.h"

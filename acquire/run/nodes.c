@@ -275,31 +275,9 @@ static void end(struct ti_acquisition *a)
     b->fleet->sig = 0;
 }
 
-const struct ti_backend ti_backend_nodes = {
-    .check = check,
-    .plan = plan,
-    .print_ranks = ti__nodes_print_ranks,
-    .print_traces = ti__nodes_print_traces,
-    .describe = ti__nodes_describe,
-    .open = open_run,
-    .start = start,
-    .wait = ti__nodes_wait,
-    .update = ti__nodes_update,
-    .end = end,
-    .sweep = ti__nodes_sweep,
-    .stop = ti__nodes_stop,
-    .collect = ti__nodes_collect,
-    .home = "on their nodes",
-    .say_missing = ti__nodes_say_missing,
-    .say_where = ti__nodes_say_where,
-    .remove = ti__nodes_remove,
-    .close = close_try,
-    .destroy = destroy,
-};
-
 /* --- --probe ------------------------------------------------------------- */
 
-ti_status ti_nodes_probe(struct ti_acquisition *a, struct ti_err *err)
+static ti_status probe(struct ti_acquisition *a, struct ti_err *err)
 {
     struct ti_nodes_backend *b = make(a, err);
     ti_status st = TI_OK;
@@ -328,3 +306,26 @@ ti_status ti_nodes_probe(struct ti_acquisition *a, struct ti_err *err)
     destroy(a);
     return st;
 }
+
+const struct ti_backend ti_backend_nodes = {
+    .probe = probe,
+    .check = check,
+    .plan = plan,
+    .print_ranks = ti__nodes_print_ranks,
+    .print_traces = ti__nodes_print_traces,
+    .describe = ti__nodes_describe,
+    .open = open_run,
+    .start = start,
+    .wait = ti__nodes_wait,
+    .update = ti__nodes_update,
+    .end = end,
+    .sweep = ti__nodes_sweep,
+    .stop = ti__nodes_stop,
+    .collect = ti__nodes_collect,
+    .home = "on their nodes",
+    .say_missing = ti__nodes_say_missing,
+    .say_where = ti__nodes_say_where,
+    .remove = ti__nodes_remove,
+    .close = close_try,
+    .destroy = destroy,
+};

@@ -1,5 +1,5 @@
 /*
- * The back end that runs the ranks on the nodes of a fleet.
+ * For the files of the back end for nodes:
  *
  *   nodes.c             the back end as a whole
  *   nodes_survey.c      connecting to the nodes, and the survey
@@ -18,13 +18,6 @@
 #include "acquire/plan/like.h"
 #include "acquire/plan/rank_map.h"
 #include "acquire/run/acquisition.h"
-
-extern const struct ti_backend ti_backend_nodes;
-
-/* --probe: survey the nodes and print what they are; nothing is run. */
-ti_status ti_nodes_probe(struct ti_acquisition *a, struct ti_err *err);
-
-/* --- between its files --- */
 
 /* The process of mpirun, with our ends of its output. */
 struct ti_mpirun_proc {

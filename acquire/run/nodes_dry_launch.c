@@ -24,21 +24,28 @@
 
 /* --- the result ----------------------------------------------------------- */
 
-/* Parse lines "RANK_TAG RANK NODE".  Returns how many ranks are on the node they were placed on;
- * the first other one is reported in `err`. */
+/* Take lines off *text up to the next "RANK_TAG RANK NODE"; false: there is none.  mpirun's
+ * --tag-output may put a tag before it. */
+static bool next_rank(char **text, int64_t *rank, char name[300])
+{
+    for (char *line; (line = strsep(text, "\n")) != NULL;) {
+        line = strstr(line, RANK_TAG);
+        if (line && sscanf(line, RANK_TAG " %" SCNd64 " %299s", rank, name) == 2)
+            return true;
+    }
+    return false;
+}
+
+/* Returns how many ranks are on the node they were placed on; the first other one is reported in
+ * `err`. */
 static int64_t count_ranks(struct ti_nodes_backend *b, char *text, int64_t *actual, char *seen,
                            struct ti_err *err)
 {
-    int64_t right = 0;
+    int64_t right = 0, rank, node, planned;
+    char name[300];
 
-    for (char *rest = text, *line; (line = strsep(&rest, "\n")) != NULL;) {
-        char name[300];
-        int64_t rank, node, planned;
-
-        /* mpirun's --tag-output puts a tag before it */
-        line = strstr(line, RANK_TAG);
-        if (!line || sscanf(line, RANK_TAG " %" SCNd64 " %299s", &rank, name) != 2 || rank < 0 ||
-            rank >= b->a->o->np || seen[rank])
+    while (next_rank(&text, &rank, name)) {
+        if (rank < 0 || rank >= b->a->o->np || seen[rank])
             continue;
         seen[rank] = 1;
         node = ti_fleet_find(b->fleet, name);
@@ -154,16 +161,12 @@ static bool is_silent(const struct ti_used_node *u)
 static ti_status too_late(struct ti_nodes_backend *b, const struct ti_mpirun_proc *p, double limit,
                           struct ti_err *err)
 {
-    char names[1024];
+    char names[1024], name[300], *text = p->out_text;
+    int64_t rank;
 
-    for (char *rest = p->out_text, *line; (line = strsep(&rest, "\n")) != NULL;) {
-        char name[300];
-        struct ti_used_node *u;
+    while (next_rank(&text, &rank, name)) {
+        struct ti_used_node *u = ti__nodes_used(b, ti_fleet_find(b->fleet, name));
 
-        line = strstr(line, RANK_TAG);
-        if (!line || sscanf(line, RANK_TAG " %*d %299s", name) != 1)
-            continue;
-        u = ti__nodes_used(b, ti_fleet_find(b->fleet, name));
         if (u)
             u->counted = true;
     }

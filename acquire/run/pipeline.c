@@ -1,6 +1,5 @@
 #include "acquire/run/pipeline.h"
 
-#include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -121,10 +120,10 @@ static bool may_try_again(const struct ti_acquisition *a, int64_t tries)
 
 static void clear_try(struct ti_acquisition *a, struct ti_err *err)
 {
-    int64_t lost = ti_acquisition_lost(a);
+    size_t lost = json_array_size(a->lost_nodes);
 
     ti_warn("%s", err->text);
-    ti_say("trying again without %" PRId64 " node%s", lost, lost == 1 ? "" : "s");
+    ti_say("trying again without %zu node%s", lost, lost == 1 ? "" : "s");
     ti_describe_failed_try(a, err);
     *err = (struct ti_err){"", ""};
     a->backend->remove(a);

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "acquire/run/local.h"
 #include "acquire/run/preflight.h"
 #include "acquire/skew/skew.h"
 #include "formats/json.h"
