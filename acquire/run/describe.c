@@ -244,7 +244,7 @@ ti_status ti_describe_start(struct ti_acquisition *a, struct ti_err *err)
     }
     json_object_set_new(a->json, "started", json_string(ti_time_text(ti_wall(), text)));
     json_object_set_new(a->json, "state", json_string("running"));
-    return ti_rundir_write(&a->dir, a->json, err);
+    return ti_rundir_write(&a->dir, TI_RUN_JSON, a->json, err);
 }
 
 void ti_describe_end(struct ti_acquisition *a)
@@ -266,7 +266,7 @@ void ti_describe_end(struct ti_acquisition *a)
     if (a->lost_nodes)
         json_object_set_new(a->json, "lost", ti_json_text(a->lost.text));
     ti_describe_steps(a);
-    if (ti_rundir_write(&a->dir, a->json, &err) != TI_OK)
+    if (ti_rundir_write(&a->dir, TI_RUN_JSON, a->json, &err) != TI_OK)
         ti_warn("%s", err.text);
 }
 

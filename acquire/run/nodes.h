@@ -40,12 +40,12 @@ struct ti_used_node {
     int64_t n;     /* ranks */
     int64_t bytes; /* of its traces, once collected; 0: unknown */
     char directory[PATH_MAX];
-    char tmp[512], shm[512]; /* for Open MPI: session directory, shared memory */
-    char run_file[PATH_MAX]; /* what "ti-node run" reads there */
-    bool open;               /* its run directory exists */
-    json_t *status;          /* its latest "status"; NULL: none yet */
-    double status_at;        /* ti_now() of that */
-    bool swapped;            /* a warning was given */
+    char tmp[512], shm[512];  /* for Open MPI: session directory, shared memory */
+    char node_file[PATH_MAX]; /* what "ti-node run" reads there */
+    bool open;                /* its run directory exists */
+    json_t *status;           /* its latest "status"; NULL: none yet */
+    double status_at;         /* ti_now() of that */
+    bool swapped;             /* a warning was given */
     bool short_of_memory;
     bool disk_full;
     bool counted;       /* one of its ranks was seen in the dry launch */

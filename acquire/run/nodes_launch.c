@@ -69,8 +69,8 @@ ti_status ti__nodes_open(struct ti_nodes_backend *b, struct ti_err *err)
         if (!ti_fleet_ok(b->fleet, u->node, err))
             return TI_ERR_REMOTE;
         u->open = true;
-        snprintf(u->run_file, sizeof u->run_file, "%.4000s/%s",
-                 ti__text(b->fleet->member[u->node].answer, "directory"), TI_RUN_JSON);
+        snprintf(u->node_file, sizeof u->node_file, "%.4000s/%s",
+                 ti__text(b->fleet->member[u->node].answer, "directory"), TI_NODE_JSON);
     }
     return TI_OK;
 }
@@ -191,7 +191,7 @@ static void mpirun_environment(const struct ti_nodes_backend *b, struct ti_args 
             continue;
         ti_args_addf(env, "TIARA_NODE=%s/ti-node", ti__text(m->hello, "folder"));
         ti_args_addf(env, "TIARA_NODE_NAME=%s", b->sites->node[b->used[i].node].name);
-        ti_args_addf(env, "TIARA_RUN_FILE=%s", b->used[i].run_file);
+        ti_args_addf(env, "TIARA_NODE_FILE=%s", b->used[i].node_file);
     }
 }
 

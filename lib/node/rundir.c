@@ -58,11 +58,11 @@ static bool begins_with(const struct ti_rundir *d, const char *name, const char 
     return n >= 0 && memcmp(begin, magic, (size_t)n) == 0;
 }
 
-/* Whether RUN.json is ours: it has a run id. */
-static bool is_run_json(const struct ti_rundir *d)
+/* Whether the file `name`, RUN.json or NODE.json, is ours: it has a run id. */
+static bool has_run_id(const struct ti_rundir *d, const char *name)
 {
     struct stat sb;
-    int fd = open_file(d, TI_RUN_JSON, &sb);
+    int fd = open_file(d, name, &sb);
     json_t *json = fd < 0 ? NULL : json_loadfd(fd, 0, NULL);
     const char *id = json_string_value(json_object_get(json, "run_id"));
     bool ours = id && strlen(id) == 2 * TI_RUN_ID_BYTES &&
@@ -74,12 +74,17 @@ static bool is_run_json(const struct ti_rundir *d)
     return ours;
 }
 
+static bool is_of_run(const struct ti_rundir *d)
+{
+    return has_run_id(d, TI_RUN_JSON) || has_run_id(d, TI_NODE_JSON);
+}
+
 static enum owner owner_of(const struct ti_rundir *d, const char *name, bool is_run)
 {
     if (ti_rank_of_name(name) >= 0)
         return begins_with(d, name, TI_MAGIC) ? OURS : CLAIMED;
-    if (strcmp(name, TI_RUN_JSON) == 0)
-        return is_run ? OURS : CLAIMED;
+    if (strcmp(name, TI_RUN_JSON) == 0 || strcmp(name, TI_NODE_JSON) == 0)
+        return has_run_id(d, name) ? OURS : CLAIMED;
     if (strcmp(name, TMP_NAME) == 0) /* ti-acquire may have been killed before it wrote RUN.json */
         return is_run || faccessat(d->fd, TMP_NAME "/" TI_FOLDER_LOCK, F_OK, 0) == 0 ? OURS
                                                                                      : CLAIMED;
@@ -176,7 +181,7 @@ static ti_status take(struct ti_rundir *d, bool force, struct ti_err *err)
 
     if (flock(d->fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
         return ti_err_set(err, TI_ERR_INPUT, "another ti-acquire is at work in '%s'", d->given);
-    is_run = is_run_json(d);
+    is_run = is_of_run(d);
     st = may_use(d, force, is_run, err);
     return st == TI_OK && force ? look_in(d, is_run, true, count, claimed, err) : st;
 }
@@ -191,7 +196,7 @@ ti_status ti_rundir_peek(const char *path, bool force, struct ti_err *err)
     snprintf(d->given, sizeof d->given, "%s", path);
     d->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (d->fd >= 0)
-        st = may_use(d, force, is_run_json(d), err);
+        st = may_use(d, force, is_of_run(d), err);
     else if (errno != ENOENT)
         st = ti_err_errno(err, TI_ERR_INPUT, "cannot use the run directory '%s'", path);
     ti_rundir_close(d);
@@ -280,7 +285,7 @@ ti_status ti_rundir_scratch(struct ti_rundir *d, int64_t np, struct ti_err *err)
     return TI_OK;
 }
 
-/* --- RUN.json ------------------------------------------------------------ */
+/* --- writing ------------------------------------------------------------- */
 
 /* Create the temporary file.  An existing file of that name, such as somebody's link, is not
  * written. */
@@ -290,7 +295,8 @@ static int open_part(const struct ti_rundir *d)
     return openat(d->fd, PART_NAME, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
-ti_status ti_rundir_write(struct ti_rundir *d, const json_t *json, struct ti_err *err)
+ti_status ti_rundir_write(struct ti_rundir *d, const char *name, const json_t *json,
+                          struct ti_err *err)
 {
     char *text = json_dumps(json, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
     int fd = open_part(d);
@@ -307,10 +313,10 @@ ti_status ti_rundir_write(struct ti_rundir *d, const json_t *json, struct ti_err
     ok = text && fd >= 0 && done == bytes && fsync(fd) == 0;
     if (fd >= 0 && close(fd) < 0)
         ok = false;
-    if (ok && renameat(d->fd, PART_NAME, d->fd, TI_RUN_JSON) < 0)
+    if (ok && renameat(d->fd, PART_NAME, d->fd, name) < 0)
         ok = false;
     if (!ok) {
-        ti_err_errno(err, TI_ERR_IO, "cannot write '%s/%s'", d->given, TI_RUN_JSON);
+        ti_err_errno(err, TI_ERR_IO, "cannot write '%s/%s'", d->given, name);
         unlinkat(d->fd, PART_NAME, 0);
     }
     free(text);
@@ -328,7 +334,7 @@ void ti_rundir_remove(const char *path)
     snprintf(d->given, sizeof d->given, "%s", path);
     d->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (d->fd >= 0)
-        look_in(d, is_run_json(d), true, count, claimed, NULL);
+        look_in(d, is_of_run(d), true, count, claimed, NULL);
     ti_rundir_close(d);
     free(d);
     rmdir(path);
@@ -339,6 +345,7 @@ void ti_rundir_discard(struct ti_rundir *d, bool always)
     if (d->fd < 0)
         return;
     unlinkat(d->fd, TI_RUN_JSON, 0);
+    unlinkat(d->fd, TI_NODE_JSON, 0);
     unlinkat(d->fd, PART_NAME, 0);
     if (always)
         unlinkat(d->fd, TI_RUN_LOG, 0);

@@ -1,6 +1,7 @@
 /*
- * The run directory: the ranks' traces and RUN.json.  During the run there are also folders for
- * Open MPI's session and its shared memory, so that it leaves nothing behind elsewhere.
+ * The run directory: the ranks' traces and RUN.json; on a node, NODE.json instead.  During the run
+ * there are also folders for Open MPI's session and its shared memory, so that it leaves nothing
+ * behind elsewhere.
  */
 #ifndef TI_RUNDIR_H
 #define TI_RUNDIR_H
@@ -12,7 +13,8 @@
 
 #include "common/err.h"
 
-#define TI_RUN_JSON "RUN.json"
+#define TI_RUN_JSON  "RUN.json"  /* of the run, in its run directory */
+#define TI_NODE_JSON "NODE.json" /* of a node, in its run directory: what its ranks need */
 #define TI_RUN_LOG  "run.log" /* alone, it does not make a directory a run's */
 
 struct ti_rundir {
@@ -46,10 +48,11 @@ ti_status ti_rundir_scratch(struct ti_rundir *d, int64_t np, struct ti_err *err)
 /* Remove them, with all that is in them. */
 void ti_rundir_unscratch(struct ti_rundir *d);
 
-/* Write RUN.json: as a whole or not at all. */
-ti_status ti_rundir_write(struct ti_rundir *d, const json_t *json, struct ti_err *err);
+/* Write RUN.json or NODE.json, which `name` says: as a whole or not at all. */
+ti_status ti_rundir_write(struct ti_rundir *d, const char *name, const json_t *json,
+                          struct ti_err *err);
 
-/* Remove RUN.json, and the directory if nothing else is in it and we made it
+/* Remove that file, and the directory if nothing else is in it and we made it
  * or `always`. */
 void ti_rundir_discard(struct ti_rundir *d, bool always);
 

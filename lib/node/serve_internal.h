@@ -57,7 +57,7 @@ struct ti__serve {
 
     bool open;            /* "open" was done; else what follows, up to `np`, is not valid */
     struct ti_rundir dir; /* run directory, and directories that are removed with it */
-    json_t *run;          /* the contents of RUN.json */
+    json_t *run;          /* the contents of NODE.json */
     int64_t np;
 
     struct ti_watch watch; /* progress of the run; borrows `dir.fd` */

@@ -92,7 +92,7 @@ static ti_status make_scratch(struct ti__serve *s, const json_t *request, struct
     return TI_OK;
 }
 
-static ti_status write_run_file(struct ti__serve *s, const json_t *request, struct ti_err *err)
+static ti_status write_node_json(struct ti__serve *s, const json_t *request, struct ti_err *err)
 {
     static struct ti_paths paths;
     mode_t mask;
@@ -107,8 +107,8 @@ static ti_status write_run_file(struct ti__serve *s, const json_t *request, stru
     json_object_set_new(s->run, "library", ti_json_text(paths.library));
     if (json_is_true(json_object_get(request, "valgrind")))
         json_object_set_new(s->run, "valgrind_lib", ti_json_text(paths.valgrind));
-    mask = umask(077); /* RUN.json has the environment of the run, which may be secret */
-    st = ti_rundir_write(&s->dir, s->run, err);
+    mask = umask(077); /* it has the environment of the run, which may be secret */
+    st = ti_rundir_write(&s->dir, TI_NODE_JSON, s->run, err);
     umask(mask);
     return st;
 }
@@ -118,10 +118,10 @@ static bool set_spawn_environment(struct ti__serve *s)
     const char *node = ti__text_of(s->run, "node");
     char file[PATH_MAX + 16];
 
-    snprintf(file, sizeof file, "%s/%s", s->dir.path, TI_RUN_JSON);
+    snprintf(file, sizeof file, "%s/%s", s->dir.path, TI_NODE_JSON);
     return setenv("TIARA_NODE", s->self, 1) == 0 &&
            setenv("TIARA_NODE_NAME", node ? node : "", 1) == 0 &&
-           setenv("TIARA_RUN_FILE", file, 1) == 0;
+           setenv("TIARA_NODE_FILE", file, 1) == 0;
 }
 
 void ti__close_run(struct ti__serve *s)
@@ -160,7 +160,7 @@ ti_status ti__do_open(struct ti__serve *s, const json_t *request, struct ti_err 
     snprintf(s->shared->run_id, sizeof s->shared->run_id, "%s", ti__text_of(request, "run_id"));
     st = make_scratch(s, request, err);
     if (st == TI_OK)
-        st = write_run_file(s, request, err);
+        st = write_node_json(s, request, err);
     if (st == TI_OK && !set_spawn_environment(s))
         st = ti_err_errno(err, TI_ERR_IO, "cannot set the environment");
     if (st == TI_OK)

@@ -41,15 +41,15 @@ static ti_status our_rank(int64_t *rank, struct ti_err *err)
 }
 
 /* The file names a program to execute.  So it must be ours, and writable by nobody else. */
-static ti_status read_run_file(json_t **run, struct ti_err *err)
+static ti_status read_node_json(json_t **run, struct ti_err *err)
 {
-    const char *path = getenv("TIARA_RUN_FILE");
+    const char *path = getenv("TIARA_NODE_FILE");
     json_error_t why;
     struct stat sb;
     int fd;
 
     if (!path)
-        return ti_err_set(err, TI_ERR_INPUT, "TIARA_RUN_FILE is not set");
+        return ti_err_set(err, TI_ERR_INPUT, "TIARA_NODE_FILE is not set");
     fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd < 0 || fstat(fd, &sb) < 0) {
         ti_err_errno(err, TI_ERR_IO, "cannot open '%s'", path);
@@ -203,10 +203,10 @@ static ti_status become(int argc, char *const *argv, bool census, int *status, s
 
     *status = TI_START_REFUSED;
     if (st == TI_OK)
-        st = read_run_file(&run, err);
+        st = read_node_json(&run, err);
     if (st == TI_OK && census && !text_of(run, "node"))
         st = ti_err_set(err, TI_ERR_INPUT, "'%s' does not say which node this is (\"node\")",
-                        getenv("TIARA_RUN_FILE"));
+                        getenv("TIARA_NODE_FILE"));
     if (st == TI_OK && census) {
         printf("TIARA-CENSUS %" PRId64 " %s\n", rank, text_of(run, "node"));
         *status = fflush(stdout) == 0 ? 0 : TI_ERR_IO;

@@ -332,11 +332,11 @@ static void look_if_left(struct file *file, void *arg)
             faccessat(left->dir, ti_rank_name(file->rank, name), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* Remove RUN.json if it is of this run and no trace is left: none that it names, or if it names
+/* Remove NODE.json if it is of this run and no trace is left: none that it names, or if it names
  * none, no trace at all. */
-static void remove_run_json(int dir, const char *run_id, struct files *there)
+static void remove_node_json(int dir, const char *run_id, struct files *there)
 {
-    int fd = openat(dir, TI_RUN_JSON, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    int fd = openat(dir, TI_NODE_JSON, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     json_t *run = fd < 0 ? NULL : json_loadfd(fd, 0, NULL), *ranks = json_object_get(run, "ranks");
     const char *id = json_string_value(json_object_get(run, "run_id"));
     struct left left = {.dir = dir};
@@ -346,7 +346,7 @@ static void remove_run_json(int dir, const char *run_id, struct files *there)
     for (size_t i = 0; !ti_ranges_ok(ranks) && i < there->n; i++)
         look_if_left(&there->file[i], &left);
     if (id && strcmp(id, run_id) == 0 && !left.any)
-        unlinkat(dir, TI_RUN_JSON, 0);
+        unlinkat(dir, TI_NODE_JSON, 0);
     json_decref(run);
     if (fd >= 0)
         close(fd);
@@ -389,7 +389,7 @@ ti_status ti_traces_remove(const json_t *request, const char *directory, const c
         *removed += file->gone;
     }
     if (st == TI_OK) {
-        remove_run_json(dir, id, &there);
+        remove_node_json(dir, id, &there);
         remove_folder(dir);
     }
     free(there.file);

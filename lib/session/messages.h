@@ -41,13 +41,13 @@
  *             "drowsy": bool (TI_TIMER_SLACK_NS), "valgrind": bool (set VALGRIND_LIB to the folder
  *             of our tool), "no_core": bool, "scratch": [at most 2 directories, made for the run
  *             and removed with their contents when ti-node ends]}
- *            Makes and locks the run directory, and writes into its RUN.json what `ti-node run`
+ *            Makes and locks the run directory, and writes into its NODE.json what `ti-node run`
  *            needs: "directory".  `ti-node run` sets LD_PRELOAD, TIARA_TRACE_DIR and TIARA_RUN_ID;
  *            an LD_PRELOAD in "env" comes before our library.  Each node must have a directory of
  *            its own, also on a shared file system.  It is removed in the end if nothing is traced.
  * "spawn"    {"stream": N > 0, "command": for /bin/sh -c, "files": number of descriptors}
  *            Starts a process of the run with TIARA_NODE (this program), TIARA_NODE_NAME and
- *            TIARA_RUN_FILE in its environment: "pid".  Its output follows in OUTPUT and ERRPUT
+ *            TIARA_NODE_FILE in its environment: "pid".  Its output follows in OUTPUT and ERRPUT
  *            frames, then {"is": "ended", "stream": N, "status": wait status} without an id.
  *            Processes that it left behind may write later.
  * "kill"     {"stream": N, "signal": number, or left out: SIGKILL}
@@ -85,7 +85,7 @@
  *            Adds to the credit of "send".  It has no answer and causes no error, because
  *            everything may have been sent before it arrives.
  * "remove"   {"ranks", "directory", "run_id" as for "list"}
- *            Deletes these traces of the run, RUN.json when no trace is left, and the directory if
+ *            Deletes these traces of the run, NODE.json when no trace is left, and the directory if
  *            it is empty: "removed", the number of traces.
  * "beat"     {"every_ms": N; 0: stop, "listen_ms": M; 0 or left out: no timeout}
  *            Heartbeats.  Answered at once; then, each interval, {"is": "beat"} (no id).

@@ -165,13 +165,13 @@ class Runs(NodeTest):
     def test_process_has_input_output_and_status(self):
         node = self.serve()
         directory = self.opened(node)
-        node.ask("spawn", stream=5, command='echo "$TIARA_NODE_NAME $TIARA_RUN_FILE $TIARA_NODE"; cat; '
+        node.ask("spawn", stream=5, command='echo "$TIARA_NODE_NAME $TIARA_NODE_FILE $TIARA_NODE"; cat; '
                                             'echo oops >&2; exit 3')
         node.write(frame(INPUT, 5, b"one\n") + frame(INPUT, 5, b"two\n") + frame(INPUT, 5, b""))
         node.write(frame(INPUT, 99, b"to nobody"))
         self.assertEqual(os.waitstatus_to_exitcode(node.told("ended", stream=5)["status"]), 3)
         self.assertEqual(node.output(5),
-                         ("n1 %s/RUN.json %s\none\ntwo\n" % (directory, TI_NODE)).encode())
+                         ("n1 %s/NODE.json %s\none\ntwo\n" % (directory, TI_NODE)).encode())
         self.assertEqual(node.output(5, ERRPUT), b"oops\n")
         self.assertEqual(node.end(), 0)
         self.assertEqual(processes_of(RUN_ID), [])
@@ -196,7 +196,7 @@ class Runs(NodeTest):
     def test_directory_is_the_runs_alone_and_goes_when_empty(self):
         node = self.serve()
         directory = self.opened(node, scratch=[self.scratch + "/tmp-of-run"])
-        mode = os.stat(directory + "/RUN.json").st_mode & 0o777
+        mode = os.stat(directory + "/NODE.json").st_mode & 0o777
         self.assertEqual(mode, 0o600, oct(mode))
         self.assertTrue(os.path.isdir(self.scratch + "/tmp-of-run"))
         open(self.scratch + "/tmp-of-run/session", "w").close()
@@ -227,7 +227,7 @@ class Runs(NodeTest):
                            wrapper=["env", "WRAPPED=1"], idle=True, program="/bin/sh")
         show = ("-c", 'echo "$MINE|$LD_PRELOAD|$TIARA_TRACE_DIR|$TIARA_RUN_ID|$WRAPPED|$PWD"; '
                       "python3 -c 'import os; print(os.sched_getscheduler(0) == os.SCHED_IDLE)'")
-        run = {**os.environ, "TIARA_RUN_FILE": directory + "/RUN.json"}
+        run = {**os.environ, "TIARA_NODE_FILE": directory + "/NODE.json"}
         for name, rank, status in [("OMPI_COMM_WORLD_RANK", "1", 0), ("PMIX_RANK", "6", 0),
                                    ("OMPI_COMM_WORLD_RANK", "2", 113), ("PMIX_RANK", "8", 113),
                                    ("PMIX_RANK", "x", 113), ("OTHER", "1", 113)]:
@@ -245,7 +245,7 @@ class Runs(NodeTest):
     def test_census_tells_rank_and_node(self):
         node = self.serve()
         directory = self.opened(node)
-        run = {**os.environ, "TIARA_RUN_FILE": directory + "/RUN.json"}
+        run = {**os.environ, "TIARA_NODE_FILE": directory + "/NODE.json"}
         done = subprocess.run([TI_NODE, "run", "--census"], env={**run, "PMIX_RANK": "3"},
                               capture_output=True, text=True)
         self.assertEqual((done.returncode, done.stdout), (0, "TIARA-CENSUS 3 n1\n"), done)
@@ -254,14 +254,14 @@ class Runs(NodeTest):
     def test_run_file_without_node_is_refused(self):
         node = self.serve()
         directory = self.opened(node)
-        run = {**os.environ, "TIARA_RUN_FILE": directory + "/RUN.json"}
+        run = {**os.environ, "TIARA_NODE_FILE": directory + "/NODE.json"}
         nameless = os.path.join(os.path.dirname(directory), "nameless.json")
         for name in [None, 7]:
-            with open(directory + "/RUN.json") as was, open(nameless, "w") as file:
+            with open(directory + "/NODE.json") as was, open(nameless, "w") as file:
                 json.dump({**json.load(was), "node": name}, file)
             os.chmod(nameless, 0o600)
             done = subprocess.run([TI_NODE, "run", "--census"], capture_output=True, text=True,
-                                  env={**run, "PMIX_RANK": "3", "TIARA_RUN_FILE": nameless})
+                                  env={**run, "PMIX_RANK": "3", "TIARA_NODE_FILE": nameless})
             self.assertEqual((done.returncode, done.stdout), (113, ""), done)
             self.assertIn('("node")', done.stderr, done)
         os.unlink(nameless)
@@ -270,12 +270,12 @@ class Runs(NodeTest):
     def test_run_needs_a_run_file_of_our_own(self):
         node = self.serve()
         directory = self.opened(node)
-        run = {**os.environ, "TIARA_RUN_FILE": directory + "/RUN.json"}
+        run = {**os.environ, "TIARA_NODE_FILE": directory + "/NODE.json"}
         done = subprocess.run([TI_NODE, "run", "x"], env={**os.environ, "PMIX_RANK": "1"},
                               capture_output=True, text=True)
         self.assertEqual(done.returncode, 113, done)
-        self.assertIn("TIARA_RUN_FILE", done.stderr, done)
-        os.chmod(directory + "/RUN.json", 0o622)
+        self.assertIn("TIARA_NODE_FILE", done.stderr, done)
+        os.chmod(directory + "/NODE.json", 0o622)
         done = subprocess.run([TI_NODE, "run", "x"], env={**run, "PMIX_RANK": "1"},
                               capture_output=True, text=True)
         self.assertEqual(done.returncode, 113, done)
@@ -414,7 +414,7 @@ class Ends(NodeTest):
         self.assertEqual(node.end(), 0)
         left = processes_of(RUN_ID)
         self.assertEqual(len(left), 1)
-        self.assertTrue(os.path.exists(directory + "/RUN.json"))
+        self.assertTrue(os.path.exists(directory + "/NODE.json"))
         os.kill(left[0], signal.SIGKILL)
 
     def test_output_that_nobody_reads_costs_no_memory(self):
@@ -533,13 +533,13 @@ class Traces(NodeTest):
         self.assertEqual(node.ask("send", 10, ranks=[[0, 7]])["sent"], 2)
         self.assertEqual(node.ask("remove", 10, ranks=[[0, 7]])["removed"], 2)
         self.assertEqual(sorted(os.listdir(directory)),
-                         ["RUN.json", "rank-000002.ti", "rank-000003.ti", "rank-000004.ti"],
+                         ["NODE.json", "rank-000002.ti", "rank-000003.ti", "rank-000004.ti"],
                          os.listdir(directory))
         self.assertEqual(node.end(), 0)
         shutil.rmtree(directory)
 
     def test_remove_goes_by_what_is_there(self):
-        """Millions of ranks are named; RUN.json goes with the last trace."""
+        """Millions of ranks are named; NODE.json goes with the last trace."""
         node = self.serve()
         directory = self.scratch + "/claimed"
         most = (1 << 24) - 1
@@ -547,7 +547,7 @@ class Traces(NodeTest):
 
         def run_json(ranks):
             traces(directory, 6)
-            with open(directory + "/RUN.json", "w") as f:
+            with open(directory + "/NODE.json", "w") as f:
                 json.dump({"run_id": RUN_ID, **ranks}, f)
 
         run_json({"ranks": [[0, most]]})
@@ -557,13 +557,13 @@ class Traces(NodeTest):
         # backwards, and again and again
         self.assertEqual(node.ask("remove", ranks=[[4, 10], [1, 4], [1, 1], [3, 4]], **about)["removed"],
                          3)
-        left = ["RUN.json", "rank-000000.ti", "rank-000003.ti", "rank-2.ti"]
+        left = ["NODE.json", "rank-000000.ti", "rank-000003.ti", "rank-2.ti"]
         self.assertEqual(sorted(os.listdir(directory)), left)
         self.assertEqual(node.ask("remove", ranks=[[1, most]], **about)["removed"], 0)
         self.assertEqual(sorted(os.listdir(directory)), left)
-        # RUN.json stays as long as a file has the name of one of its traces
+        # NODE.json stays as long as a file has the name of one of its traces
         self.assertEqual(node.ask("remove", ranks=[[0, most]], **about)["removed"], 1)
-        self.assertEqual(sorted(os.listdir(directory)), ["RUN.json"] + left[2:])
+        self.assertEqual(sorted(os.listdir(directory)), ["NODE.json"] + left[2:])
         os.unlink(directory + "/rank-000003.ti")
         self.assertEqual(node.ask("remove", ranks=[[0, most]], **about)["removed"], 0)
         self.assertEqual(os.listdir(directory), ["rank-2.ti"])
@@ -572,13 +572,13 @@ class Traces(NodeTest):
             run_json(ranks)
             self.assertEqual(node.ask("remove", ranks=[[0, 4]], **about)["removed"], 5)
             self.assertEqual(sorted(os.listdir(directory)),
-                             ["RUN.json", "rank-000005.ti", "rank-2.ti"])
+                             ["NODE.json", "rank-000005.ti", "rank-2.ti"])
             self.assertEqual(node.ask("remove", ranks=[[5, 5]], **about)["removed"], 1)
             self.assertEqual(os.listdir(directory), ["rank-2.ti"])
         # ... and traces of others
         run_json({"ranks": [[0, 2]]})
         self.assertEqual(node.ask("remove", ranks=[[0, 2]], **about)["removed"], 3)
-        self.assertNotIn("RUN.json", os.listdir(directory))
+        self.assertNotIn("NODE.json", os.listdir(directory))
         # Other requests are answered meanwhile.
         for rank in range(6, 20000):
             os.link(directory + "/rank-000005.ti", "%s/rank-%06d.ti" % (directory, rank))
@@ -838,7 +838,7 @@ class Disk(NodeTest):
             node = self.serve()
             self.assert_error(node.ask("open", run_id=RUN_ID, trace_dir=disk + "/run", np=1,
                                        ranks=[[0, 0]], node="n"), "No space left")
-            self.assertFalse(os.path.exists(disk + "/run/RUN.json"))
+            self.assertFalse(os.path.exists(disk + "/run/NODE.json"))
             self.assertEqual(node.ask("facts", trace_dir=disk)["trace_dir"]["free_bytes"], 0)
             self.assertEqual(node.end(), 0)
         finally:

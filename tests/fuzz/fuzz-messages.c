@@ -1,7 +1,7 @@
 /*
  * ti-node against whoever talks to it: the loop of `ti-node serve` as it is, in this process,
  * with the frames of the input on its standard input; or, by the first byte, `ti-node run` with
- * the input as its RUN.json.  Nothing is started, signalled, connected or looked at outside of a
+ * the input as its NODE.json.  Nothing is started, signalled, connected or looked at outside of a
  * folder of our own, whose name is written "/@" in messages: what would is replaced below by
  * something that succeeds, or fails, as the real one may.
  *
@@ -703,10 +703,10 @@ static void fuzz_run(const uint8_t *data, size_t bytes, bool census)
     char path[96], *argv[] = {program, NULL};
     int out = dup(STDOUT_FILENO), null = __real_open("/dev/null", O_WRONLY | O_CLOEXEC);
 
-    write_file("RUN.json", data, bytes);
-    snprintf(path, sizeof path, "%s/RUN.json", scratch);
+    write_file("NODE.json", data, bytes);
+    snprintf(path, sizeof path, "%s/NODE.json", scratch);
     chmod(path, 0600);
-    setenv("TIARA_RUN_FILE", path, 1);
+    setenv("TIARA_NODE_FILE", path, 1);
     setenv("OMPI_COMM_WORLD_RANK", "1", 1);
     fflush(stdout);
     dup2(null, STDOUT_FILENO);
@@ -715,7 +715,7 @@ static void fuzz_run(const uint8_t *data, size_t bytes, bool census)
     dup2(out, STDOUT_FILENO);
     close(out);
     close(null);
-    clearenv(); /* of what RUN.json says */
+    clearenv(); /* of what NODE.json says */
     setenv("PATH", "/usr/bin:/bin", 1);
 }
 
