@@ -441,7 +441,7 @@ int ti_options_parse(int argc, char **argv, struct ti_options *o)
     if (o->pilot && o->rank_bytes)
         return (int)ti_cli_usage(o->cli, "--mem-per-rank tells what --pilot would measure: one of "
                                          "the two");
-    return ti_place_request_from_options(o, NULL, NULL, &unused, &err) ? bad(o, &err) : -1;
+    return ti_place_request_from_options(o, NULL, false, &unused, &err) ? bad(o, &err) : -1;
 }
 
 void ti_options_free(struct ti_options *o)

@@ -148,23 +148,15 @@ json_t *ti_rank_placement_json(const struct ti_place_request *in,
 struct ti_options;
 struct ti_plan;
 
-/* Facts about nodes and ranks in addition to the sites; zero: unknown. */
-struct ti_place_facts {
-    const bool *use; /* per node: reachable and not excluded; NULL: all */
-    const int64_t *memory_bytes;
-    const int *cores;
-    int64_t rank_bytes; /* of a rank with tracing (acquire/run/measure.h); 0: --mem-per-rank */
-    bool valgrind;      /* the counter is valgrind; adds to --mem-per-rank */
-};
-
 /*
  * Fill a request from --np, --policy, --mode, --fold, --max-fold, --family, --mem-per-rank and
- * --reserve, and from facts (NULL: none).  It borrows from all three.  Nodes of --exclude are no
- * longer in the sites (acquire/where/where.h).  TI_ERR_USAGE.
+ * --reserve.  It borrows from options and sites.  `valgrind`: the counter adds to the memory of a
+ * rank.  What a survey found is the caller's to add.  Nodes of --exclude are no longer in the sites
+ * (acquire/where/where.h).  TI_ERR_USAGE.
  */
 ti_status ti_place_request_from_options(const struct ti_options *o, const struct ti_sites *sites,
-                                        const struct ti_place_facts *facts,
-                                        struct ti_place_request *in, struct ti_err *err);
+                                        bool valgrind, struct ti_place_request *in,
+                                        struct ti_err *err);
 
 /* Check that this machine alone, with so many cores, can satisfy --mode, --fold, --max-fold,
  * --policy and --family.  TI_ERR_USAGE, TI_ERR_INPUT. */

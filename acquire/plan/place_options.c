@@ -81,21 +81,15 @@ static ti_status take_policy(const char *text, struct ti_place_request *in, stru
 /* --- all of it ----------------------------------------------------------- */
 
 ti_status ti_place_request_from_options(const struct ti_options *o, const struct ti_sites *sites,
-                                        const struct ti_place_facts *facts,
-                                        struct ti_place_request *in, struct ti_err *err)
+                                        bool valgrind, struct ti_place_request *in,
+                                        struct ti_err *err)
 {
-    bool valgrind = (facts && facts->valgrind) || strcmp(o->counter, "valgrind") == 0;
     ti_status st = TI_OK;
 
     *in = (struct ti_place_request){
         .sites = sites,
-        .use = facts ? facts->use : NULL,
-        .memory_bytes = facts ? facts->memory_bytes : NULL,
-        .cores = facts ? facts->cores : NULL,
         .np = o->np,
-        .rank_bytes = facts && facts->rank_bytes ? facts->rank_bytes
-                      : o->rank_bytes            ? ti_plan_rank_bytes(o->rank_bytes, valgrind)
-                                                 : 0,
+        .rank_bytes = o->rank_bytes ? ti_plan_rank_bytes(o->rank_bytes, valgrind) : 0,
         .reserve_bytes = o->reserve_given ? o->reserve_bytes : -1,
         .fold = o->fold,
         .max_fold = o->max_fold,
@@ -155,7 +149,7 @@ ti_status ti_place_check_local(const struct ti_options *o, const char *host, int
                              .nnodes = 1};
     struct ti_place_request in;
     struct ti_rank_placement place = {.ranks = NULL};
-    ti_status st = ti_place_request_from_options(o, &sites, NULL, &in, err);
+    ti_status st = ti_place_request_from_options(o, &sites, false, &in, err);
 
     if (uname(&us) == 0)
         cluster.family = us.machine;

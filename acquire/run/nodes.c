@@ -128,7 +128,7 @@ static ti_status check_dry_run(struct ti_acquisition *a, struct ti_err *err)
 {
     ti_status st;
 
-    if (a->o->pilot && !a->o->rank_bytes)
+    if (a->o->pilot)
         return ti_preflight_here(a, err);
     st = ti_program_elsewhere(a->o->program.v[0], &a->program, err);
     return st == TI_OK ? ti_preflight_names(a, err) : st;

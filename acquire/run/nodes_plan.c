@@ -87,15 +87,14 @@ ti_status ti__nodes_place(struct ti_nodes_backend *b, struct ti_err *err)
     const struct ti_options *o = b->a->o;
     bool surveyed = b->survey.facts != NULL;
     bool valgrind = b->a->choice.valgrind || strcmp(o->counter, "valgrind") == 0;
-    struct ti_place_facts facts = {.use = b->use,
-                                   .memory_bytes = surveyed ? b->memory : NULL,
-                                   .cores = surveyed ? b->cores : NULL,
-                                   .rank_bytes = b->rank_bytes,
-                                   .valgrind = valgrind};
     ti_status st;
 
     ti__nodes_plan_free(b);
-    st = ti_place_request_from_options(o, b->sites, &facts, &b->in, err);
+    st = ti_place_request_from_options(o, b->sites, valgrind, &b->in, err);
+    b->in.use = b->use;
+    b->in.memory_bytes = surveyed ? b->memory : NULL;
+    b->in.cores = surveyed ? b->cores : NULL;
+    b->in.rank_bytes = b->rank_bytes ? b->rank_bytes : b->in.rank_bytes;
     if (st == TI_OK)
         st = ti_place_ranks(&b->in, &b->place, err);
     if (st != TI_OK)

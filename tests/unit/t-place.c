@@ -794,7 +794,7 @@ static void test_options(void **unused)
     o.rank_bytes = GIB;
     o.policy = "speed";
     o.mode = "F-4";
-    assert_int_equal(ti_place_request_from_options(&o, &b.sites, NULL, &in, &err), TI_OK);
+    assert_int_equal(ti_place_request_from_options(&o, &b.sites, false, &in, &err), TI_OK);
     assert_int_equal(in.rank_bytes, GIB + TI_RANK_BYTES);
     assert_int_equal(in.reserve_bytes, -1);
     assert_int_equal(ti_place_ranks(&in, &p, &err), TI_OK);
@@ -804,10 +804,10 @@ static void test_options(void **unused)
     assert_true(plan.yield && plan.ob1 && !plan.idle);
     ti_rank_placement_free(&p);
     o.fold = 2;
-    assert_int_equal(ti_place_request_from_options(&o, &b.sites, NULL, &in, &err), TI_ERR_USAGE);
+    assert_int_equal(ti_place_request_from_options(&o, &b.sites, false, &in, &err), TI_ERR_USAGE);
     o.mode = NULL;
     o.policy = "random";
-    assert_int_equal(ti_place_request_from_options(&o, &b.sites, NULL, &in, &err), TI_ERR_USAGE);
+    assert_int_equal(ti_place_request_from_options(&o, &b.sites, false, &in, &err), TI_ERR_USAGE);
 }
 
 /* This machine as a node: what is asked for can be had, or not. */
