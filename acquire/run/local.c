@@ -1,6 +1,5 @@
 /* The back end for this machine. */
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -65,8 +64,8 @@ static ti_status by_pilot(struct ti_acquisition *a, struct ti_plan_in *in, struc
     return TI_OK;
 }
 
-/* No pilot is run if this much memory is available per rank: few programs need more, and watch()
- * ends a run before memory is short. */
+/* No pilot is run if this much memory is available per rank: few programs need more, and a run
+ * is ended before memory is short. */
 #define NO_PILOT_BYTES (INT64_C(1) << 30)
 
 /* Without folding a rank needs no more memory than without us. */
@@ -125,7 +124,7 @@ static ti_status make_command(struct ti_acquisition *a, struct ti_err *err)
                                 .wrapper = &wrap,
                                 .program = &a->o->program};
     char here[PATH_MAX] = "";
-    bool ok;
+    ti_status st;
 
     /* An absolute path: ranks may change directory before they write. */
     if (!a->dir.given[0] && (a->dir_name[0] == '/' || getcwd(here, sizeof here)) &&
@@ -134,15 +133,10 @@ static ti_status make_command(struct ti_acquisition *a, struct ti_err *err)
         return ti_err_set(err, TI_ERR_USAGE, "the run directory's name is too long");
     ti_environment_here(a, &env);
     wrapper(a, &wrap);
-    ti_mpirun_command(&a->mpirun, &a->plan, &run, &a->command);
-    ok = !env.failed && !wrap.failed && ti_args_ok(&a->command);
+    st = ti_mpirun_command(&a->mpirun, &a->plan, &run, &a->command, err);
     ti_args_free(&env);
     ti_args_free(&wrap);
-    if (!ok) {
-        errno = ENOMEM;
-        return ti_err_errno(err, TI_ERR_IO, "cannot put mpirun's command together");
-    }
-    return TI_OK;
+    return st;
 }
 
 static ti_status plan(struct ti_acquisition *a, struct ti_err *err)

@@ -4,12 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "acquire/run/environment.h"
 #include "acquire/run/pilot.h"
 #include "node/overlay.h"
-#include "node/watch.h"
 
 #define PILOT_NP      4
 #define PILOT_NUMBERS "4,8,16"

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "node/program.h"
@@ -193,8 +192,9 @@ static void spread(const struct ti_mpirun *m, const struct ti_mpirun_job *job, s
     mca(job, out, "--mca", "btl_tcp_if_include", nodes->network);
 }
 
-void ti_mpirun_command(const struct ti_mpirun *m, const struct ti_plan *plan,
-                       const struct ti_mpirun_job *job, struct ti_args *out)
+ti_status ti_mpirun_command(const struct ti_mpirun *m, const struct ti_plan *plan,
+                            const struct ti_mpirun_job *job, struct ti_args *out,
+                            struct ti_err *err)
 {
     static const char *const bind[] = {"bind-to", "bind-to-core", "bind-to-socket", "bind-to-none",
                                        NULL};
@@ -232,4 +232,7 @@ void ti_mpirun_command(const struct ti_mpirun *m, const struct ti_plan *plan,
     append(out, job->user);
     append(out, job->wrapper);
     append(out, job->program);
+    if (!job->env->failed && !job->wrapper->failed && !job->program->failed && ti_args_ok(out))
+        return TI_OK;
+    return ti_err_set(err, TI_ERR_IO, "cannot put mpirun's command together: out of memory");
 }

@@ -44,10 +44,11 @@ struct ti_mpirun_job {
 
 /*
  * Build the command.  The user's settings, in `user` or in the environment (OMPI_MCA_...),
- * override ours.
+ * override ours.  TI_ERR_IO when out of memory, also earlier, for what `job` has.
  */
-void ti_mpirun_command(const struct ti_mpirun *m, const struct ti_plan *plan,
-                       const struct ti_mpirun_job *job, struct ti_args *out);
+ti_status ti_mpirun_command(const struct ti_mpirun *m, const struct ti_plan *plan,
+                            const struct ti_mpirun_job *job, struct ti_args *out,
+                            struct ti_err *err);
 
 /* TI_ERR_USAGE for arguments that conflict with ours: those that set the number of ranks or
  * choose machines. */

@@ -4,14 +4,12 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "acquire/run/environment.h"
 #include "acquire/run/measure.h"
 #include "acquire/run/pilot.h"
 #include "acquire/run/preflight.h"
-#include "formats/json.h"
 
 /* --- life ---------------------------------------------------------------- */
 

@@ -1,6 +1,5 @@
 /* After the run: traces as reported by the nodes, and what is said of them. */
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "acquire/run/nodes.h"
 #include "formats/ranges.h"

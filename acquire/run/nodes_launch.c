@@ -1,18 +1,14 @@
 /* Launching mpirun: run directories on the nodes, the command, the process. */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "acquire/run/describe.h"
 #include "acquire/run/environment.h"
 #include "acquire/run/nodes.h"
 #include "formats/json.h"
-#include "node/watch.h"
 
 #define OPEN_LIMIT_S   60.0
 #define FILES_PER_NODE 4
@@ -159,19 +155,14 @@ ti_status ti__nodes_command(struct ti_nodes_backend *b, bool dry_launch, struct 
                                 .program = &program,
                                 .nodes = &nodes};
     ti_status st;
-    bool ok;
 
     snprintf(hosts, sizeof hosts, "%s/hosts", b->a->dir.tmp);
     st = ti_rank_map_hostfile(&b->map, b->sites, hosts, err);
     rank_command(b, dry_launch, &program);
-    ti_mpirun_command(&b->a->mpirun, &b->a->plan, &run, out);
-    ok = !program.failed && ti_args_ok(out);
+    if (st == TI_OK)
+        st = ti_mpirun_command(&b->a->mpirun, &b->a->plan, &run, out, err);
     ti_args_free(&program);
     free(network);
-    if (st == TI_OK && !ok) {
-        errno = ENOMEM;
-        st = ti_err_errno(err, TI_ERR_IO, "cannot put mpirun's command together");
-    }
     return st;
 }
 

@@ -1,5 +1,4 @@
 /* The plan for nodes: the placement and the common ISA, by the sites alone or by the survey. */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

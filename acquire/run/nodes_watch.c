@@ -1,16 +1,9 @@
 /* Watching the run: progress, nodes in trouble, and how everything is ended. */
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "acquire/run/nodes.h"
-#include "node/watch.h"
 
 #define POLL_MS      250
 #define STATUS_MS    1000

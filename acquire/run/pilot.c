@@ -280,14 +280,11 @@ ti_status ti_pilot_run(const struct ti_mpirun *m, const struct ti_mpirun_job *jo
     int said;
 
     memset(out, 0, sizeof *out);
-    ti_mpirun_command(m, plan, job, &command);
-    if (!ti_args_ok(&command)) {
-        ti_args_free(&command);
-        return ti_err_errno(err, TI_ERR_IO, "cannot probe the program");
-    }
+    st = ti_mpirun_command(m, plan, job, &command, err);
     launch.argv = command.v;
     launch.errors = said = room_for_errors();
-    st = ti_launch_start(&launch, &proc, err);
+    if (st == TI_OK)
+        st = ti_launch_start(&launch, &proc, err);
     ti_args_free(&command);
     if (st != TI_OK) {
         close_errors(said);

@@ -1,7 +1,6 @@
 #include "acquire/run/result.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 #include "acquire/run/runlog.h"
 
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -319,7 +319,7 @@ static char *command(int major, int64_t np, const char *const *user)
     ti_args_add(&program, "A");
     for (; *user; user++)
         ti_args_add(&more, *user);
-    ti_mpirun_command(&m, &plan, &job, &out);
+    assert_int_equal(ti_mpirun_command(&m, &plan, &job, &out, NULL), TI_OK);
     text = ti_args_shell(&out);
     ti_args_free(&env);
     ti_args_free(&more);
