@@ -202,7 +202,8 @@ ti_status ti_pipeline_run(struct ti_acquisition *a, struct ti_err *err)
         st = conclude(a, st, err);
     else if (!a->o->dry_run)
         discard(a);
-    ti_describe_json(a);
+    if (a->o->json)
+        ti_describe_json(a);
     if (a->backend->close)
         a->backend->close(a);
     if (a->backend->destroy)
