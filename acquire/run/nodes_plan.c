@@ -207,7 +207,7 @@ static json_t *via_json(char *const *via)
     return list;
 }
 
-/* The nodes in RUN.json: what ti-gather needs to fetch the traces (gather/nodes.h), and facts for
+/* The nodes in RUN.json: what ti-gather needs to fetch the traces (gather/fetch/nodes.h), and facts for
  * readers. */
 static json_t *nodes_json(const struct ti_nodes_backend *b)
 {
