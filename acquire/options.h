@@ -9,52 +9,6 @@
 #include "common/args.h"
 #include "common/cli.h"
 
-/* Ids of options without a letter. */
-enum {
-    OPT_TRACE_DIR = TI_OPT_LONG,
-    OPT_MEM,
-    OPT_RESERVE,
-    OPT_PIN,
-    OPT_DRY_RUN,
-    OPT_JSON,
-    OPT_MCA,
-    OPT_NO_GATHER,
-    OPT_KEEP,
-    OPT_FORCE,
-    OPT_TIMEOUT,
-    OPT_SILENCE,
-    OPT_NO_PROGRESS,
-    OPT_THREADS,
-    OPT_RANKS_PER_NODE,
-    OPT_RECORD_ENVIRONMENT,
-    OPT_REDACT,
-    OPT_TIMES,
-    OPT_ALSO,
-    OPT_ISA,
-    OPT_BUFFER,
-    OPT_SITES,
-    OPT_CHECK_SITES,
-    OPT_HOSTFILE,
-    OPT_POLICY,
-    OPT_FOLD,
-    OPT_MAX_FOLD,
-    OPT_MODE,
-    OPT_FAMILY,
-    OPT_EXCLUDE,
-    OPT_TOLERATE,
-    OPT_TRANSPORT,
-    OPT_PROBE,
-    OPT_PILOT,
-    OPT_LIKE,
-    OPT_WRITE_HOSTFILE,
-    OPT_NO_DRY_LAUNCH,
-    OPT_KEEP_GOING,
-    OPT_RETRY,
-    OPT_LOG,
-    OPT_LOCAL,
-    OPT_OTHERS, /* ids of a tool's own options begin here */
-};
-
 struct ti_options {
     const struct ti_cli *cli; /* the tool */
     int64_t np;
@@ -105,13 +59,11 @@ struct ti_options {
 
 extern const struct ti_cli ti_acquire_cli;
 
-/* Parse the command line.  Returns an exit status to end with, or -1 to continue.  Errors and
- * --help have been printed. */
+/* Parse the command line.  Returns TI_CLI_END, or the exit status as ti_cli_parse() does. */
 int ti_options_parse(int argc, char **argv, struct ti_options *o);
 
-/* For other tools: handle one option; and the operands PROGRAM ARGUMENT... [--
- * MPIRUN-ARGUMENT...]. Results as above. */
-int ti_options_take(struct ti_options *o, int argc, char **argv, int id, const char *arg);
+/* For other tools: take the operands PROGRAM ARGUMENT... [-- MPIRUN-ARGUMENT...].  Results as
+ * above. */
 int ti_options_operands(struct ti_options *o, int argc, char **argv);
 
 void ti_options_free(struct ti_options *o);

@@ -361,6 +361,6 @@ int main(int argc, char **argv)
             raise(ti_gather_stop);
         }
     }
-    free(o.output);
+    free(o.made_output);
     return st;
 }

@@ -12,7 +12,8 @@
 
 struct ti_gather_options {
     const char *run, *dot;
-    char *output; /* allocated */
+    const char *output;
+    char *made_output; /* the default of `output`, allocated; NULL: it was given */
     bool force, plan, remove, quiet, verbose, json, no_progress;
     struct ti_tree_costs costs;
     struct ti_fetch_settings fetch; /* .costs is that above: never copy this */
@@ -20,7 +21,7 @@ struct ti_gather_options {
 
 extern const struct ti_cli ti_gather_cli;
 
-/* Returns -1 to go on, or the exit status; an error was printed. */
+/* Returns TI_CLI_END, or the exit status as ti_cli_parse() does. */
 int ti_gather_options_parse(int argc, char **argv, struct ti_gather_options *o);
 
 #endif

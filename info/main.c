@@ -5,42 +5,41 @@
 #include "common/cli.h"
 #include "info/info.h"
 
-enum {
-    OPT_RANK = TI_OPT_LONG,
-    OPT_DUMP,
-    OPT_CALL_SITES,
-    OPT_NO_VOLUMES,
-    OPT_COMPARE,
-    OPT_TOLERANCE,
-    OPT_VERIFY,
-    OPT_TRAFFIC,
-    OPT_ALL,
-    OPT_HISTOGRAM,
-    OPT_RATES,
-    OPT_JSON,
-    OPT_NO_PROGRESS,
+struct settings {
+    const char *trace, *other, *rates;
+    int64_t rank; /* -1: all */
+    bool dump, verify, traffic, histogram, no_progress;
+    struct info_style style;
 };
 
+#define TI_OPT_STRUCT struct settings
+
 static const struct ti_opt opts[] = {
-    {OPT_VERIFY, "verify", NULL,
-     "read all and check it: checksums, totals, and that what\nis sent is received"},
-    {OPT_COMPARE, "compare", "OTHER", "are the events of TRACE and OTHER the same?"},
-    {OPT_TRAFFIC, "traffic", NULL, "messages and bytes between pairs of ranks, and in collectives"},
-    {OPT_HISTOGRAM, "histogram", NULL, "sizes of messages and volumes of bursts, in powers of two"},
-    {OPT_RATES, "rates", "FILE",
+    {0, "verify", NULL,
+     "read all and check it: checksums, totals, and that what\nis sent is received",
+     TI_OPT_FLAG(verify)},
+    {0, "compare", "OTHER", "are the events of TRACE and OTHER the same?", TI_OPT_TEXT(other)},
+    {0, "traffic", NULL, "messages and bytes between pairs of ranks, and in collectives",
+     TI_OPT_FLAG(traffic)},
+    {0, "histogram", NULL, "sizes of messages and volumes of bursts, in powers of two",
+     TI_OPT_FLAG(histogram)},
+    {0, "rates", "FILE",
      "write a rate file: instructions a second of bursts, by\ntheir volume and by call site; "
-     "FILE - is stdout"},
-    {OPT_RANK, "rank", "N", "about this rank only"},
-    {OPT_DUMP, "dump", NULL, "print the events, one a line"},
+     "FILE - is stdout",
+     TI_OPT_TEXT(rates)},
+    {0, "rank", "N", "about this rank only", TI_OPT_INTEGER(rank, 0, TI_RANKS_MAX - 1)},
+    {0, "dump", NULL, "print the events, one a line", TI_OPT_FLAG(dump)},
     TI_OPT_HEADING("Events"),
-    {OPT_CALL_SITES, "call-sites", NULL, "with --dump: show the call sites"},
-    {OPT_NO_VOLUMES, "no-volumes", NULL, "leave the volumes out of --dump and --compare"},
-    {OPT_TOLERANCE, "tolerance", "N", "take volumes for equal that differ by N or less"},
+    {0, "call-sites", NULL, "with --dump: show the call sites", TI_OPT_FLAG(style.call_sites)},
+    {0, "no-volumes", NULL, "leave the volumes out of --dump and --compare",
+     TI_OPT_FLAG(style.no_volumes)},
+    {0, "tolerance", "N", "take volumes for equal that differ by N or less",
+     TI_OPT_INTEGER(style.tolerance, 0, INT64_MAX)},
     TI_OPT_HEADING("Output"),
-    {OPT_ALL, "all", NULL, "with --traffic: all pairs, not the busiest only"},
-    {'q', "quiet", NULL, "nothing but errors and problems"},
-    {OPT_JSON, "json", NULL, "print as JSON; not with --dump and --compare"},
-    {OPT_NO_PROGRESS, "no-progress", NULL, "no progress line"},
+    {0, "all", NULL, "with --traffic: all pairs, not the busiest only", TI_OPT_FLAG(style.all)},
+    {'q', "quiet", NULL, "nothing but errors and problems", TI_OPT_FLAG(style.quiet)},
+    {0, "json", NULL, "print as JSON; not with --dump and --compare", TI_OPT_FLAG(style.json)},
+    {0, "no-progress", NULL, "no progress line", TI_OPT_FLAG(no_progress)},
     TI_OPT_END,
 };
 
@@ -60,14 +59,7 @@ static const struct ti_cli cli = {
              "More: man ti-info\n",
 };
 
-struct settings {
-    const char *trace, *other, *rates;
-    int64_t rank; /* -1: all */
-    bool dump, verify, traffic, histogram, no_progress;
-    struct info_style style;
-};
-
-/* Reject options that cannot be combined.  Returns an exit status, or -1 to go on. */
+/* Reject options that cannot be combined.  Returns an exit status, or TI_CLI_END. */
 static int check_options(const struct settings *s)
 {
     int modes =
@@ -84,70 +76,16 @@ static int check_options(const struct settings *s)
         return (int)ti_cli_usage(&cli, "--json and --rates - both write to standard output");
     if (s->style.all && !s->traffic)
         return (int)ti_cli_usage(&cli, "--all is for --traffic");
-    return -1;
+    return TI_CLI_END;
 }
 
-/* Returns an exit status, or -1 to go on. */
+/* Returns an exit status, or TI_CLI_END. */
 static int parse(int argc, char **argv, struct settings *s)
 {
-    struct ti_err err;
-    const char *arg;
-    int64_t tolerance;
-    int id;
+    int st = ti_cli_parse(&cli, argc, argv, s);
 
-    while ((id = ti_cli_next(&cli, argc, argv, &arg)) != TI_CLI_END) {
-        switch (id) {
-        case OPT_VERIFY:
-            s->verify = true;
-            break;
-        case OPT_COMPARE:
-            s->other = arg;
-            break;
-        case OPT_RANK:
-            if (ti_parse_int(arg, "--rank", 0, TI_RANKS_MAX - 1, &s->rank, &err) != TI_OK)
-                return (int)ti_cli_usage(&cli, "%s", err.text);
-            break;
-        case OPT_DUMP:
-            s->dump = true;
-            break;
-        case OPT_TRAFFIC:
-            s->traffic = true;
-            break;
-        case OPT_ALL:
-            s->style.all = true;
-            break;
-        case OPT_HISTOGRAM:
-            s->histogram = true;
-            break;
-        case OPT_RATES:
-            s->rates = arg;
-            break;
-        case OPT_CALL_SITES:
-            s->style.call_sites = true;
-            break;
-        case OPT_NO_VOLUMES:
-            s->style.no_volumes = true;
-            break;
-        case OPT_TOLERANCE:
-            if (ti_parse_int(arg, "--tolerance", 0, INT64_MAX, &tolerance, &err) != TI_OK)
-                return (int)ti_cli_usage(&cli, "%s", err.text);
-            s->style.tolerance = (uint64_t)tolerance;
-            break;
-        case 'q':
-            s->style.quiet = true;
-            break;
-        case OPT_JSON:
-            s->style.json = true;
-            break;
-        case OPT_NO_PROGRESS:
-            s->no_progress = true;
-            break;
-        case TI_CLI_EXIT_OK:
-            return TI_OK;
-        default:
-            return TI_ERR_USAGE;
-        }
-    }
+    if (st != TI_CLI_END)
+        return st;
     if (argc - ti_cli_operand() != 1)
         return (int)ti_cli_usage(&cli,
                                  argc == ti_cli_operand() ? "which trace?" : "one trace at a time");

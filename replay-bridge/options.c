@@ -12,156 +12,29 @@
 #define EAGER_DEFAULT 65536 /* smpi/send-is-detached-thresh */
 #define JOBS_MOST     4096
 
-enum {
-    OPT_PLATFORM = TI_OPT_LONG,
-    OPT_HOSTFILE,
-    OPT_TOPOLOGY,
-    OPT_HOSTS,
-    OPT_SPEED,
-    OPT_BANDWIDTH,
-    OPT_LATENCY,
-    OPT_LOOPBACK,
-    OPT_SITES,
-    OPT_WAN,
-    OPT_SHOW_PLATFORM,
-    OPT_PLACEMENT,
-    OPT_RANKS_PER_HOST,
-    OPT_KEEP,
-    OPT_CFG,
-    OPT_ENGINE,
-    OPT_WILDCARDS,
-    OPT_NO_COMPUTE,
-    OPT_COLLECTIVES,
-    OPT_REDUCE_RATE,
-    OPT_TIMES,
-    OPT_RATE,
-    OPT_CALIBRATION,
-    OPT_AGAINST,
-    OPT_COPIES,
-    OPT_START,
-    OPT_PROFILE,
-    OPT_TIMELINE,
-    OPT_LINKS,
-    OPT_THREADS,
-    OPT_CORES,
-    OPT_JSON,
-    OPT_SWEEP,
-    OPT_LIST,
-    OPT_NO_PROGRESS
-};
-
-static const struct ti_opt opts[] = {
-    TI_OPT_HEADING("Platform, given"),
-    {OPT_PLATFORM, "platform", "FILE", "SimGrid's description of it (XML, or a compiled .so)"},
-    {OPT_HOSTFILE, "hostfile", "FILE",
-     "hosts for the ranks, one a line, NAME:SLOTS for several\n[default: the platform's hosts, "
-     "a rank on each]"},
-    TI_OPT_HEADING("Platform, made"),
-    {OPT_TOPOLOGY, "topology", "WHAT",
-     "cluster, fat-tree:2;4,4;1,2;1,2, torus:4,4,\ndragonfly:3,4;4,3;5,1;2 or hierarchical:8,4,16\n"
-     "[default: cluster]"},
-    {OPT_SITES, "sites", "FILE",
-     "the nodes of a sites file, its sites connected by a\nwide-area network, see "
-     "tiara-sites(5)"},
-    {OPT_HOSTS, "hosts", "N", "hosts of a cluster [default: one a rank]"},
-    {OPT_SPEED, "speed", "SPEED",
-     "of a host; an instruction is replayed as a flop, so\nthis is instructions a second "
-     "[default: " TI_SPEED_DEFAULT "]"},
-    {OPT_CORES, "cores", "N", "cores of a host, for the threads of ranks [default: 1]"},
-    {OPT_BANDWIDTH, "bandwidth", "BW[,BW]...",
-     "of a link, or one for each level of a fat-tree or\nhierarchical network, from the hosts up\n"
-     "[default: " TI_BANDWIDTH_DEFAULT "]"},
-    {OPT_LATENCY, "latency", "TIME[,TIME]...", "likewise [default: " TI_LATENCY_DEFAULT "]"},
-    {OPT_LOOPBACK, "loopback", "BW,TIME",
-     "bandwidth and latency within a host\n[default: " TI_LOOPBACK_BANDWIDTH_DEFAULT
-     "," TI_LOOPBACK_LATENCY_DEFAULT "]"},
-    {OPT_WAN, "wan", "BW,TIME",
-     "of a site's link to the wide-area network, where the\nsites file does not say\n"
-     "[default: " TI_WAN_BANDWIDTH_DEFAULT "," TI_WAN_LATENCY_DEFAULT "]"},
-    {OPT_CALIBRATION, "calibration", "FILE",
-     "speed, bandwidth, latency, loopback and SMPI's settings\nas ti-calibrate measured them; "
-     "options and --cfg win"},
-    {OPT_SHOW_PLATFORM, "show-platform", "[=FILE]",
-     "describe the platform and exit; draw it into FILE.svg\nor FILE.dot; needs no TRACE"},
-    TI_OPT_HEADING("Replay"),
-    {OPT_PLACEMENT, "placement", "HOW",
-     "ranks on slots: block, round-robin, random:SEED,\nby-site, or file:PATH, a host a line for "
-     "each rank\n[default: block]"},
-    {OPT_RANKS_PER_HOST, "ranks-per-host", "N",
-     "slots of each host, without a hostfile [default: 1]"},
-    {OPT_ENGINE, "engine", "WHICH",
-     "what replays: tiara (ti-smpi-replay), stock (SimGrid's\nreplay of actions) or auto "
-     "[default: auto]"},
-    {OPT_WILDCARDS, "wildcards", "HOW",
-     "receives with wildcards take from the source that\nmatched, or from any [default: matched]"},
-    {OPT_COLLECTIVES, "collectives", "WHICH",
-     "simgrid (linear algorithms), tree, or SimGrid's selector\nof this name, as ompi or mpich "
-     "[default: simgrid, above\n1024 ranks tree]"},
-    {OPT_REDUCE_RATE, "reduce-rate", "BW",
-     "bytes a second that the arithmetic of reductions\ncombines, such as 4GBps [default: no "
-     "limit]"},
-    {OPT_NO_COMPUTE, "no-compute", NULL, "bursts take no time: infinitely fast processors"},
-    {OPT_TIMES, "times", NULL,
-     "bursts take as long as they were measured, on any host\n(a trace of ti-acquire --times)"},
-    {OPT_RATE, "rate", "FILE",
-     "bursts take as long as a rate file says, see\ntiara-rates(5), on hosts of its reference "
-     "speed"},
-    {OPT_THREADS, "threads", "HOW",
-     "where volumes are of all threads: the threads of a rank\nshare a core (sum), have each its "
-     "own "
-     "(longest), or share\nthe cores that the host has for a rank [default: auto]"},
-    {OPT_CFG, "cfg", "KEY:VALUE", "an option of SimGrid's; may be given again"},
-    {'n', "lint", NULL, "only check whether the trace can be replayed"},
-    {OPT_KEEP, "keep", "DIR",
-     "leave all files in DIR, with a script \"command\" that\nruns "
-     "smpirun on them"},
-    TI_OPT_HEADING("Several jobs"),
-    {OPT_COPIES, "copies", "N", "replay the trace N times, beside each other"},
-    {OPT_START, "start", "TIME[,TIME]...", "when each job starts, as 0s,2.5s [default: 0s]"},
-    TI_OPT_HEADING("Sweep"),
-    {OPT_SWEEP, "sweep", "OPTION=VALUES",
-     "replay with each of the values, separated by \"|\" or,\nwhere these have none, commas; again "
-     "for another\n"
-     "option: all combinations"},
-    {'o', "output", "DIR", "where a sweep keeps its results, and finds them again"},
-    {'j', "jobs", "N", "replays at once [default: one for each processor]"},
-    {OPT_LIST, "list", NULL, "list the replays of a sweep, run none"},
-    TI_OPT_HEADING("Output"),
-    {OPT_AGAINST, "against", "FILE",
-     "compare with real times, which ti-calibrate --measure\nwrites"},
-    {OPT_PROFILE, "profile", NULL,
-     "how long ranks compute, communicate and wait; and what\ntakes the time, by operation and "
-     "call "
-     "site"},
-    {OPT_LINKS, "links", NULL, "what each link carries, the busiest first"},
-    {OPT_TIMELINE, "timeline", "FILE",
-     "write each burst and call into FILE: NAME.paje for\npajeng and vite, or NAME.csv"},
-    {'q', "quiet", NULL, "errors only"},
-    {'v', "verbose", NULL, "show what smpirun prints"},
-    {OPT_JSON, "json", NULL, "the result as JSON"},
-    {OPT_NO_PROGRESS, "no-progress", NULL, "no progress line [default when stderr is no terminal]"},
-    TI_OPT_END};
-
-const struct ti_cli ti_replay_cli = {
-    .tool = "ti-replay",
-    .what = "Tell how long a traced application would take on another platform.",
-    .usage = "[OPTION]... TRACE...",
-    .examples = "  ti-replay lu.tib --platform cluster.xml\n"
-                "  ti-replay lu.tib --topology 'fat-tree:2;4,4;1,2;1,2' --speed 8Gf --placement "
-                "random:42\n"
-                "  ti-replay --show-platform=tree.svg --topology 'fat-tree:2;4,4;1,2;1,2'\n"
-                "  ti-replay lu.tib --sweep 'topology=cluster|torus:4,4' --sweep "
-                "speed=4Gf,8Gf -o study\n"
-                "  ti-replay lu.tib cg.tib --start 0s,10s --profile\n"
-                "  ti-replay --lint lu.tib\n",
-    .opts = opts,
-    .after = "TRACE is a bundle, the directory of a run, or a rank file.\n"
-             "\n"
-             "Exit status: 0 success, 1 some replays of a sweep failed, 2 usage,\n"
-             "3 the trace or the platform cannot be used, 4 local file, memory or smpirun\n"
-             "trouble.  More: man ti-replay\n"};
-
 /* ---- options ---- */
+
+static ti_status take_topology(void *options, const char *arg, struct ti_err *err)
+{
+    struct ti_replay_options *o = options;
+
+    o->topology_text = arg;
+    return ti_topology_parse(arg, &o->topology, err);
+}
+
+static ti_status take_bandwidth(void *options, const char *arg, struct ti_err *err)
+{
+    struct ti_replay_options *o = options;
+
+    return ti_link_values_parse(arg, TI_UNIT_BANDWIDTH, "--bandwidth", &o->speeds.bandwidth, err);
+}
+
+static ti_status take_latency(void *options, const char *arg, struct ti_err *err)
+{
+    struct ti_replay_options *o = options;
+
+    return ti_link_values_parse(arg, TI_UNIT_LATENCY, "--latency", &o->speeds.latency, err);
+}
 
 /* Parses "BANDWIDTH,LATENCY"; `copy` holds the texts. */
 static ti_status take_pair(const char *text, const char *option, char copy[128],
@@ -179,9 +52,41 @@ static ti_status take_pair(const char *text, const char *option, char copy[128],
     return st ? st : ti_unit_check(*latency, TI_UNIT_LATENCY, option, err);
 }
 
-/* Adds a --cfg.  The eager limit is noted, since lint needs it. */
-static ti_status take_cfg(struct ti_replay_options *o, const char *text, struct ti_err *err)
+static ti_status take_loopback(void *options, const char *arg, struct ti_err *err)
 {
+    struct ti_replay_options *o = options;
+
+    return take_pair(arg, "--loopback", o->loopback, &o->speeds.loopback_bandwidth,
+                     &o->speeds.loopback_latency, err);
+}
+
+static ti_status take_wan(void *options, const char *arg, struct ti_err *err)
+{
+    struct ti_replay_options *o = options;
+
+    return take_pair(arg, "--wan", o->wan_text, &o->wan.wan_bandwidth, &o->wan.wan_latency, err);
+}
+
+static ti_status take_picture(void *options, const char *arg, struct ti_err *err)
+{
+    struct ti_replay_options *o = options;
+
+    o->picture = arg;
+    return arg ? ti_picture_check(arg, err) : TI_OK;
+}
+
+static ti_status take_placement(void *options, const char *arg, struct ti_err *err)
+{
+    struct ti_replay_options *o = options;
+
+    o->placement_text = arg;
+    return ti_placement_parse(arg, &o->placement, err);
+}
+
+/* Adds a --cfg.  The eager limit is noted, since lint needs it. */
+static ti_status take_cfg(void *options, const char *text, struct ti_err *err)
+{
+    struct ti_replay_options *o = options;
     static char copy[TI_REPLAY_CFG_MAX][256];
     const char *colon = strchr(text, ':');
     const char *value = colon ? colon + 1 : "";
@@ -205,182 +110,192 @@ static ti_status take_cfg(struct ti_replay_options *o, const char *text, struct 
     return TI_OK;
 }
 
-/* Index of `text` in the blank-separated `list`; -1: not found. */
-static int word_of(const char *list, const char *text)
+static ti_status take_start(void *options, const char *arg, struct ti_err *err)
 {
-    for (int i = 0; *list; i++) {
-        size_t n = strcspn(list, " ");
+    struct ti_replay_options *o = options;
 
-        if (strlen(text) == n && !strncmp(list, text, n))
-            return i;
-        list += n + (list[n] == ' ');
-    }
-    return -1;
+    o->start_text = arg;
+    return ti_unit_list(arg, TI_UNIT_LATENCY, "--start", JOBS_MOST, o->start_s, &o->nstarts, err);
 }
 
-static ti_status take_word(const char *option, const char *list, const char *text, int *out,
-                           struct ti_err *err)
+static ti_status take_timeline(void *options, const char *arg, struct ti_err *err)
 {
-    *out = word_of(list, text);
-    return *out >= 0
-               ? TI_OK
-               : ti_err_set(err, TI_ERR_USAGE, "%s is one of: %s; not '%s'", option, list, text);
-}
+    struct ti_replay_options *o = options;
 
-static ti_status take_option(struct ti_replay_options *o, int id, const char *arg,
-                             struct ti_err *err);
+    o->timeline = arg;
+    return ti_timeline_check(arg, err);
+}
 
 /* Adds a --sweep, after checking that the option accepts each value. */
-static ti_status take_sweep(struct ti_replay_options *o, const char *text, struct ti_err *err)
+static ti_status take_sweep(void *options, const char *text, struct ti_err *err)
 {
+    struct ti_replay_options *o = options;
     struct ti_sweep *sweep = &o->sweep.sweep;
-    ti_status st = ti_sweep_add(sweep, text, opts, err);
+    ti_status st = ti_sweep_add(sweep, text, ti_replay_cli.opts, err);
 
     for (int v = 0; !st && v < sweep->choice[sweep->n - 1].value.n; v++) {
         struct ti_replay_options trial = *o;
 
-        st = take_option(&trial, sweep->choice[sweep->n - 1].opt->id,
+        st = ti_opt_take(sweep->choice[sweep->n - 1].opt, &trial,
                          sweep->choice[sweep->n - 1].value.v[v], err);
     }
     return st;
 }
 
-static ti_status take_option(struct ti_replay_options *o, int id, const char *arg,
-                             struct ti_err *err)
-{
-    ti_status st;
-    int word;
+#define TI_OPT_STRUCT struct ti_replay_options
 
-    switch (id) {
-    case OPT_PLATFORM:
-        o->platform = arg;
-        return TI_OK;
-    case OPT_HOSTFILE:
-        o->hostfile = arg;
-        return TI_OK;
-    case OPT_TOPOLOGY:
-        o->made = true;
-        o->topology_text = arg;
-        return ti_topology_parse(arg, &o->topology, err);
-    case OPT_HOSTS:
-        o->made = true;
-        return ti_parse_int(arg, "--hosts", 1, TI_RANKS_MAX, &o->hosts, err);
-    case OPT_SPEED:
-        o->made = o->speed_given = true;
-        o->speeds.speed = arg;
-        return ti_unit_check(arg, TI_UNIT_SPEED, "--speed", err);
-    case OPT_BANDWIDTH:
-        o->made = o->bandwidth_given = true;
-        return ti_link_values_parse(arg, TI_UNIT_BANDWIDTH, "--bandwidth", &o->speeds.bandwidth,
-                                    err);
-    case OPT_LATENCY:
-        o->made = o->latency_given = true;
-        return ti_link_values_parse(arg, TI_UNIT_LATENCY, "--latency", &o->speeds.latency, err);
-    case OPT_LOOPBACK:
-        o->made = o->loopback_given = true;
-        return take_pair(arg, "--loopback", o->loopback, &o->speeds.loopback_bandwidth,
-                         &o->speeds.loopback_latency, err);
-    case OPT_SITES:
-        o->made = true;
-        o->sites_path = arg;
-        return TI_OK;
-    case OPT_WAN:
-        o->made = o->wan_given = true;
-        return take_pair(arg, "--wan", o->wan_text, &o->wan.wan_bandwidth, &o->wan.wan_latency,
-                         err);
-    case OPT_SHOW_PLATFORM:
-        o->show = true;
-        o->picture = arg;
-        return arg ? ti_picture_check(arg, err) : TI_OK;
-    case OPT_PLACEMENT:
-        o->placement_text = arg;
-        return ti_placement_parse(arg, &o->placement, err);
-    case OPT_RANKS_PER_HOST:
-        return ti_parse_int(arg, "--ranks-per-host", 1, 1 << 20, &o->ranks_per_host, err);
-    case OPT_KEEP:
-        o->keep = arg;
-        return TI_OK;
-    case OPT_CFG:
-        return take_cfg(o, arg, err);
-    case OPT_CALIBRATION:
-        o->calibration = arg;
-        return TI_OK;
-    case OPT_AGAINST:
-        o->against = arg;
-        return TI_OK;
-    case OPT_TIMES:
-        o->times = true;
-        return TI_OK;
-    case OPT_RATE:
-        o->rate = arg;
-        return TI_OK;
-    case OPT_THREADS:
-        st = take_word("--threads", "auto sum longest", arg, &word, err);
-        o->threads = word;
-        return st;
-    case OPT_ENGINE:
-        st = take_word("--engine", "auto stock tiara", arg, &word, err);
-        o->engine = word;
-        return st;
-    case OPT_WILDCARDS:
-        st = take_word("--wildcards", "matched any", arg, &word, err);
-        o->any = word == 1;
-        return st;
-    case OPT_COLLECTIVES:
-        o->collectives = arg;
-        return take_word("--collectives", "simgrid tree ompi mpich mvapich2 impi", arg, &word, err);
-    case OPT_REDUCE_RATE:
-        o->reduce_rate = arg;
-        return ti_unit_check(arg, TI_UNIT_BANDWIDTH, "--reduce-rate", err);
-    case OPT_NO_COMPUTE:
-        o->no_compute = true;
-        return TI_OK;
-    case OPT_COPIES:
-        return ti_parse_int(arg, "--copies", 1, JOBS_MOST, &o->copies, err);
-    case OPT_START:
-        o->start_text = arg;
-        return ti_unit_list(arg, TI_UNIT_LATENCY, "--start", JOBS_MOST, o->start_s, &o->nstarts,
-                            err);
-    case OPT_PROFILE:
-        o->profile = true;
-        return TI_OK;
-    case OPT_LINKS:
-        o->links = true;
-        return TI_OK;
-    case OPT_TIMELINE:
-        o->timeline = arg;
-        return ti_timeline_check(arg, err);
-    case OPT_CORES:
-        o->made = true;
-        return ti_parse_int(arg, "--cores", 1, 1 << 16, &o->speeds.cores, err);
-    case OPT_SWEEP:
-        return take_sweep(o, arg, err);
-    case 'o':
-        o->sweep.dir = arg;
-        return TI_OK;
-    case 'j':
-        return ti_parse_int(arg, "--jobs", 1, 1 << 16, &o->sweep.jobs, err);
-    case OPT_LIST:
-        o->sweep.list = true;
-        return TI_OK;
-    case OPT_JSON:
-        o->json = true;
-        return TI_OK;
-    case OPT_NO_PROGRESS:
-        o->no_progress = true;
-        return TI_OK;
-    case 'n':
-        o->lint_only = true;
-        return TI_OK;
-    case 'q':
-        o->quiet = true;
-        return TI_OK;
-    case 'v':
-        o->verbose = true;
-        return TI_OK;
-    }
-    TI_BUG("an option without a case");
+static const struct ti_opt opts[] = {
+    TI_OPT_HEADING("Platform, given"),
+    {0, "platform", "FILE", "SimGrid's description of it (XML, or a compiled .so)",
+     TI_OPT_TEXT(platform)},
+    {0, "hostfile", "FILE",
+     "hosts for the ranks, one a line, NAME:SLOTS for several\n[default: the platform's hosts, "
+     "a rank on each]",
+     TI_OPT_TEXT(hostfile)},
+    TI_OPT_HEADING("Platform, made"),
+    {0, "topology", "WHAT",
+     "cluster, fat-tree:2;4,4;1,2;1,2, torus:4,4,\ndragonfly:3,4;4,3;5,1;2 or hierarchical:8,4,16\n"
+     "[default: cluster]",
+     TI_OPT_FUNCTION(take_topology), TI_OPT_GIVEN(made)},
+    {0, "sites", "FILE",
+     "the nodes of a sites file, its sites connected by a\nwide-area network, see "
+     "tiara-sites(5)",
+     TI_OPT_TEXT(sites_path), TI_OPT_GIVEN(made)},
+    {0, "hosts", "N", "hosts of a cluster [default: one a rank]",
+     TI_OPT_INTEGER(hosts, 1, TI_RANKS_MAX), TI_OPT_GIVEN(made)},
+    {0, "speed", "SPEED",
+     "of a host; an instruction is replayed as a flop, so\nthis is instructions a second "
+     "[default: " TI_SPEED_DEFAULT "]",
+     TI_OPT_QUANTITY(speeds.speed, TI_UNIT_SPEED), TI_OPT_GIVEN(speed_given)},
+    {0, "cores", "N", "cores of a host, for the threads of ranks [default: 1]",
+     TI_OPT_INTEGER(speeds.cores, 1, 1 << 16), TI_OPT_GIVEN(made)},
+    {0, "bandwidth", "BW[,BW]...",
+     "of a link, or one for each level of a fat-tree or\nhierarchical network, from the hosts up\n"
+     "[default: " TI_BANDWIDTH_DEFAULT "]",
+     TI_OPT_FUNCTION(take_bandwidth), TI_OPT_GIVEN(bandwidth_given)},
+    {0, "latency", "TIME[,TIME]...", "likewise [default: " TI_LATENCY_DEFAULT "]",
+     TI_OPT_FUNCTION(take_latency), TI_OPT_GIVEN(latency_given)},
+    {0, "loopback", "BW,TIME",
+     "bandwidth and latency within a host\n[default: " TI_LOOPBACK_BANDWIDTH_DEFAULT
+     "," TI_LOOPBACK_LATENCY_DEFAULT "]",
+     TI_OPT_FUNCTION(take_loopback), TI_OPT_GIVEN(loopback_given)},
+    {0, "wan", "BW,TIME",
+     "of a site's link to the wide-area network, where the\nsites file does not say\n"
+     "[default: " TI_WAN_BANDWIDTH_DEFAULT "," TI_WAN_LATENCY_DEFAULT "]",
+     TI_OPT_FUNCTION(take_wan), TI_OPT_GIVEN(wan_given)},
+    {0, "calibration", "FILE",
+     "speed, bandwidth, latency, loopback and SMPI's settings\nas ti-calibrate measured them; "
+     "options and --cfg win",
+     TI_OPT_TEXT(calibration)},
+    {0, "show-platform", "[=FILE]",
+     "describe the platform and exit; draw it into FILE.svg\nor FILE.dot; needs no TRACE",
+     TI_OPT_FUNCTION(take_picture), TI_OPT_GIVEN(show)},
+    TI_OPT_HEADING("Replay"),
+    {0, "placement", "HOW",
+     "ranks on slots: block, round-robin, random:SEED,\nby-site, or file:PATH, a host a line for "
+     "each rank\n[default: block]",
+     TI_OPT_FUNCTION(take_placement)},
+    {0, "ranks-per-host", "N", "slots of each host, without a hostfile [default: 1]",
+     TI_OPT_INTEGER(ranks_per_host, 1, 1 << 20)},
+    {0, "engine", "WHICH",
+     "what replays: tiara (ti-smpi-replay), stock (SimGrid's\nreplay of actions) or auto "
+     "[default: auto]",
+     TI_OPT_CHOICE(engine, TI_ENGINE_ASKED_AUTO, "auto stock tiara")},
+    {0, "wildcards", "HOW",
+     "receives with wildcards take from the source that\nmatched, or from any [default: matched]",
+     TI_OPT_CHOICE(any, 0, "matched any")},
+    {0, "collectives", "WHICH",
+     "simgrid (linear algorithms), tree, or SimGrid's selector\nof this name, as ompi or mpich "
+     "[default: simgrid, above\n1024 ranks tree]",
+     TI_OPT_WORD(collectives, "simgrid tree ompi mpich mvapich2 impi")},
+    {0, "reduce-rate", "BW",
+     "bytes a second that the arithmetic of reductions\ncombines, such as 4GBps [default: no "
+     "limit]",
+     TI_OPT_QUANTITY(reduce_rate, TI_UNIT_BANDWIDTH)},
+    {0, "no-compute", NULL, "bursts take no time: infinitely fast processors",
+     TI_OPT_FLAG(no_compute)},
+    {0, "times", NULL,
+     "bursts take as long as they were measured, on any host\n(a trace of ti-acquire --times)",
+     TI_OPT_FLAG(times)},
+    {0, "rate", "FILE",
+     "bursts take as long as a rate file says, see\ntiara-rates(5), on hosts of its reference "
+     "speed",
+     TI_OPT_TEXT(rate)},
+    {0, "threads", "HOW",
+     "where volumes are of all threads: the threads of a rank\nshare a core (sum), have each its "
+     "own "
+     "(longest), or share\nthe cores that the host has for a rank [default: auto]",
+     TI_OPT_CHOICE(threads, TI_THREADS_AUTO, "auto sum longest")},
+    {0, "cfg", "KEY:VALUE", "an option of SimGrid's; may be given again",
+     TI_OPT_FUNCTION(take_cfg)},
+    {'n', "lint", NULL, "only check whether the trace can be replayed", TI_OPT_FLAG(lint_only)},
+    {0, "keep", "DIR",
+     "leave all files in DIR, with a script \"command\" that\nruns "
+     "smpirun on them",
+     TI_OPT_TEXT(keep)},
+    TI_OPT_HEADING("Several jobs"),
+    {0, "copies", "N", "replay the trace N times, beside each other",
+     TI_OPT_INTEGER(copies, 1, JOBS_MOST)},
+    {0, "start", "TIME[,TIME]...", "when each job starts, as 0s,2.5s [default: 0s]",
+     TI_OPT_FUNCTION(take_start)},
+    TI_OPT_HEADING("Sweep"),
+    {0, "sweep", "OPTION=VALUES",
+     "replay with each of the values, separated by \"|\" or,\nwhere these have none, commas; again "
+     "for another\n"
+     "option: all combinations",
+     TI_OPT_FUNCTION(take_sweep)},
+    {'o', "output", "DIR", "where a sweep keeps its results, and finds them again",
+     TI_OPT_TEXT(sweep.dir)},
+    {'j', "jobs", "N", "replays at once [default: one for each processor]",
+     TI_OPT_INTEGER(sweep.jobs, 1, 1 << 16)},
+    {0, "list", NULL, "list the replays of a sweep, run none", TI_OPT_FLAG(sweep.list)},
+    TI_OPT_HEADING("Output"),
+    {0, "against", "FILE", "compare with real times, which ti-calibrate --measure\nwrites",
+     TI_OPT_TEXT(against)},
+    {0, "profile", NULL,
+     "how long ranks compute, communicate and wait; and what\ntakes the time, by operation and "
+     "call "
+     "site",
+     TI_OPT_FLAG(profile)},
+    {0, "links", NULL, "what each link carries, the busiest first", TI_OPT_FLAG(links)},
+    {0, "timeline", "FILE",
+     "write each burst and call into FILE: NAME.paje for\npajeng and vite, or NAME.csv",
+     TI_OPT_FUNCTION(take_timeline)},
+    {'q', "quiet", NULL, "errors only", TI_OPT_FLAG(quiet)},
+    {'v', "verbose", NULL, "show what smpirun prints", TI_OPT_FLAG(verbose)},
+    {0, "json", NULL, "the result as JSON", TI_OPT_FLAG(json)},
+    {0, "no-progress", NULL, "no progress line [default when stderr is no terminal]",
+     TI_OPT_FLAG(no_progress)},
+    TI_OPT_END};
+
+/* Keeps an option for the replays of a sweep, unless it only affects output. */
+static void keep_option(void *options, const struct ti_opt *opt, const char *arg)
+{
+    struct ti_replay_options *o = options;
+
+    if (ti_sweep_passes(opt))
+        ti_args_addf(&o->sweep.base, "--%s%s%s", opt->name, arg ? "=" : "", arg ? arg : "");
 }
+
+const struct ti_cli ti_replay_cli = {
+    .tool = "ti-replay",
+    .what = "Tell how long a traced application would take on another platform.",
+    .usage = "[OPTION]... TRACE...",
+    .examples = "  ti-replay lu.tib --platform cluster.xml\n"
+                "  ti-replay lu.tib --topology 'fat-tree:2;4,4;1,2;1,2' --speed 8Gf --placement "
+                "random:42\n"
+                "  ti-replay --show-platform=tree.svg --topology 'fat-tree:2;4,4;1,2;1,2'\n"
+                "  ti-replay lu.tib --sweep 'topology=cluster|torus:4,4' --sweep "
+                "speed=4Gf,8Gf -o study\n"
+                "  ti-replay lu.tib cg.tib --start 0s,10s --profile\n"
+                "  ti-replay --lint lu.tib\n",
+    .opts = opts,
+    .on_option = keep_option,
+    .after = "TRACE is a bundle, the directory of a run, or a rank file.\n"
+             "\n"
+             "Exit status: 0 success, 1 some replays of a sweep failed, 2 usage,\n"
+             "3 the trace or the platform cannot be used, 4 local file, memory or smpirun\n"
+             "trouble.  More: man ti-replay\n"};
 
 /* Checks for conflicting options of generated platforms. */
 static ti_status check_made(const struct ti_replay_options *o, struct ti_err *err)
@@ -395,31 +310,6 @@ static ti_status check_made(const struct ti_replay_options *o, struct ti_err *er
                           "--show-platform=FILE draws platforms that are made, not '%s'",
                           o->platform);
     return ti_platform_check(&o->topology, &o->speeds, err);
-}
-
-/* Keeps an option for the replays of a sweep, unless it only affects output. */
-static void keep_option(struct ti_replay_options *o, int id, const char *arg)
-{
-    static const int others[] = {OPT_SWEEP,
-                                 OPT_LIST,
-                                 OPT_KEEP,
-                                 OPT_TIMELINE,
-                                 OPT_SHOW_PLATFORM,
-                                 OPT_JSON,
-                                 OPT_NO_PROGRESS,
-                                 'n',
-                                 'o',
-                                 'j',
-                                 'q',
-                                 'v'};
-    const struct ti_opt *opt = opts;
-
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-        if (others[i] == id)
-            return;
-    while (opt->id != id)
-        opt++;
-    ti_args_addf(&o->sweep.base, "--%s%s%s", opt->name, arg ? "=" : "", arg ? arg : "");
 }
 
 /* Checks for options that conflict with a sweep, or need one.  TI_CLI_END, or the exit status. */
@@ -494,8 +384,7 @@ static int check_options(const struct ti_replay_options *o, int n, char **operan
                                  "--speed, --cores, --bandwidth, --latency, --loopback and "
                                  "--wan make another");
     if (check_made(o, &err) != TI_OK)
-        return (int)(err.hint[0] ? ti_cli_fail(&ti_replay_cli, TI_ERR_USAGE, &err)
-                                 : ti_cli_usage(&ti_replay_cli, "%s", err.text));
+        return (int)ti_cli_reject(&ti_replay_cli, &err);
     if (o->engine == TI_ENGINE_ASKED_STOCK && ti_replay_needs_tiara(o))
         return (int)ti_cli_usage(&ti_replay_cli, "%s needs --engine tiara",
                                  ti_replay_needs_tiara(o));
@@ -536,10 +425,8 @@ static int check_options(const struct ti_replay_options *o, int n, char **operan
 /* Returns TI_CLI_END, or the exit status. */
 int ti_replay_parse(struct ti_replay_options *o, int argc, char **argv)
 {
-    struct ti_err err = {0};
-    const char *arg;
     static double start_s[JOBS_MOST];
-    int id;
+    int st;
 
     o->start_s = start_s;
     o->eager_bytes = EAGER_DEFAULT;
@@ -553,16 +440,11 @@ int ti_replay_parse(struct ti_replay_options *o, int argc, char **argv)
                                    .loopback_latency = TI_LOOPBACK_LATENCY_DEFAULT,
                                    .cores = 1};
     o->wan = (struct ti_sites_speeds){&o->speeds, TI_WAN_BANDWIDTH_DEFAULT, TI_WAN_LATENCY_DEFAULT};
-    while ((id = ti_cli_next(&ti_replay_cli, argc, argv, &arg)) >= 0) {
-        keep_option(o, id, arg);
-        if (take_option(o, id, arg, &err) != TI_OK)
-            return (int)(err.hint[0] ? ti_cli_fail(&ti_replay_cli, TI_ERR_USAGE, &err)
-                                     : ti_cli_usage(&ti_replay_cli, "%s", err.text));
-    }
-    if (id == TI_CLI_EXIT_OK)
-        return TI_OK;
-    if (id == TI_CLI_EXIT_USAGE)
-        return TI_ERR_USAGE;
+    st = ti_cli_parse(&ti_replay_cli, argc, argv, o);
+    if (st != TI_CLI_END)
+        return st;
+    o->made |= o->speed_given || o->bandwidth_given || o->latency_given || o->loopback_given ||
+               o->wan_given;
     o->trace = argv + ti_cli_operand();
     o->ntraces = argc - ti_cli_operand();
     return check_options(o, o->ntraces, o->trace);

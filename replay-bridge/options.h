@@ -56,7 +56,7 @@ struct ti_replay_options {
     enum { TI_THREADS_AUTO, TI_THREADS_SUM, TI_THREADS_LONGEST } threads;
     enum { TI_ENGINE_ASKED_AUTO, TI_ENGINE_ASKED_STOCK, TI_ENGINE_ASKED_TIARA } engine;
     const char *collectives; /* NULL: not given */
-    bool any;                /* receives with wildcards are posted with wildcards */
+    int any;                 /* 1: receives with wildcards are posted with wildcards */
     bool no_compute;         /* bursts take no time */
     bool times;              /* bursts take their measured durations */
     const char *rate;        /* file of --rate; NULL: not given */

@@ -22,7 +22,7 @@
 #define TI_SKEW_RUNS_MAX 1000
 
 struct ti_skew_options {
-    struct ti_options run; /* run.np: the largest of the list */
+    struct ti_options run; /* first: ti-skew takes its options; run.np: the largest of the list */
     int64_t np[TI_SKEW_LIST_MAX], fold[TI_SKEW_LIST_MAX];
     int nnp, nfold;
     int64_t runs;

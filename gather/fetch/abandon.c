@@ -65,7 +65,8 @@ static int64_t note_partial_frames(struct ti__job *job)
  */
 static double stuck_timeout_s(const struct ti__peer *p)
 {
-    double timeout_s = p->job->settings->timeout_s > 0 ? p->job->settings->timeout_s : STUCK_S;
+    double timeout_s =
+        p->job->settings->timeout_s > 0 ? (double)p->job->settings->timeout_s : STUCK_S;
     int64_t files =
         p->listing == TI__ASKED || p->removing ? p->job->np : ti_ranges_count(p->checksumming);
 

@@ -175,7 +175,7 @@ ti_status ti__run_job(struct ti__job *job, struct ti_err *err)
     struct ti_conns_config config = {.transport = job->settings->transport,
                                      .ssh_config = job->settings->ssh_config,
                                      .via = job->nodes.via,
-                                     .silence_s = job->settings->timeout_s,
+                                     .silence_s = (double)job->settings->timeout_s,
                                      .forward_agent = job->settings->forward_agent};
     ti_status st;
 

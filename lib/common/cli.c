@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define OPTS_MAX 64
+#define FIRST_ID 256 /* getopt's value of the first row; above all letters */
 
 #ifndef TI_VERSION
 #define TI_VERSION "0.1.0"
@@ -24,8 +25,8 @@ static void print_option(const struct ti_opt *opt)
     char left[64];
     const char *p = opt->help;
 
-    if (opt->id < TI_OPT_LONG)
-        snprintf(left, sizeof left, "-%c, --%s%s%s", opt->id, opt->name, opt->arg ? " " : "",
+    if (opt->letter)
+        snprintf(left, sizeof left, "-%c, --%s%s%s", opt->letter, opt->name, opt->arg ? " " : "",
                  opt->arg ? opt->arg : "");
     else
         snprintf(left, sizeof left, "    --%s%s%s", opt->name,
@@ -41,21 +42,30 @@ static void print_option(const struct ti_opt *opt)
     putchar('\n');
 }
 
+/* The command line, and the tool's rows as getopt wants them. */
+static struct {
+    int argc;
+    char **argv;
+    struct ti_opt row[OPTS_MAX]; /* those of TI_OPT_LIKE have been replaced */
+    int nrows;
+    struct option longs[OPTS_MAX + 3];
+    char shorts[2 * OPTS_MAX + 8];
+} line;
+
 static void print_help(const struct ti_cli *cli)
 {
-    static const struct ti_opt help = {'h', "help", NULL, "this text"};
-    static const struct ti_opt version = {'V', "version", NULL, "version"};
-    const struct ti_opt *opt;
+    static const struct ti_opt help = {.letter = 'h', .name = "help", .help = "this text"};
+    static const struct ti_opt version = {.letter = 'V', .name = "version", .help = "version"};
 
     printf("%s\n\nUsage: %s %s\n", cli->what, cli->tool, cli->usage);
     if (cli->examples)
         printf("\nExamples:\n%s", cli->examples);
     putchar('\n');
-    for (opt = cli->opts; opt->help; opt++) {
-        if (opt->name)
-            print_option(opt);
+    for (int i = 0; i < line.nrows; i++) {
+        if (line.row[i].name)
+            print_option(&line.row[i]);
         else
-            printf("%s:\n", opt->help);
+            printf("%s:\n", line.row[i].help);
     }
     print_option(&help);
     print_option(&version);
@@ -66,7 +76,7 @@ static void print_help(const struct ti_cli *cli)
 static int try_help(const struct ti_cli *cli)
 {
     fprintf(stderr, "try '%s --help'\n", cli->tool);
-    return TI_CLI_EXIT_USAGE;
+    return TI_ERR_USAGE;
 }
 
 static void hint_absent(const struct ti_cli *cli, const char *option)
@@ -80,70 +90,123 @@ static void hint_absent(const struct ti_cli *cli, const char *option)
     }
 }
 
-int ti_cli_next(const struct ti_cli *cli, int argc, char **argv, const char **arg)
+/* The row itself, or the row of cli->like that it takes over. */
+static struct ti_opt meaning(const struct ti_cli *cli, const struct ti_opt *row)
 {
-    static struct option longs[OPTS_MAX + 3];
-    static char shorts[2 * OPTS_MAX + 8];
-    int n = 0, s = 0, id;
+    struct ti_opt opt = *row;
 
-    if (!shorts[0]) {
-        const struct ti_opt *opt;
-
-        if (cli->stop_at_operand)
-            shorts[s++] = '+';
-        shorts[s++] = ':';
-        for (opt = cli->opts; opt->help; opt++) {
-            if (!opt->name)
-                continue;
-            if (n == OPTS_MAX)
-                TI_BUG("too many options");
-            longs[n++] = (struct option){opt->name,
-                                         !opt->arg          ? no_argument
-                                         : *opt->arg == '[' ? optional_argument
-                                                            : required_argument,
-                                         NULL, opt->id};
-            if (opt->id < TI_OPT_LONG) {
-                shorts[s++] = (char)opt->id;
-                if (opt->arg)
-                    shorts[s++] = ':';
-            }
+    if (row->kind != TI_KIND_LIKE)
+        return opt;
+    for (const struct ti_opt *o = cli->like->opts; o->name || o->help; o++)
+        if (o->name && strcmp(o->name, row->name) == 0) {
+            opt = *o;
+            opt.help = row->help ? row->help : o->help;
+            return opt;
         }
-        longs[n++] = (struct option){"help", no_argument, NULL, 'h'};
-        longs[n] = (struct option){"version", no_argument, NULL, 'V'};
-        shorts[s++] = 'h';
-        shorts[s] = 'V';
-        opterr = 0;
-    }
-    /* mpirun's spelling, which getopt would take for -n with argument "p" */
-    if (optind < argc && !strcmp(argv[optind], "-np")) {
-        static char np[] = "--np";
+    TI_BUG("an option like one that does not exist");
+}
 
-        argv[optind] = np;
+static void read_table(const struct ti_cli *cli)
+{
+    int n = 0, s = 0;
+
+    if (cli->stop_at_operand)
+        line.shorts[s++] = '+';
+    line.shorts[s++] = ':';
+    for (const struct ti_opt *row = cli->opts; row->name || row->help; row++) {
+        struct ti_opt *opt = &line.row[line.nrows];
+
+        if (line.nrows == OPTS_MAX)
+            TI_BUG("too many options");
+        *opt = meaning(cli, row);
+        line.nrows++;
+        if (!opt->name)
+            continue;
+        line.longs[n++] = (struct option){opt->name,
+                                          !opt->arg          ? no_argument
+                                          : *opt->arg == '[' ? optional_argument
+                                                             : required_argument,
+                                          NULL, FIRST_ID + line.nrows - 1};
+        if (opt->letter) {
+            line.shorts[s++] = opt->letter;
+            if (opt->arg)
+                line.shorts[s++] = ':';
+        }
     }
-    id = getopt_long(argc, argv, shorts, longs, NULL);
-    *arg = optarg;
-    switch (id) {
-    case -1:
-        return TI_CLI_END;
-    case 'h':
-        print_help(cli);
-        return TI_CLI_EXIT_OK;
-    case 'V':
-        printf("%s (Tiara) %s\n", cli->tool, ti_version());
-        return TI_CLI_EXIT_OK;
-    case ':':
-        fprintf(stderr, "%s: option '%s' needs an argument\n", cli->tool, argv[optind - 1]);
-        return try_help(cli);
-    case '?':
-        if (optopt && optopt < TI_OPT_LONG && strncmp(argv[optind - 1], "--", 2) != 0)
-            fprintf(stderr, "%s: unknown option '-%c'\n", cli->tool, optopt);
-        else
-            fprintf(stderr, "%s: unknown or misused option '%s'\n", cli->tool, argv[optind - 1]);
-        hint_absent(cli, argv[optind - 1]);
-        return try_help(cli);
-    default:
-        return id;
+    line.longs[n++] = (struct option){"help", no_argument, NULL, 'h'};
+    line.longs[n] = (struct option){"version", no_argument, NULL, 'V'};
+    line.shorts[s++] = 'h';
+    line.shorts[s] = 'V';
+    opterr = 0;
+}
+
+static const struct ti_opt *row_of(int id)
+{
+    int i = id - FIRST_ID;
+
+    if (id < FIRST_ID)
+        for (i = 0; line.row[i].letter != id;)
+            i++;
+    return &line.row[i];
+}
+
+static int misused(const struct ti_cli *cli, int id)
+{
+    const char *word = line.argv[optind - 1];
+
+    if (id == ':')
+        fprintf(stderr, "%s: option '%s' needs an argument\n", cli->tool, word);
+    else if (optopt && optopt < FIRST_ID && strncmp(word, "--", 2) != 0)
+        fprintf(stderr, "%s: unknown option '-%c'\n", cli->tool, optopt);
+    else
+        fprintf(stderr, "%s: unknown or misused option '%s'\n", cli->tool, word);
+    if (id != ':')
+        hint_absent(cli, word);
+    return try_help(cli);
+}
+
+int ti_cli_parse(const struct ti_cli *cli, int argc, char **argv, void *options)
+{
+    struct ti_err err = {0};
+
+    line.argc = argc;
+    line.argv = argv;
+    read_table(cli);
+    for (;;) {
+        const struct ti_opt *opt;
+        int id;
+
+        /* mpirun's spelling, which getopt would take for -n with argument "p" */
+        if (optind < argc && !strcmp(argv[optind], "-np")) {
+            static char np[] = "--np";
+
+            argv[optind] = np;
+        }
+        id = getopt_long(argc, argv, line.shorts, line.longs, NULL);
+        switch (id) {
+        case -1:
+            return TI_CLI_END;
+        case 'h':
+            print_help(cli);
+            return TI_OK;
+        case 'V':
+            printf("%s (Tiara) %s\n", cli->tool, ti_version());
+            return TI_OK;
+        case ':':
+        case '?':
+            return misused(cli, id);
+        }
+        opt = row_of(id);
+        if (cli->on_option)
+            cli->on_option(options, opt, optarg);
+        if (ti_opt_take(opt, options, optarg, &err) != TI_OK)
+            return (int)ti_cli_reject(cli, &err);
     }
+}
+
+const char *ti_cli_second_argument(void)
+{
+    return optind < line.argc ? line.argv[optind++] : NULL;
 }
 
 int ti_cli_operand(void)
@@ -163,6 +226,11 @@ ti_status ti_cli_usage(const struct ti_cli *cli, const char *fmt, ...)
     fputc('\n', stderr);
     try_help(cli);
     return TI_ERR_USAGE;
+}
+
+ti_status ti_cli_reject(const struct ti_cli *cli, const struct ti_err *err)
+{
+    return err->hint[0] ? ti_cli_fail(cli, TI_ERR_USAGE, err) : ti_cli_usage(cli, "%s", err->text);
 }
 
 ti_status ti_cli_fail(const struct ti_cli *cli, ti_status st, const struct ti_err *err)
@@ -195,7 +263,8 @@ ti_status ti_parse_int(const char *text, const char *what, int64_t min, int64_t 
     return TI_OK;
 }
 
-ti_status ti_parse_size(const char *text, const char *what, int64_t *out, struct ti_err *err)
+/* The bytes of a size; -1: it is none. */
+static int64_t size_of(const char *text)
 {
     static const char units[] = "kmgt";
     char *end;
@@ -204,7 +273,7 @@ ti_status ti_parse_size(const char *text, const char *what, int64_t *out, struct
     errno = 0;
     v = strtod(text, &end);
     if (errno || end == text || !isdigit((unsigned char)text[0]))
-        goto bad;
+        return -1;
     if (*end) {
         const char *u = strchr(units, tolower((unsigned char)*end));
 
@@ -218,13 +287,135 @@ ti_status ti_parse_size(const char *text, const char *what, int64_t *out, struct
         if (*end == 'b' || *end == 'B')
             end++;
     }
-    if (*end || v < 1 || v > 9e18)
-        goto bad;
-    *out = (int64_t)v;
+    return *end || v > 9e18 || (v > 0 && v < 1) ? -1 : (int64_t)v;
+}
+
+ti_status ti_parse_size(const char *text, const char *what, int64_t *out, struct ti_err *err)
+{
+    int64_t bytes = size_of(text);
+
+    if (bytes < 1)
+        return ti_err_set(err, TI_ERR_USAGE, "%s must be a size such as 512M or 16GiB, not '%s'",
+                          what, text);
+    *out = bytes;
     return TI_OK;
-bad:
-    return ti_err_set(err, TI_ERR_USAGE, "%s must be a size such as 512M or 16GiB, not '%s'", what,
-                      text);
+}
+
+/* ---- the argument of an option ---- */
+
+/* `bytes` as a user writes it: "24K", "2047M". */
+static const char *plain_size(int64_t bytes, char buf[32])
+{
+    bool mega = bytes && bytes % (1 << 20) == 0, kilo = bytes && bytes % 1024 == 0;
+
+    snprintf(buf, 32, "%lld%s",
+             (long long)(bytes >> (mega   ? 20
+                                   : kilo ? 10
+                                          : 0)),
+             mega   ? "M"
+             : kilo ? "K"
+                    : "");
+    return buf;
+}
+
+static ti_status take_size(const struct ti_opt *opt, const char *arg, int64_t *out,
+                           struct ti_err *err)
+{
+    int64_t bytes = size_of(arg);
+    char least[32], most[32];
+
+    if (bytes >= opt->min && bytes <= opt->max) {
+        *out = bytes;
+        return TI_OK;
+    }
+    if (opt->max == INT64_MAX)
+        return ti_err_set(err, TI_ERR_USAGE, "--%s must be a size such as 512M or 16GiB, not '%s'",
+                          opt->name, arg);
+    return ti_err_set(err, TI_ERR_USAGE, "--%s must be a size from %s to %s, not '%s'", opt->name,
+                      plain_size(opt->min, least), plain_size(opt->max, most), arg);
+}
+
+/* Index of `arg` in opt->words. */
+static ti_status take_word(const struct ti_opt *opt, const char *arg, int *index,
+                           struct ti_err *err)
+{
+    char list[256] = "";
+    const char *word = opt->words;
+
+    for (*index = 0; *word; ++*index) {
+        size_t n = strcspn(word, " "), used = strlen(list);
+        bool last = !word[n];
+
+        if (strlen(arg) == n && strncmp(word, arg, n) == 0)
+            return TI_OK;
+        snprintf(list + used, sizeof list - used, "%s%.*s",
+                 !*index ? ""
+                 : last  ? " or "
+                         : ", ",
+                 (int)n, word);
+        word += n + !last;
+    }
+    return ti_err_set(err, TI_ERR_USAGE, "--%s must be %s, not '%s'", opt->name, list, arg);
+}
+
+ti_status ti_opt_take(const struct ti_opt *opt, void *options, const char *arg, struct ti_err *err)
+{
+    char what[64];
+    void *at = (char *)options + opt->at;
+    const char **text = at; /* where the value is a text */
+    int64_t *number = at;
+    struct ti_args *args = at;
+    ti_status st = TI_OK;
+    int index;
+
+    snprintf(what, sizeof what, "--%s", opt->name);
+    switch (opt->kind) {
+    case TI_KIND_FLAG:
+        *(bool *)at = true;
+        break;
+    case TI_KIND_NAME:
+        if (!*arg)
+            st = ti_err_set(err, TI_ERR_USAGE, "%s must not be empty", what);
+        *text = arg;
+        break;
+    case TI_KIND_TEXT:
+        *text = arg;
+        break;
+    case TI_KIND_QUANTITY:
+        st = ti_unit_check(arg, opt->unit, what, err);
+        *text = arg;
+        break;
+    case TI_KIND_WORD:
+        st = take_word(opt, arg, &index, err);
+        *text = arg;
+        break;
+    case TI_KIND_CHOICE:
+        st = take_word(opt, arg, &index, err);
+        *(int *)at = (int)opt->min + index;
+        break;
+    case TI_KIND_VALUE:
+        *(int *)at = (int)opt->min;
+        break;
+    case TI_KIND_INTEGER:
+        st = ti_parse_int(arg, what, opt->min, opt->max, number, err);
+        break;
+    case TI_KIND_SIZE:
+        st = take_size(opt, arg, number, err);
+        break;
+    case TI_KIND_ARGS:
+        ti_args_add(args, what);
+        if (arg)
+            ti_args_add(args, arg);
+        break;
+    case TI_KIND_FUNCTION:
+        st = opt->take(options, arg, err);
+        break;
+    case TI_KIND_LIKE:
+        TI_BUG("a row of another tool's table was not looked up");
+    }
+    if (opt->given)
+        *(bool *)((char *)options + opt->given - 1) = true;
+    return st;
 }
 
 char *ti_format_size(int64_t bytes, char *buf, int buf_bytes)

@@ -16,49 +16,54 @@
 #include "common/cli.h"
 #include "common/scratch.h"
 
-#define RUNS_MAX 1000
+#define RUNS_MAX    1000
+#define LARGEST_MAX (INT64_C(2047) << 20) /* counts of MPI are ints */
 
-enum {
-    OPT_MEASURE = TI_OPT_LONG,
-    OPT_NO_NETWORK,
-    OPT_REPEATS,
-    OPT_LARGEST,
-    OPT_SEGMENTS,
-    OPT_HOSTFILE,
-    OPT_SITES,
-    OPT_LOCAL,
-    OPT_FORCE,
-    OPT_JSON,
-    OPT_NO_PROGRESS
+struct options {
+    struct ti_launcher launcher;
+    struct ti_trial program; /* words == 0: none */
+    int64_t nruns, repeats, largest, segments;
+    const char *output, *measure;
+    bool no_network, force, json, quiet, no_progress;
 };
+
+#define TI_OPT_STRUCT struct options
 
 static const struct ti_opt opts[] = {
     TI_OPT_HEADING("Program"),
-    {'n', "np", "N", "its ranks [default: 2]"},
-    {'r', "runs", "N", "runs of it, of each kind [default: 5]"},
+    {'n', "np", "N", "its ranks [default: 2]", TI_OPT_INTEGER(program.np, 1, TI_TRIAL_RANKS_MAX)},
+    {'r', "runs", "N", "runs of it, of each kind [default: 5]", TI_OPT_INTEGER(nruns, 1, RUNS_MAX)},
     {'c', "counter", "NAME",
-     "what its instructions are counted with, as for\nti-acquire [default: auto]"},
-    {OPT_MEASURE, "measure", "FILE",
+     "what its instructions are counted with, as for\nti-acquire [default: auto]",
+     TI_OPT_TEXT(program.counter)},
+    {0, "measure", "FILE",
      "do not calibrate: time runs of the program, untraced,\nand write FILE for ti-replay "
-     "--against"},
+     "--against",
+     TI_OPT_TEXT(measure)},
     TI_OPT_HEADING("Messages"),
-    {OPT_NO_NETWORK, "no-network", NULL,
-     "measure the rate of the program alone; the network\nstays as the output file has it"},
-    {OPT_REPEATS, "repeats", "N", "times of each kind and size [default: 50]"},
-    {OPT_LARGEST, "largest", "SIZE", "largest message [default: 4M]"},
-    {OPT_SEGMENTS, "segments", "N", "ranges of sizes, at most, of each fit [default: 8]"},
+    {0, "no-network", NULL,
+     "measure the rate of the program alone; the network\nstays as the output file has it",
+     TI_OPT_FLAG(no_network)},
+    {0, "repeats", "N", "times of each kind and size [default: 50]",
+     TI_OPT_INTEGER(repeats, 1, 10000)},
+    {0, "largest", "SIZE", "largest message [default: 4M]", TI_OPT_SIZE(largest, 2, LARGEST_MAX)},
+    {0, "segments", "N", "ranges of sizes, at most, of each fit [default: 8]",
+     TI_OPT_INTEGER(segments, 2, TI_FIT_SEGMENTS_MAX)},
     TI_OPT_HEADING("Where"),
-    {OPT_HOSTFILE, "hostfile", "FILE", "two nodes of an Open MPI hostfile"},
-    {OPT_SITES, "sites", "FILE", "of a sites file, see tiara-sites(5)"},
-    {OPT_LOCAL, "local", NULL, "this machine alone, in a Slurm or OAR job too"},
-    {'x', "env", "VAR[=VALUE]", "hand a variable on to the ranks, as in mpirun"},
+    {0, "hostfile", "FILE", "two nodes of an Open MPI hostfile", TI_OPT_ARGS(launcher.where)},
+    {0, "sites", "FILE", "of a sites file, see tiara-sites(5)", TI_OPT_ARGS(launcher.where)},
+    {0, "local", NULL, "this machine alone, in a Slurm or OAR job too",
+     TI_OPT_ARGS(launcher.where)},
+    {'x', "env", "VAR[=VALUE]", "hand a variable on to the ranks, as in mpirun",
+     TI_OPT_ARGS(launcher.where)},
     TI_OPT_HEADING("Output"),
-    {'o', "output", "FILE", "the calibration [default: calibration.conf]"},
-    {OPT_FORCE, "force", NULL, "replace FILE"},
-    {'q', "quiet", NULL, "errors and warnings only, no tables"},
-    {'v', "verbose", NULL, "show what ti-acquire says"},
-    {OPT_JSON, "json", NULL, "the result as JSON instead of tables"},
-    {OPT_NO_PROGRESS, "no-progress", NULL, "no progress line [default when stderr is no terminal]"},
+    {'o', "output", "FILE", "the calibration [default: calibration.conf]", TI_OPT_TEXT(output)},
+    {0, "force", NULL, "replace FILE", TI_OPT_FLAG(force)},
+    {'q', "quiet", NULL, "errors and warnings only, no tables", TI_OPT_FLAG(quiet)},
+    {'v', "verbose", NULL, "show what ti-acquire says", TI_OPT_FLAG(launcher.verbose)},
+    {0, "json", NULL, "the result as JSON instead of tables", TI_OPT_FLAG(json)},
+    {0, "no-progress", NULL, "no progress line [default when stderr is no terminal]",
+     TI_OPT_FLAG(no_progress)},
     TI_OPT_END};
 
 static const struct ti_cli cli = {
@@ -76,75 +81,7 @@ static const struct ti_cli cli = {
              "problem, 5 remote problem, 6 a program failed.  More: man ti-calibrate\n",
     .stop_at_operand = true};
 
-struct options {
-    struct ti_launcher launcher;
-    struct ti_trial program; /* words == 0: none */
-    int64_t nruns, repeats, largest, segments;
-    const char *output, *measure;
-    bool no_network, force, json, quiet, no_progress;
-};
-
 /* ---- options ---- */
-
-static ti_status pass_on(struct options *o, const char *option, const char *arg)
-{
-    ti_args_add(&o->launcher.where, option);
-    if (arg)
-        ti_args_add(&o->launcher.where, arg);
-    return TI_OK;
-}
-
-static ti_status take_option(struct options *o, int id, const char *arg, struct ti_err *err)
-{
-    switch (id) {
-    case 'n':
-        return ti_parse_int(arg, "--np", 1, TI_TRIAL_RANKS_MAX, &o->program.np, err);
-    case 'r':
-        return ti_parse_int(arg, "--runs", 1, RUNS_MAX, &o->nruns, err);
-    case OPT_REPEATS:
-        return ti_parse_int(arg, "--repeats", 1, 10000, &o->repeats, err);
-    case OPT_SEGMENTS:
-        return ti_parse_int(arg, "--segments", 2, TI_FIT_SEGMENTS_MAX, &o->segments, err);
-    case OPT_LARGEST:
-        return ti_parse_size(arg, "--largest", &o->largest, err);
-    case OPT_HOSTFILE:
-        return pass_on(o, "--hostfile", arg);
-    case OPT_SITES:
-        return pass_on(o, "--sites", arg);
-    case OPT_LOCAL:
-        return pass_on(o, "--local", NULL);
-    case 'x':
-        return pass_on(o, "--env", arg);
-    case 'c':
-        o->program.counter = arg;
-        return TI_OK;
-    case 'o':
-        o->output = arg;
-        return TI_OK;
-    case OPT_MEASURE:
-        o->measure = arg;
-        return TI_OK;
-    case OPT_NO_NETWORK:
-        o->no_network = true;
-        return TI_OK;
-    case OPT_FORCE:
-        o->force = true;
-        return TI_OK;
-    case OPT_JSON:
-        o->json = true;
-        return TI_OK;
-    case 'q':
-        o->quiet = true;
-        return TI_OK;
-    case 'v':
-        o->launcher.verbose = true;
-        return TI_OK;
-    case OPT_NO_PROGRESS:
-        o->no_progress = true;
-        return TI_OK;
-    }
-    TI_BUG("an option without a case");
-}
 
 /* TI_CLI_END to go on, else the exit status. */
 static int check_options(const struct options *o)
@@ -156,8 +93,6 @@ static int check_options(const struct options *o)
                                  o->measure ? "--measure" : "--no-network");
     if (o->measure && o->no_network)
         return (int)ti_cli_usage(&cli, "--measure does not calibrate: --no-network has no effect");
-    if (o->largest < 2 || o->largest > INT32_MAX)
-        return (int)ti_cli_usage(&cli, "--largest is from 2 bytes to 2047M");
     if (!o->force && !o->no_network && access(written, F_OK) == 0)
         return (int)ti_cli_usage(&cli, "'%s' is there already; --force replaces it", written);
     return TI_CLI_END;
@@ -165,9 +100,7 @@ static int check_options(const struct options *o)
 
 static int parse(struct options *o, int argc, char **argv)
 {
-    struct ti_err err = {0};
-    const char *arg;
-    int id;
+    int st;
 
     o->program = (struct ti_trial){.np = 2, .counter = "auto"};
     o->nruns = 5;
@@ -175,13 +108,9 @@ static int parse(struct options *o, int argc, char **argv)
     o->largest = 4 << 20;
     o->segments = 8;
     o->output = "calibration.conf";
-    while ((id = ti_cli_next(&cli, argc, argv, &arg)) >= 0)
-        if (take_option(o, id, arg, &err) != TI_OK)
-            return (int)ti_cli_usage(&cli, "%s", err.text);
-    if (id == TI_CLI_EXIT_OK)
-        return TI_OK;
-    if (id == TI_CLI_EXIT_USAGE)
-        return TI_ERR_USAGE;
+    st = ti_cli_parse(&cli, argc, argv, o);
+    if (st != TI_CLI_END)
+        return st;
     o->program.program = argv + ti_cli_operand();
     o->program.words = argc - ti_cli_operand();
     return check_options(o);

@@ -18,53 +18,76 @@
 #define EAGER_BYTES 65536 /* SimGrid's default of smpi/send-is-detached-thresh */
 #define OUT_NAME    "converted"
 
-enum {
-    OPT_TO = TI_OPT_LONG,
-    OPT_FROM,
-    OPT_MERGED,
-    OPT_EAGER,
-    OPT_SPEED,
-    OPT_TIMES,
-    OPT_CORES,
-    OPT_SYNTAX,
-    OPT_DATATYPE,
-    OPT_WAIT,
-    OPT_JSON,
-    OPT_NO_PROGRESS
+/* ---- options ---- */
+
+struct options {
+    const char *input;
+    char output[PATH_MAX];
+    enum { TO_NOTHING, TO_SIMGRID, TO_DIMEMAS, TO_GOAL } to;
+    enum { FROM_TRACE, FROM_SIMGRID } from;
+    enum { NOT_GIVEN, BYTES, DOUBLES } element; /* --datatype */
+    bool merged, times, json, quiet, no_progress;
+    const char *speed;
+    int64_t cores, eager; /* eager -1: not given */
+    struct ti_import import;
 };
 
+static ti_status take_output(void *options, const char *arg, struct ti_err *err)
+{
+    struct options *o = options;
+    size_t n = strlen(arg);
+
+    if (!n || n >= sizeof o->output)
+        return ti_err_set(err, TI_ERR_USAGE, "--output: '%.40s' is no name", arg);
+    memcpy(o->output, arg, n + 1);
+    while (n > 1 && o->output[n - 1] == '/')
+        o->output[--n] = '\0';
+    return TI_OK;
+}
+
+#define TI_OPT_STRUCT struct options
+
 static const struct ti_opt opts[] = {
-    {OPT_TO, "to", "FORMAT", "simgrid, dimemas or goal (LogGOPSim): INPUT is a trace"},
-    {OPT_FROM, "from", "simgrid",
-     "INPUT is the list of action files, as smpirun -replay\ntakes it"},
+    {0, "to", "FORMAT", "simgrid, dimemas or goal (LogGOPSim): INPUT is a trace",
+     TI_OPT_CHOICE(to, TO_SIMGRID, "simgrid dimemas goal")},
+    {0, "from", "simgrid", "INPUT is the list of action files, as smpirun -replay\ntakes it",
+     TI_OPT_CHOICE(from, FROM_SIMGRID, "simgrid")},
     {'o', "output", "OUTPUT",
      "to be made: a directory with --to simgrid (files and\ntheir list) and --from (rank files), "
-     "else a file"},
+     "else a file",
+     TI_OPT_FUNCTION(take_output)},
     TI_OPT_HEADING("Bursts"),
-    {OPT_SPEED, "speed", "SPEED",
+    {0, "speed", "SPEED",
      "of a host, as 8Gf: an instruction is a flop.  Dimemas and\nGOAL have times only, and need "
-     "this or --times"},
-    {OPT_TIMES, "times", NULL,
-     "bursts take as long as they were measured (a trace of\nti-acquire --times)"},
-    {OPT_CORES, "cores", "N",
-     "cores that the threads of a rank share, where volumes are\nof all threads [default: 1]"},
+     "this or --times",
+     TI_OPT_QUANTITY(speed, TI_UNIT_SPEED)},
+    {0, "times", NULL, "bursts take as long as they were measured (a trace of\nti-acquire --times)",
+     TI_OPT_FLAG(times)},
+    {0, "cores", "N",
+     "cores that the threads of a rank share, where volumes are\nof all threads [default: 1]",
+     TI_OPT_INTEGER(cores, 1, 1 << 16)},
     TI_OPT_HEADING("To SimGrid"),
-    {OPT_EAGER, "eager", "BYTES",
+    {0, "eager", "BYTES",
      "smpi/send-is-detached-thresh that smpirun will be given,\nwhich decides which sends can be "
-     "expressed [default: 65536]"},
-    {OPT_MERGED, "merged", NULL, "one file of all ranks, in turn, not one a rank"},
+     "expressed [default: 65536]",
+     TI_OPT_INTEGER(eager, 0, INT_MAX)},
+    {0, "merged", NULL, "one file of all ranks, in turn, not one a rank", TI_OPT_FLAG(merged)},
     TI_OPT_HEADING("From SimGrid, where the files do not say"),
-    {OPT_SYNTAX, "syntax", "WHICH",
-     "tags, as since SimGrid 3.20, or old, as before\n[default: what the lines show]"},
-    {OPT_DATATYPE, "datatype", "WHICH",
-     "bytes or doubles: of sizes without a datatype\n[default: what \"init\" says]"},
-    {OPT_WAIT, "wait", "WHICH",
+    {0, "syntax", "WHICH",
+     "tags, as since SimGrid 3.20, or old, as before\n[default: what the lines show]",
+     TI_OPT_CHOICE(import.syntax, TI_SYNTAX_TAGS, "tags old")},
+    {0, "datatype", "WHICH",
+     "bytes or doubles: of sizes without a datatype\n[default: what \"init\" says]",
+     TI_OPT_CHOICE(element, BYTES, "bytes doubles")},
+    {0, "wait", "WHICH",
      "last, last-recv, first or first-recv: which request a\nwait without arguments is for "
-     "[default: last; with ranks\np0, p1, ... last-recv]"},
+     "[default: last; with ranks\np0, p1, ... last-recv]",
+     TI_OPT_CHOICE(import.wait, TI_WAIT_LAST, "last last-recv first first-recv")},
     TI_OPT_HEADING("Output"),
-    {'q', "quiet", NULL, "errors and warnings only"},
-    {OPT_JSON, "json", NULL, "the result, or what is wrong, as JSON"},
-    {OPT_NO_PROGRESS, "no-progress", NULL, "no progress line [default when stderr is no terminal]"},
+    {'q', "quiet", NULL, "errors and warnings only", TI_OPT_FLAG(quiet)},
+    {0, "json", NULL, "the result, or what is wrong, as JSON", TI_OPT_FLAG(json)},
+    {0, "no-progress", NULL, "no progress line [default when stderr is no terminal]",
+     TI_OPT_FLAG(no_progress)},
     TI_OPT_END};
 
 static const struct ti_cli cli = {
@@ -81,19 +104,6 @@ static const struct ti_cli cli = {
              "Exit status: 0 success, 2 usage, 3 the input cannot be converted, 4 local file\n"
              "or memory trouble.  More: man ti-convert\n"};
 
-static const char *const formats[] = {"simgrid", "dimemas", "goal", NULL};
-enum format { TO_SIMGRID, TO_DIMEMAS, TO_GOAL, NO_FORMAT = -1 };
-
-struct options {
-    const char *input;
-    char output[PATH_MAX];
-    int to; /* enum format */
-    bool from, merged, times, json, quiet, no_progress;
-    const char *speed;
-    int64_t cores, eager; /* eager -1: not given */
-    struct ti_import import;
-};
-
 /* The result of a conversion, for the report. */
 struct result {
     int64_t np;
@@ -102,104 +112,12 @@ struct result {
     struct ti_problems problems;
 };
 
-/* ---- options ---- */
-
-/* Index of `text` in `words`; -1 and `err` if it is none of them. */
-static int choose(const char *option, const char *text, const char *const *words,
-                  struct ti_err *err)
-{
-    char all[128] = "";
-
-    for (int i = 0; words[i]; i++) {
-        if (!strcmp(text, words[i]))
-            return i;
-        snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i ? ", " : "", words[i]);
-    }
-    ti_err_set(err, TI_ERR_USAGE, "%s: '%s' is none of %s", option, text, all);
-    return -1;
-}
-
-static ti_status take_output(struct options *o, const char *text, struct ti_err *err)
-{
-    size_t n = strlen(text);
-
-    if (!n || n >= sizeof o->output)
-        return ti_err_set(err, TI_ERR_USAGE, "--output: '%.40s' is no name", text);
-    memcpy(o->output, text, n + 1);
-    while (n > 1 && o->output[n - 1] == '/')
-        o->output[--n] = '\0';
-    return TI_OK;
-}
-
-static ti_status take_how(struct options *o, int id, const char *arg, struct ti_err *err)
-{
-    static const char *const syntaxes[] = {"tags", "old", NULL};
-    static const char *const datatypes[] = {"bytes", "doubles", NULL};
-    static const char *const waits[] = {"last", "last-recv", "first", "first-recv", NULL};
-    int i;
-
-    if (id == OPT_SYNTAX) {
-        i = choose("--syntax", arg, syntaxes, err);
-        o->import.syntax = TI_SYNTAX_TAGS + i;
-    } else if (id == OPT_DATATYPE) {
-        i = choose("--datatype", arg, datatypes, err);
-        o->import.element = i ? 8 : 1;
-    } else {
-        i = choose("--wait", arg, waits, err);
-        o->import.wait = TI_WAIT_LAST + i;
-    }
-    return i < 0 ? TI_ERR_USAGE : TI_OK;
-}
-
-static ti_status take_option(struct options *o, int id, const char *arg, struct ti_err *err)
-{
-    static const char *const sources[] = {"simgrid", NULL};
-
-    switch (id) {
-    case OPT_TO:
-        o->to = choose("--to", arg, formats, err);
-        return o->to < 0 ? TI_ERR_USAGE : TI_OK;
-    case OPT_FROM:
-        o->from = true;
-        return choose("--from", arg, sources, err) < 0 ? TI_ERR_USAGE : TI_OK;
-    case 'o':
-        return take_output(o, arg, err);
-    case OPT_MERGED:
-        o->merged = true;
-        return TI_OK;
-    case OPT_EAGER:
-        return ti_parse_int(arg, "--eager", 0, INT_MAX, &o->eager, err);
-    case OPT_SPEED:
-        o->speed = arg;
-        return ti_unit_check(arg, TI_UNIT_SPEED, "--speed", err);
-    case OPT_TIMES:
-        o->times = true;
-        return TI_OK;
-    case OPT_CORES:
-        return ti_parse_int(arg, "--cores", 1, 1 << 16, &o->cores, err);
-    case OPT_SYNTAX:
-    case OPT_DATATYPE:
-    case OPT_WAIT:
-        return take_how(o, id, arg, err);
-    case OPT_JSON:
-        o->json = true;
-        return TI_OK;
-    case OPT_NO_PROGRESS:
-        o->no_progress = true;
-        return TI_OK;
-    case 'q':
-        o->quiet = true;
-        return TI_OK;
-    }
-    TI_BUG("an option without a case");
-}
-
 /* Why the options cannot be used together; NULL if they can. */
 static const char *conflict(const struct options *o)
 {
-    bool decides = o->import.syntax || o->import.element || o->import.wait;
+    bool decides = o->import.syntax || o->element || o->import.wait;
 
-    if (o->from == (o->to != NO_FORMAT))
+    if (!o->from == !o->to)
         return o->from ? "--from and --to are two conversions: do one after the other"
                        : "give --to FORMAT, or --from simgrid";
     if (!o->output[0])
@@ -222,19 +140,14 @@ static const char *conflict(const struct options *o)
 /* TI_CLI_END to go on, else the exit status. */
 static int parse(struct options *o, int argc, char **argv)
 {
-    struct ti_err err = {0};
-    const char *arg, *why;
-    int id;
+    const char *why;
+    int st;
 
-    o->to = NO_FORMAT;
     o->eager = -1;
-    while ((id = ti_cli_next(&cli, argc, argv, &arg)) >= 0)
-        if (take_option(o, id, arg, &err) != TI_OK)
-            return (int)ti_cli_usage(&cli, "%s", err.text);
-    if (id == TI_CLI_EXIT_OK)
-        return TI_OK;
-    if (id == TI_CLI_EXIT_USAGE)
-        return TI_ERR_USAGE;
+    st = ti_cli_parse(&cli, argc, argv, o);
+    if (st != TI_CLI_END)
+        return st;
+    o->import.element = o->element == BYTES ? 1 : o->element == DOUBLES ? 8 : 0;
     if (argc - ti_cli_operand() != 1)
         return (int)ti_cli_usage(&cli, argc == ti_cli_operand() ? "no input given"
                                                                 : "more than one input given");
@@ -284,6 +197,9 @@ static void warn_of_volumes(const struct ti_volumes *v)
 static ti_status refuse(const struct options *o, const struct ti_problems *problems,
                         struct ti_err *err)
 {
+    static const char *const formats[] = {
+        [TO_SIMGRID] = "simgrid", [TO_DIMEMAS] = "dimemas", [TO_GOAL] = "goal"};
+
     ti_err_set(err, TI_ERR_INPUT, "'%s' cannot be converted to %s: %llu problem%s", o->input,
                formats[o->to], (unsigned long long)problems->n, problems->n > 1 ? "s" : "");
     ti_err_hint(err,

@@ -17,55 +17,109 @@
 
 #define EAGER_BYTES 65536 /* SMPI's smpi/send-is-detached-thresh */
 
-enum {
-    OPT_WILDCARDS = TI_OPT_LONG,
-    OPT_TIMES,
-    OPT_RATE,
-    OPT_THREADS,
-    OPT_CORES,
-    OPT_NO_COMPUTE,
-    OPT_REDUCE_RATE,
-    OPT_NO_CHECK,
-    OPT_STATE,
-    OPT_START,
-    OPT_PROFILE,
-    OPT_TIMELINE,
-    OPT_BURSTS,
-    OPT_SPEED,
-    OPT_FILES
-};
+/* ---- options ---- */
+
+#if SIMULATED
+#define JOBS_MOST 4096
+
+static ti_status take_threads(void *options, const char *arg, struct ti_err *err)
+{
+    struct ti_replay_setup *setup = options;
+    bool known = !strcmp(arg, "auto"), longest = !strcmp(arg, "longest");
+
+    setup->bursts.as = longest ? TI_BURSTS_THREADS : TI_BURSTS_VOLUME;
+    setup->threads_where_known = known;
+    return known || longest || !strcmp(arg, "sum")
+               ? TI_OK
+               : ti_err_set(err, TI_ERR_USAGE, "--threads must be auto, sum or longest, not '%s'",
+                            arg);
+}
+
+static ti_status take_reduce_rate(void *options, const char *arg, struct ti_err *err)
+{
+    struct ti_replay_setup *setup = options;
+    ti_status st = ti_unit_check(arg, TI_UNIT_BANDWIDTH, "--reduce-rate", err);
+
+    if (!st)
+        setup->reduce_rate = ti_unit_value(arg, TI_UNIT_BANDWIDTH);
+    return st;
+}
+
+/* The jobs are not known yet, so the start times are only stored. */
+static ti_status take_start(void *options, const char *arg, struct ti_err *err)
+{
+    static double start_s[JOBS_MOST];
+    struct ti_replay_setup *setup = options;
+
+    setup->start_s = start_s;
+    return ti_unit_list(arg, TI_UNIT_LATENCY, "--start", JOBS_MOST, start_s, &setup->nstarts, err);
+}
+
+static ti_status take_timeline(void *options, const char *arg, struct ti_err *err)
+{
+    struct ti_replay_setup *setup = options;
+
+    setup->timeline = arg;
+    return ti_timeline_check(arg, err);
+}
+#else
+#define JOBS_MOST 1
+
+static ti_status take_speed(void *options, const char *arg, struct ti_err *err)
+{
+    struct ti_replay_setup *setup = options;
+    char *end;
+
+    setup->speed = strtod(arg, &end);
+    if (*end || end == arg || !(setup->speed > 0 && setup->speed < 1e18))
+        return ti_err_set(err, TI_ERR_USAGE, "--speed: '%s' is not a positive number", arg);
+    return TI_OK;
+}
+#endif
+
+#define TI_OPT_STRUCT struct ti_replay_setup
 
 static const struct ti_opt opts[] = {
-    {OPT_WILDCARDS, "wildcards", "HOW",
-     "receives with wildcards take from the source that\nmatched, or from any [default: matched]"},
-    {OPT_TIMES, "times", NULL, "bursts take as long as they were measured"},
+    {0, "wildcards", "HOW",
+     "receives with wildcards take from the source that\nmatched, or from any [default: matched]",
+     TI_OPT_CHOICE(any, 0, "matched any")},
+    {0, "times", NULL, "bursts take as long as they were measured",
+     TI_OPT_VALUE(bursts.as, TI_BURSTS_TIMES)},
 #if SIMULATED
-    {OPT_RATE, "rate", "FILE",
-     "bursts take as long as a rate file says, on hosts of\nits reference speed"},
-    {OPT_CORES, "cores", "N", "cores that the threads of a rank have, at most [default: 1]"},
-    {OPT_THREADS, "threads", "HOW",
+    {0, "rate", "FILE", "bursts take as long as a rate file says, on hosts of\nits reference speed",
+     TI_OPT_TEXT(bursts.rates_path)},
+    {0, "cores", "N", "cores that the threads of a rank have, at most [default: 1]",
+     TI_OPT_INTEGER(bursts.cores, 1, INT64_MAX)},
+    {0, "threads", "HOW",
      "of volumes of all threads: sum, longest, or auto, which is\nlongest where --cores is given "
-     "and the trace tells threads\napart [default: auto]"},
-    {OPT_NO_COMPUTE, "no-compute", NULL, "bursts take no time"},
-    {OPT_START, "start", "TIME[,TIME]...",
-     "when each of the traces starts, as 2s,500ms [default: 0s]"},
-    {OPT_PROFILE, "profile", "FILE", "write there what takes the time, as JSON"},
-    {OPT_TIMELINE, "timeline", "FILE", "write each burst and call, into NAME.paje or NAME.csv"},
-    {OPT_REDUCE_RATE, "reduce-rate", "BW",
+     "and the trace tells threads\napart [default: auto]",
+     TI_OPT_FUNCTION(take_threads)},
+    {0, "no-compute", NULL, "bursts take no time", TI_OPT_VALUE(bursts.as, TI_BURSTS_NOTHING)},
+    {0, "start", "TIME[,TIME]...", "when each of the traces starts, as 2s,500ms [default: 0s]",
+     TI_OPT_FUNCTION(take_start)},
+    {0, "profile", "FILE", "write there what takes the time, as JSON", TI_OPT_TEXT(profile)},
+    {0, "timeline", "FILE", "write each burst and call, into NAME.paje or NAME.csv",
+     TI_OPT_FUNCTION(take_timeline)},
+    {0, "reduce-rate", "BW",
      "bytes a second that the arithmetic of reductions\ncombines, such as 4GBps [default: no "
-     "limit]"},
-    {OPT_STATE, "state", "FILE", "say there how far each rank is (as ti-replay has made it)"},
+     "limit]",
+     TI_OPT_FUNCTION(take_reduce_rate)},
+    {0, "state", "FILE", "say there how far each rank is (as ti-replay has made it)",
+     TI_OPT_TEXT(state_path)},
 #else
-    {OPT_BURSTS, "bursts", "HOW",
+    {0, "bursts", "HOW",
      "of a burst: loop (execute as many instructions), sleep\n(for as long as it takes at --speed) "
-     "or none [default: loop]"},
-    {OPT_SPEED, "speed", "N", "instructions a second, for --bursts sleep [default: 1e9]"},
-    {OPT_FILES, "files", "DIR",
+     "or none [default: loop]",
+     TI_OPT_CHOICE(spend, TI_SPEND_LOOP, "loop sleep none")},
+    {0, "speed", "N", "instructions a second, for --bursts sleep [default: 1e9]",
+     TI_OPT_FUNCTION(take_speed)},
+    {0, "files", "DIR",
      "where the files that the trace reads and writes are;\nothers are not touched [default: "
-     "ti-live-replay.files]"},
+     "ti-live-replay.files]",
+     TI_OPT_TEXT(files)},
 #endif
-    {OPT_NO_CHECK, "no-check", NULL, "the trace was checked before"},
-    {'q', "quiet", NULL, "errors only"},
+    {0, "no-check", NULL, "the trace was checked before", TI_OPT_FLAG(checked)},
+    {'q', "quiet", NULL, "errors only", TI_OPT_FLAG(quiet)},
     TI_OPT_END};
 
 static const struct ti_cli cli = {
@@ -89,107 +143,6 @@ static const struct ti_cli cli = {
              "\n"
              "Exit status: 0 success, 2 usage, 3 the trace cannot be replayed, 4 trouble.\n"
              "More: man ti-replay\n"};
-
-/* ---- options ---- */
-
-#if SIMULATED
-#define JOBS_MOST 4096
-#else
-#define JOBS_MOST 1
-#endif
-
-static ti_status take_bursts(struct ti_replay_setup *setup, const char *text, struct ti_err *err)
-{
-    static const char *const words[] = {"loop", "sleep", "none"};
-
-    for (int i = 0; i < 3; i++)
-        if (!strcmp(text, words[i])) {
-            setup->spend = i;
-            return TI_OK;
-        }
-    return ti_err_set(err, TI_ERR_USAGE, "--bursts is loop, sleep or none, not '%s'", text);
-}
-
-static ti_status take_speed(struct ti_replay_setup *setup, const char *text, struct ti_err *err)
-{
-    char *end;
-
-    setup->speed = strtod(text, &end);
-    if (*end || end == text || !(setup->speed > 0 && setup->speed < 1e18))
-        return ti_err_set(err, TI_ERR_USAGE, "--speed: '%s' is not a positive number", text);
-    return TI_OK;
-}
-
-/* The jobs are not known yet, so the start times are only stored. */
-static ti_status take_start(struct ti_replay_setup *setup, const char *text, struct ti_err *err)
-{
-    static double start_s[JOBS_MOST];
-    ti_status st =
-        ti_unit_list(text, TI_UNIT_LATENCY, "--start", JOBS_MOST, start_s, &setup->nstarts, err);
-
-    setup->start_s = start_s;
-    return st;
-}
-
-static ti_status take_option(struct ti_replay_setup *setup, int id, const char *arg,
-                             struct ti_err *err)
-{
-    switch (id) {
-    case OPT_WILDCARDS:
-        setup->any = !strcmp(arg, "any");
-        return setup->any || !strcmp(arg, "matched")
-                   ? TI_OK
-                   : ti_err_set(err, TI_ERR_USAGE, "--wildcards is matched or any, not '%s'", arg);
-    case OPT_TIMES:
-        setup->bursts.as = TI_BURSTS_TIMES;
-        return TI_OK;
-    case OPT_RATE:
-        setup->bursts.rates_path = arg;
-        return TI_OK;
-    case OPT_THREADS:
-        if (strcmp(arg, "sum") && strcmp(arg, "longest") && strcmp(arg, "auto"))
-            return ti_err_set(err, TI_ERR_USAGE, "--threads is auto, sum or longest, not '%s'",
-                              arg);
-        setup->bursts.as = strcmp(arg, "longest") ? TI_BURSTS_VOLUME : TI_BURSTS_THREADS;
-        setup->threads_where_known = !strcmp(arg, "auto");
-        return TI_OK;
-    case OPT_CORES:
-        return ti_parse_int(arg, "--cores", 1, INT64_MAX, &setup->bursts.cores, err);
-    case OPT_NO_COMPUTE:
-        setup->bursts.as = TI_BURSTS_NOTHING;
-        return TI_OK;
-    case OPT_REDUCE_RATE:
-        if (ti_unit_check(arg, TI_UNIT_BANDWIDTH, "--reduce-rate", err))
-            return TI_ERR_USAGE;
-        setup->reduce_rate = ti_unit_value(arg, TI_UNIT_BANDWIDTH);
-        return TI_OK;
-    case OPT_NO_CHECK:
-        setup->checked = true;
-        return TI_OK;
-    case OPT_STATE:
-        setup->state_path = arg;
-        return TI_OK;
-    case OPT_START:
-        return take_start(setup, arg, err);
-    case OPT_PROFILE:
-        setup->profile = arg;
-        return TI_OK;
-    case OPT_TIMELINE:
-        setup->timeline = arg;
-        return ti_timeline_check(arg, err);
-    case OPT_BURSTS:
-        return take_bursts(setup, arg, err);
-    case OPT_SPEED:
-        return take_speed(setup, arg, err);
-    case OPT_FILES:
-        setup->files = arg;
-        return TI_OK;
-    case 'q':
-        setup->quiet = true;
-        return TI_OK;
-    }
-    TI_BUG("an option without a case");
-}
 
 /* TI_CLI_END, or how the program shall end. */
 static int take_traces(struct ti_replay_setup *setup, char **trace)
@@ -220,21 +173,15 @@ static int take_traces(struct ti_replay_setup *setup, char **trace)
 /* TI_CLI_END, or how the program shall end. */
 static int parse(struct ti_replay_setup *setup, int argc, char **argv)
 {
-    struct ti_err err = {0};
-    const char *arg;
-    int id;
+    int st;
 
     setup->bursts.cores = INT64_MAX;
     setup->threads_where_known = true;
     setup->speed = 1e9;
     setup->files = "ti-live-replay.files";
-    while ((id = ti_cli_next(&cli, argc, argv, &arg)) >= 0)
-        if (take_option(setup, id, arg, &err) != TI_OK)
-            return (int)ti_cli_usage(&cli, "%s", err.text);
-    if (id == TI_CLI_EXIT_OK)
-        return TI_OK;
-    if (id == TI_CLI_EXIT_USAGE)
-        return TI_ERR_USAGE;
+    st = ti_cli_parse(&cli, argc, argv, setup);
+    if (st != TI_CLI_END)
+        return st;
     if (setup->bursts.rates_path && (setup->bursts.as || setup->bursts.cores != INT64_MAX))
         return (int)ti_cli_usage(&cli, "--rate says how long bursts take; so do --times, "
                                        "--threads, --cores and --no-compute");

@@ -46,7 +46,7 @@ struct ti_replay_setup {
     enum { TI_SPEND_LOOP, TI_SPEND_SLEEP, TI_SPEND_NOTHING } spend; /* bursts of a live run */
     double speed;       /* instructions per second, for TI_SPEND_SLEEP */
     double reduce_rate; /* of a simulation: bytes per second of reductions; 0: unlimited */
-    bool any;           /* post wildcards as such, not with the source that matched */
+    int any;            /* 1: post wildcards as such; 0: with the source that matched */
     bool checked;       /* the caller has checked the trace */
     bool quiet;
     const char *files; /* folder for the files of a live run */

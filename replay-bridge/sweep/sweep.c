@@ -10,7 +10,9 @@
 static const char *const with_commas[] = {"topology", "bandwidth", "latency", "loopback",
                                           "wan",      "cfg",       "start"};
 /* Options that select an action or an output rather than the simulation. */
-static const char *const not_swept[] = {"sweep", "jobs", "output", "keep", "timeline"};
+static const char *const not_swept[] = {"sweep",         "list",     "jobs", "output",
+                                        "keep",          "timeline", "lint", "quiet",
+                                        "show-platform", "verbose",  "json", "no-progress"};
 
 #define IS_IN(list, name) is_in(list, sizeof list / sizeof *list, name)
 
@@ -20,6 +22,11 @@ static bool is_in(const char *const *list, size_t n, const char *name)
         if (!strcmp(list[i], name))
             return true;
     return false;
+}
+
+bool ti_sweep_passes(const struct ti_opt *opt)
+{
+    return !IS_IN(not_swept, opt->name);
 }
 
 void ti_sweep_free(struct ti_sweep *sweep)
@@ -157,10 +164,10 @@ static ti_status find_option(const char *text, const struct ti_opt *opts, const 
 
     if (!n || text[n] != '=')
         return ti_err_set(err, TI_ERR_USAGE, "--sweep: '%s' is not OPTION=VALUE|VALUE...", text);
-    for (; opts->id || opts->help; opts++)
+    for (; opts->name || opts->help; opts++)
         if (opts->name && strlen(opts->name) == n && !strncmp(opts->name, text, n)) {
             *out = opts;
-            if (!opts->arg || opts->arg[0] == '[' || IS_IN(not_swept, opts->name))
+            if (!opts->arg || !ti_sweep_passes(opts))
                 return ti_err_set(err, TI_ERR_USAGE, "--sweep: --%s has no values to choose from",
                                   opts->name);
             return TI_OK;

@@ -32,6 +32,9 @@ struct ti_sweep {
  */
 ti_status ti_sweep_add(struct ti_sweep *sweep, const char *text, const struct ti_opt *opts,
                        struct ti_err *err);
+/* Whether an option is for the replay of each point, not for the sweep or its output. */
+bool ti_sweep_passes(const struct ti_opt *opt);
+
 void ti_sweep_free(struct ti_sweep *sweep);
 
 int64_t ti_sweep_points(const struct ti_sweep *sweep);

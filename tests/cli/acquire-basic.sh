@@ -63,7 +63,7 @@ done
     run 0 $a --np 2 --threads sum --dry-run --mem-per-rank 10M ../app
     says out "an estimate, of all threads"
     run 2 $a --np 2 --threads all ../app
-    says err "ti-acquire: --threads is auto, caller or sum, not 'all'"
+    says err "ti-acquire: --threads must be auto, caller or sum, not 'all'"
 }
 # Of a program with OpenMP, all threads by default; else what they did is told to be missing.
 # shellcheck disable=SC2086

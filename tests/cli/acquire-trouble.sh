@@ -19,7 +19,7 @@ run 2 --np 2 ../app -- -np 3
 says err "has an option of its own"
 run 2 --np 2 ../app -- --host a,b
 run 2 --np 2 --transport opensh ../app
-says err "--transport is auto, libssh2 or openssh, not 'opensh'"
+says err "--transport must be auto, libssh2 or openssh, not 'opensh'"
 
 core=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')
 # shellcheck disable=SC2086  # words are meant

@@ -40,7 +40,7 @@ silent tunables '-SSSE3'
 holds env.tib
 # shellcheck disable=SC2086
 run 2 $a --np 2 --isa x86-64-v9 ../app ok
-says err '--isa is x86-64, x86-64-v2 or x86-64-v3'
+says err '--isa must be x86-64, x86-64-v2 or x86-64-v3'
 
 # What valgrind cannot execute, before and after MPI_Init.
 # shellcheck disable=SC2086

@@ -80,9 +80,9 @@ printf 'node-0\nelsewhere\nnode-2\nnode-3\n' >"$tmp/wrong"
 refuses 3 'elsewhere' "$tmp/t.tib" --platform examples/ring4/platform.xml --hostfile "$tmp/wrong"
 refuses 3 'host' "$tmp/t.tib" --topology cluster --hosts 3
 refuses 2 'topology' "$tmp/t.tib" --topology ring:4
-refuses 2 '--engine is one of' "$tmp/t.tib" --engine mine
-refuses 2 '--wildcards is one of' "$tmp/t.tib" --wildcards none
-refuses 2 '--collectives is one of' "$tmp/t.tib" --collectives fast
+refuses 2 '--engine must be auto, stock or tiara, not' "$tmp/t.tib" --engine mine
+refuses 2 '--wildcards must be matched or any, not' "$tmp/t.tib" --wildcards none
+refuses 2 '--collectives must be simgrid, tree, ompi, mpich, mvapich2 or impi, not' "$tmp/t.tib" --collectives fast
 refuses 2 'needs --engine tiara' "$tmp/t.tib" --engine stock --wildcards any
 for cfg in no/such:1 smpi/bcast:none network/model:none maxmin/precision:high smpi/os:all contexts/factory:none \
     smpi/simulate-computation:maybe; do

@@ -12,13 +12,13 @@
 #include "replay-bridge/sweep/sweep.h"
 
 static const struct ti_opt opts[] = {TI_OPT_HEADING("All"),
-                                     {1, "topology", "WHAT", "has commas"},
-                                     {2, "speed", "SPEED", "has none"},
-                                     {3, "placement", "HOW", "has none"},
-                                     {4, "times", NULL, "takes no value"},
-                                     {5, "show-platform", "[=FILE]", "may take one"},
-                                     {6, "keep", "DIR", "is not for sweeps"},
-                                     {'o', "output", "DIR", "nor this"},
+                                     {.name = "topology", "WHAT", "has commas"},
+                                     {.name = "speed", "SPEED", "has none"},
+                                     {.name = "placement", "HOW", "has none"},
+                                     {.name = "times", NULL, "takes no value"},
+                                     {.name = "show-platform", "[=FILE]", "may take one"},
+                                     {.name = "keep", "DIR", "is not for sweeps"},
+                                     {.name = "output", "DIR", "nor this"},
                                      TI_OPT_END};
 
 /* The values of one --sweep, "a;b;c", or the error. */
