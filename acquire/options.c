@@ -82,118 +82,122 @@ static ti_status take_redact(void *options, const char *arg, struct ti_err *err)
 
 static const struct ti_opt opts[] = {
     TI_OPT_HEADING("Run"),
-    {'n', "np", "N", "ranks, as many as you like; also -np N", TI_OPT_INTEGER(np, 1, TI_RANKS_MAX)},
+    {'n', "np", "N", "number of ranks, which may exceed the cores; also -np N",
+     TI_OPT_INTEGER(np, 1, TI_RANKS_MAX)},
     {'c', "counter", "NAME",
-     "what bursts are counted with: auto, papi[:EVENT],\n"
-     "valgrind, blocks or cputime [default: auto]",
+     "counter for bursts: auto, papi[:EVENT], valgrind,\n"
+     "blocks or cputime [default: auto]",
      TI_OPT_TEXT(counter)},
     {0, "threads", "WHOSE",
-     "caller: of the thread that calls MPI; sum: of all\n"
-     "threads of a rank; or auto: sum of a program with\n"
-     "OpenMP, caller of others [default: auto]",
+     "threads that count: caller (the thread that calls MPI),\n"
+     "sum (all threads of a rank) or auto (sum for programs\n"
+     "with OpenMP, else caller) [default: auto]",
      TI_OPT_CHOICE(threads, TI_THREADS_AUTO, "auto caller sum")},
     {0, "target-ranks-per-node", "N",
-     "ranks a node has on the machine to be foretold: so a\n"
-     "program is told that asks which ranks share a node",
+     "ranks per node of the machine to be simulated; the\n"
+     "program sees this when it asks which ranks share a node",
      TI_OPT_INTEGER(ranks_per_node, 1, TI_RANKS_MAX)},
     {0, "isa", "LEVEL",
-     "let glibc choose its functions as on any machine that\n"
-     "has LEVEL: " TI_ISA_LEVELS "; or\n"
-     "native [default: where nodes differ, what all have]",
+     "let glibc select its functions as on a machine that has\n"
+     "just LEVEL: " TI_ISA_LEVELS "; or\n"
+     "native [default: the common level if nodes differ]",
      TI_OPT_FUNCTION(take_isa)},
-    {'x', "env", "VAR[=VALUE]", "hand a variable on to the ranks, as in mpirun",
+    {'x', "env", "VAR[=VALUE]", "pass a variable to the ranks, as mpirun does",
      TI_OPT_FUNCTION(take_env)},
-    {0, "times", NULL, "also record how long bursts and calls are", TI_OPT_FLAG(times)},
-    {0, "also", "EVENT[,EVENT]", "also record what these PAPI events count in bursts",
-     TI_OPT_NAME(also)},
-    {0, "no-dry-launch", NULL, "on several nodes: do not try the placement first",
+    {0, "times", NULL, "also record how long bursts and calls take", TI_OPT_FLAG(times)},
+    {0, "also", "EVENT[,EVENT]", "also count these PAPI events in bursts", TI_OPT_NAME(also)},
+    {0, "no-dry-launch", NULL, "on several nodes: do not test the placement first",
      TI_OPT_FLAG(no_dry_launch)},
-    {0, "keep-going", NULL, "gather what there is when a node fails", TI_OPT_FLAG(keep_going)},
-    {0, "retry", "N", "run again, without the node that failed, N times",
+    {0, "keep-going", NULL, "if a node fails, gather the traces of the others",
+     TI_OPT_FLAG(keep_going)},
+    {0, "retry", "N", "if a node fails, run again without it, N times at most",
      TI_OPT_INTEGER(retries, 0, 100)},
     {0, "log", "FILE", "the log of a run on several nodes [default: in DIR]", TI_OPT_TEXT(log)},
-    {0, "mca", "KEY VALUE", "a setting of Open MPI, as in mpirun", TI_OPT_FUNCTION(take_mca)},
+    {0, "mca", "KEY VALUE", "a parameter of Open MPI, as for mpirun", TI_OPT_FUNCTION(take_mca)},
     {0, "timeout", "SEC", "end the run after SEC seconds [default: never]",
      TI_OPT_INTEGER(timeout_s, 1, INT64_C(1) << 31)},
-    {0, "silence", "SEC", "give a node up that says nothing for so long [default: 60]",
+    {0, "silence", "SEC",
+     "abandon a node that sends nothing for SEC seconds\n"
+     "[default: 60]",
      TI_OPT_INTEGER(silence_s, 1, 86400)},
     TI_OPT_HEADING("Where"),
-    {0, "sites", "FILE", "the nodes of a sites file, see tiara-sites(5)", TI_OPT_TEXT(sites_path)},
-    {0, "hostfile", "FILE", "those of an Open MPI hostfile", TI_OPT_TEXT(hostfile)},
+    {0, "sites", "FILE", "use the nodes of a sites file, see tiara-sites(5)",
+     TI_OPT_TEXT(sites_path)},
+    {0, "hostfile", "FILE", "use the nodes of an Open MPI hostfile", TI_OPT_TEXT(hostfile)},
     {0, "local", NULL,
-     "this machine alone; without any of these three the\n"
-     "Slurm or OAR job one is in, else this machine",
+     "use this machine only [default without these three\n"
+     "options: the nodes of the Slurm or OAR job, or this\n"
+     "machine if there is no job]",
      TI_OPT_FLAG(local)},
-    {0, "exclude", "HOSTLIST", "not these nodes, such as graphene-[1-4,7]", TI_OPT_TEXT(exclude)},
-    {0, "family", "NAME", "only processors of this family, as uname -m has it",
-     TI_OPT_TEXT(family)},
+    {0, "exclude", "HOSTLIST", "leave out these nodes, such as graphene-[1-4,7]",
+     TI_OPT_TEXT(exclude)},
+    {0, "family", "NAME", "use only processors of this family (uname -m)", TI_OPT_TEXT(family)},
     {0, "tolerate", "N",
-     "go on without nodes that cannot be used, as long as\n"
-     "they are no more than N [default: 0]",
+     "continue without unusable nodes if they are N at most\n"
+     "[default: 0]",
      TI_OPT_INTEGER(tolerate, 0, INT64_C(1) << 31)},
     {0, "transport", "NAME",
-     "auto, libssh2 or openssh, to reach nodes with\n"
+     "how to reach nodes: auto, libssh2 or openssh\n"
      "[default: auto]",
      TI_OPT_WORD(transport, "auto libssh2 openssh")},
-    {0, "check-sites", NULL, "read the sites file, say what is in it, and end",
+    {0, "check-sites", NULL, "read the sites file, print a summary and exit",
      TI_OPT_FLAG(check_sites)},
-    {0, "probe", NULL, "look at the nodes, say what they are, and end", TI_OPT_FLAG(probe)},
+    {0, "probe", NULL, "survey the nodes, print the results and exit", TI_OPT_FLAG(probe)},
     TI_OPT_HEADING("Plan"),
     {0, "policy", "NAME",
-     "ranks go by memory, by speed, or on the fewest nodes\n"
-     "(compact) [default: memory]",
+     "divide ranks by memory, by speed, or over as few nodes\n"
+     "as possible (compact) [default: memory]",
      TI_OPT_TEXT(policy)},
     {0, "mode", "MODE",
-     "R, F-X, C-Y or CF-(Y,X), as in the paper: X ranks a\n"
+     "R, F-X, C-Y or CF-(Y,X), as in the paper: X ranks per\n"
      "core, Y sites",
      TI_OPT_TEXT(mode)},
     {0, "fold", "X", "X ranks on each core", TI_OPT_INTEGER(fold, 1, TI_RANKS_MAX)},
-    {0, "max-fold", "X", "at most so many", TI_OPT_INTEGER(max_fold, 1, TI_RANKS_MAX)},
+    {0, "max-fold", "X", "at most X ranks on each core", TI_OPT_INTEGER(max_fold, 1, TI_RANKS_MAX)},
     {0, "pilot", "N[,N...]",
-     "measure the memory of a rank at these numbers of\n"
-     "ranks, and extrapolate; no: never run the program\n"
-     "for that",
+     "measure the memory of a rank in runs with N ranks, and\n"
+     "extrapolate; no: never run the program to measure it",
      TI_OPT_FUNCTION(take_pilot)},
     {0, "like", "BUNDLE",
-     "a former run: ranks that talk to each other share a\n"
-     "node, and its time is the measure of this one's",
+     "a former run: place ranks that communicate much on one\n"
+     "node, and estimate the time from the time of that run",
      TI_OPT_TEXT(like)},
     {0, "write-hostfile", "FILE", "write the plan as an Open MPI hostfile",
      TI_OPT_TEXT(write_hostfile)},
     {0, "mem-per-rank", "SIZE",
-     "memory of a rank, such as 300M; else, where there is\n"
-     "less than 1G for each, measured by a pilot: running\n"
-     "the program briefly with few ranks",
+     "memory of a rank, such as 300M [default: if there is\n"
+     "less than 1G for each, a pilot measures it: a brief run\n"
+     "with few ranks]",
      TI_OPT_SIZE(rank_bytes, 1, INT64_MAX)},
-    {0, "reserve", "SIZE", "memory left for the system [default: 256M]",
+    {0, "reserve", "SIZE", "memory to leave to the system [default: 256M]",
      TI_OPT_SIZE(reserve_bytes, 0, INT64_MAX), TI_OPT_GIVEN(reserve_given)},
     {0, "pin", "LIST", "run all ranks on these cores, such as 0-3,8", TI_OPT_TEXT(pin)},
     {0, "dry-run", NULL, "print the plan on stdout and run nothing", TI_OPT_FLAG(dry_run)},
     TI_OPT_HEADING("Traces"),
     {'o', "output", "BUNDLE", "the bundle to write [default: NAME.NP.tib]", TI_OPT_NAME(output)},
     {0, "trace-dir", "DIR",
-     "where the ranks write meanwhile\n"
+     "directory of the traces during the run\n"
      "[default: NAME.NP.run]",
      TI_OPT_NAME(trace_dir)},
     {0, "buffer", "SIZE",
-     "what a rank keeps in memory before it writes: 4K to\n"
-     "16M [default: 24K]",
+     "memory in which a rank collects events before it writes\n"
+     "them: 4K to 16M [default: 24K]",
      TI_OPT_SIZE(buffer_bytes, TI_BUFFER_LEAST, TI_BUFFER_MOST)},
-    {0, "record-environment", NULL, "record the values of -x, not only the names",
+    {0, "record-environment", NULL, "record the values of -x variables, not only the names",
      TI_OPT_FLAG(record_environment)},
     {0, "redact", "PATTERN",
-     "record none of the program's arguments that match,\n"
-     "such as '--password=*'; may be given several times",
+     "do not record arguments of the program that match, such\n"
+     "as '--password=*'; may be given several times",
      TI_OPT_FUNCTION(take_redact)},
     {0, "force", NULL, "replace the run in DIR, and BUNDLE", TI_OPT_FLAG(force)},
-    {0, "no-gather", NULL, "leave the traces in DIR, make no bundle", TI_OPT_FLAG(no_gather)},
-    {0, "keep", NULL, "make the bundle and keep DIR as well", TI_OPT_FLAG(keep)},
+    {0, "no-gather", NULL, "leave the traces in DIR, do not make a bundle", TI_OPT_FLAG(no_gather)},
+    {0, "keep", NULL, "make the bundle, and keep DIR", TI_OPT_FLAG(keep)},
     TI_OPT_HEADING("Output"),
     {'q', "quiet", NULL, "errors and warnings only", TI_OPT_FLAG(quiet)},
-    {'v', "verbose", NULL, "say more on the way", TI_OPT_FLAG(verbose)},
+    {'v', "verbose", NULL, "print more details", TI_OPT_FLAG(verbose)},
     {0, "json", NULL,
-     "end with a summary as JSON on stdout; what the\n"
-     "program prints goes to stderr then",
+     "print a summary as JSON on stdout at the end; output of\n"
+     "the program goes to stderr",
      TI_OPT_FLAG(json)},
     {0, "no-progress", NULL, "no progress line", TI_OPT_FLAG(no_progress)},
     TI_OPT_END,
@@ -201,7 +205,7 @@ static const struct ti_opt opts[] = {
 
 const struct ti_cli ti_acquire_cli = {
     .tool = "ti-acquire",
-    .what = "Run an MPI program, on as few cores as there are, and trace it.",
+    .what = "Run an MPI program, on fewer cores than ranks if necessary, and trace it.",
     .usage = "--np N [OPTION]... PROGRAM [ARGUMENT]... [-- MPIRUN-ARGUMENT...]",
     .examples = "  ti-acquire --np 64 ./lu A\n"
                 "  ti-acquire --np 64 --dry-run ./lu A\n"
@@ -264,10 +268,11 @@ int ti_options_parse(int argc, char **argv, struct ti_options *o)
     if (!o->np && !o->probe)
         return (int)ti_cli_usage(o->cli, "how many ranks? (--np N)");
     if (o->json && o->write_hostfile && strcmp(o->write_hostfile, "-") == 0)
-        return (int)ti_cli_usage(o->cli, "--json and --write-hostfile - both want stdout");
+        return (int)ti_cli_usage(o->cli, "--json and --write-hostfile - both write to stdout");
     if (o->pilot && o->rank_bytes)
-        return (int)ti_cli_usage(o->cli, "--mem-per-rank tells what --pilot would measure: one of "
-                                         "the two");
+        return (int)ti_cli_usage(o->cli,
+                                 "--mem-per-rank and --pilot both determine the memory of a rank: "
+                                 "give one");
     return ti_place_request_from_options(o, NULL, false, &unused, &err)
                ? (int)ti_cli_reject(o->cli, &err)
                : TI_CLI_END;

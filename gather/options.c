@@ -36,47 +36,58 @@ static const struct ti_opt opts[] = {
     {'o', "output", "BUNDLE", "the bundle to write [default: RUN with .tib for .run]",
      TI_OPT_NAME(output)},
     {0, "force", NULL,
-     "replace BUNDLE if it exists and is a bundle, unless it has\nranks of this run of which there "
-     "is nothing else",
+     "replace BUNDLE if it is a bundle, unless it has the only\n"
+     "copy of some ranks of this run",
      TI_OPT_FLAG(force)},
-    {'n', "plan", NULL, "check, say what would be gathered and who sends to whom,\nwrite nothing",
+    {'n', "plan", NULL,
+     "check, print what would be gathered and who sends to\n"
+     "whom, and write nothing",
      TI_OPT_FLAG(plan)},
     {0, "remove", NULL,
-     "delete the complete traces from RUN, and from the nodes\nthey were fetched from, once the "
-     "bundle is on disk and\nhas been compared with them",
+     "delete the complete traces from RUN, and from the nodes\n"
+     "that sent them, once the bundle is on disk and has been\n"
+     "compared with them",
      TI_OPT_FLAG(remove)},
     TI_OPT_HEADING("Traces on other nodes (as RUN.json says)"),
     {0, "arity", "K",
-     "children that a node of the tree takes a round: 1 to 64,\nauto for what costs least, or star "
-     "[default: 4]",
+     "children of a node of the tree per round: 1 to 64, auto\n"
+     "(the cheapest tree) or star [default: 4]",
      TI_OPT_FUNCTION(take_arity)},
     {0, "assume", "LIST",
-     "what --plan and --arity auto reckon with, such as\nrtt=20ms,rate=100mbit,site-rate=50mbit",
+     "network that --plan and --arity auto assume, such as\n"
+     "rtt=20ms,rate=100mbit,site-rate=50mbit",
      TI_OPT_FUNCTION(take_assume)},
-    {0, "timeout", "SEC", "give a node up that says nothing for so long [default: 60]",
+    {0, "timeout", "SEC",
+     "abandon a node that sends nothing for SEC seconds\n"
+     "[default: 60]",
      TI_OPT_INTEGER(fetch.timeout_s, 1, 86400)},
-    {0, "transport", "NAME", "auto, libssh2 or openssh [default: auto]",
+    {0, "transport", "NAME",
+     "how to reach nodes: auto, libssh2 or openssh\n"
+     "[default: auto]",
      TI_OPT_CHOICE(fetch.transport, TI_TRANSPORT_AUTO, "auto libssh2 openssh")},
-    {'F', "ssh-config", "FILE", "as ssh -F", TI_OPT_TEXT(fetch.ssh_config)},
+    {'F', "ssh-config", "FILE", "configuration file, as for ssh -F", TI_OPT_TEXT(fetch.ssh_config)},
     {0, "forward-agent", NULL,
-     "let nodes that pass on for others log in to these with\nyour SSH agent, by OpenSSH",
+     "let relays log in to other nodes with your SSH agent;\n"
+     "this needs OpenSSH",
      TI_OPT_FLAG(fetch.forward_agent)},
     {0, "trust", NULL,
-     "execute what RUN.json names to reach nodes with, or on\nthem, whatever that is",
+     "run the commands that RUN.json names, here and on\n"
+     "nodes, whatever they are",
      TI_OPT_FLAG(fetch.trust)},
     TI_OPT_HEADING("Output"),
-    {'q', "quiet", NULL, "errors, warnings and what was asked for only:\na plan, JSON",
+    {'q', "quiet", NULL,
+     "print only errors, warnings and what was asked for (a\n"
+     "plan, JSON)",
      TI_OPT_FLAG(quiet)},
-    {'v', "verbose", NULL, "a line for each rank, and for each node", TI_OPT_FLAG(verbose)},
-    {0, "json", NULL, "the summary, and the tree, as JSON on stdout", TI_OPT_FLAG(json)},
+    {'v', "verbose", NULL, "print a line for each rank and each node", TI_OPT_FLAG(verbose)},
+    {0, "json", NULL, "print the summary and the tree as JSON on stdout", TI_OPT_FLAG(json)},
     {0, "dot", "FILE", "write a drawing of the tree, for Graphviz", TI_OPT_NAME(dot)},
     {0, "no-progress", NULL, "no progress line", TI_OPT_FLAG(no_progress)},
     TI_OPT_END,
 };
 
 static const struct ti_cli_absent absent[] = {
-    {"resume",
-     "the same command again, with --force where there is a bundle, goes on where it was"},
+    {"resume", "run the same command again, with --force if there is a bundle: it resumes"},
     {"compress", "traces are compressed already, and sent as they are"},
     {0},
 };

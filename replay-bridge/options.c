@@ -145,125 +145,136 @@ static ti_status take_sweep(void *options, const char *text, struct ti_err *err)
 #define TI_OPT_STRUCT struct ti_replay_options
 
 static const struct ti_opt opts[] = {
-    TI_OPT_HEADING("Platform, given"),
-    {0, "platform", "FILE", "SimGrid's description of it (XML, or a compiled .so)",
+    TI_OPT_HEADING("Given platform"),
+    {0, "platform", "FILE", "SimGrid's platform file (XML, or a compiled .so)",
      TI_OPT_TEXT(platform)},
     {0, "hostfile", "FILE",
-     "hosts for the ranks, one a line, NAME:SLOTS for several\n[default: the platform's hosts, "
-     "a rank on each]",
+     "hosts for the ranks, one per line; NAME:SLOTS for more\n"
+     "ranks [default: the platform's hosts, one rank each]",
      TI_OPT_TEXT(hostfile)},
-    TI_OPT_HEADING("Platform, made"),
+    TI_OPT_HEADING("Generated platform"),
     {0, "topology", "WHAT",
      "cluster, fat-tree:2;4,4;1,2;1,2, torus:4,4,\ndragonfly:3,4;4,3;5,1;2 or hierarchical:8,4,16\n"
      "[default: cluster]",
      TI_OPT_FUNCTION(take_topology), TI_OPT_GIVEN(made)},
     {0, "sites", "FILE",
-     "the nodes of a sites file, its sites connected by a\nwide-area network, see "
-     "tiara-sites(5)",
+     "a host for each node of a sites file, the sites linked\n"
+     "by a wide-area network, see tiara-sites(5)",
      TI_OPT_TEXT(sites_path), TI_OPT_GIVEN(made)},
-    {0, "hosts", "N", "hosts of a cluster [default: one a rank]",
+    {0, "hosts", "N", "number of hosts of a cluster [default: one per rank]",
      TI_OPT_INTEGER(hosts, 1, TI_RANKS_MAX), TI_OPT_GIVEN(made)},
     {0, "speed", "SPEED",
-     "of a host; an instruction is replayed as a flop, so\nthis is instructions a second "
-     "[default: " TI_SPEED_DEFAULT "]",
+     "speed of a host.  An instruction is replayed as a flop,\n"
+     "so this is instructions per second [default: " TI_SPEED_DEFAULT "]",
      TI_OPT_QUANTITY(speeds.speed, TI_UNIT_SPEED), TI_OPT_GIVEN(speed_given)},
     {0, "cores", "N", "cores of a host, for the threads of ranks [default: 1]",
      TI_OPT_INTEGER(speeds.cores, 1, 1 << 16), TI_OPT_GIVEN(made)},
     {0, "bandwidth", "BW[,BW]...",
-     "of a link, or one for each level of a fat-tree or\nhierarchical network, from the hosts up\n"
+     "bandwidth of a link, or of each level of a fat-tree or\n"
+     "hierarchical network, from the hosts up\n"
      "[default: " TI_BANDWIDTH_DEFAULT "]",
      TI_OPT_FUNCTION(take_bandwidth), TI_OPT_GIVEN(bandwidth_given)},
-    {0, "latency", "TIME[,TIME]...", "likewise [default: " TI_LATENCY_DEFAULT "]",
+    {0, "latency", "TIME[,TIME]...",
+     "latency of a link, or of each level [default: " TI_LATENCY_DEFAULT "]",
      TI_OPT_FUNCTION(take_latency), TI_OPT_GIVEN(latency_given)},
     {0, "loopback", "BW,TIME",
-     "bandwidth and latency within a host\n[default: " TI_LOOPBACK_BANDWIDTH_DEFAULT
-     "," TI_LOOPBACK_LATENCY_DEFAULT "]",
+     "bandwidth and latency within a host\n"
+     "[default: " TI_LOOPBACK_BANDWIDTH_DEFAULT "," TI_LOOPBACK_LATENCY_DEFAULT "]",
      TI_OPT_FUNCTION(take_loopback), TI_OPT_GIVEN(loopback_given)},
     {0, "wan", "BW,TIME",
-     "of a site's link to the wide-area network, where the\nsites file does not say\n"
+     "bandwidth and latency of a site's link to the wide-area\n"
+     "network, unless the sites file has them\n"
      "[default: " TI_WAN_BANDWIDTH_DEFAULT "," TI_WAN_LATENCY_DEFAULT "]",
      TI_OPT_FUNCTION(take_wan), TI_OPT_GIVEN(wan_given)},
     {0, "calibration", "FILE",
-     "speed, bandwidth, latency, loopback and SMPI's settings\nas ti-calibrate measured them; "
-     "options and --cfg win",
+     "speed, bandwidth, latency, loopback and SMPI's settings\n"
+     "that ti-calibrate measured; options and --cfg override\n"
+     "them",
      TI_OPT_TEXT(calibration)},
     {0, "show-platform", "[=FILE]",
-     "describe the platform and exit; draw it into FILE.svg\nor FILE.dot; needs no TRACE",
+     "describe the platform and exit; draw it into FILE.svg\n"
+     "or FILE.dot; needs no TRACE",
      TI_OPT_FUNCTION(take_picture), TI_OPT_GIVEN(show)},
     TI_OPT_HEADING("Replay"),
     {0, "placement", "HOW",
-     "ranks on slots: block, round-robin, random:SEED,\nby-site, or file:PATH, a host a line for "
-     "each rank\n[default: block]",
+     "placement of ranks on slots: block, round-robin,\n"
+     "random:SEED, by-site, or file:PATH with the host of each\n"
+     "rank, one per line [default: block]",
      TI_OPT_FUNCTION(take_placement)},
     {0, "ranks-per-host", "N", "slots of each host, without a hostfile [default: 1]",
      TI_OPT_INTEGER(ranks_per_host, 1, 1 << 20)},
     {0, "engine", "WHICH",
-     "what replays: tiara (ti-smpi-replay), stock (SimGrid's\nreplay of actions) or auto "
-     "[default: auto]",
+     "program that replays: tiara (ti-smpi-replay), stock\n"
+     "(SimGrid's replay of actions) or auto [default: auto]",
      TI_OPT_CHOICE(engine, TI_ENGINE_ASKED_AUTO, "auto stock tiara")},
     {0, "wildcards", "HOW",
-     "receives with wildcards take from the source that\nmatched, or from any [default: matched]",
+     "receives with wildcards take messages from the source\n"
+     "that matched, or from any [default: matched]",
      TI_OPT_CHOICE(any, 0, "matched any")},
     {0, "collectives", "WHICH",
-     "simgrid (linear algorithms), tree, or SimGrid's selector\nof this name, as ompi or mpich "
-     "[default: simgrid, above\n1024 ranks tree]",
+     "algorithms of collectives: simgrid (linear), tree, or a\n"
+     "selector of SimGrid such as ompi or mpich\n"
+     "[default: simgrid, above 1024 ranks tree]",
      TI_OPT_WORD(collectives, "simgrid tree ompi mpich mvapich2 impi")},
     {0, "reduce-rate", "BW",
-     "bytes a second that the arithmetic of reductions\ncombines, such as 4GBps [default: no "
-     "limit]",
+     "bytes per second that the arithmetic of reductions\n"
+     "combines, such as 4GBps [default: no limit]",
      TI_OPT_QUANTITY(reduce_rate, TI_UNIT_BANDWIDTH)},
     {0, "no-compute", NULL, "bursts take no time: infinitely fast processors",
      TI_OPT_FLAG(no_compute)},
     {0, "times", NULL,
-     "bursts take as long as they were measured, on any host\n(a trace of ti-acquire --times)",
+     "bursts take their measured durations, on any host\n"
+     "(needs a trace of ti-acquire --times)",
      TI_OPT_FLAG(times)},
     {0, "rate", "FILE",
-     "bursts take as long as a rate file says, see\ntiara-rates(5), on hosts of its reference "
-     "speed",
+     "bursts take the durations that follow from a rate file,\n"
+     "see tiara-rates(5), on hosts of its reference speed",
      TI_OPT_TEXT(rate)},
     {0, "threads", "HOW",
-     "where volumes are of all threads: the threads of a rank\nshare a core (sum), have each its "
-     "own "
-     "(longest), or share\nthe cores that the host has for a rank [default: auto]",
+     "if volumes are of all threads: the threads of a rank\n"
+     "share one core (sum), have one core each (longest), or\n"
+     "share the cores of the host for a rank (auto)\n"
+     "[default: auto]",
      TI_OPT_CHOICE(threads, TI_THREADS_AUTO, "auto sum longest")},
-    {0, "cfg", "KEY:VALUE", "an option of SimGrid's; may be given again",
+    {0, "cfg", "KEY:VALUE", "an option for SimGrid; may be given several times",
      TI_OPT_FUNCTION(take_cfg)},
     {'n', "lint", NULL, "only check whether the trace can be replayed", TI_OPT_FLAG(lint_only)},
     {0, "keep", "DIR",
-     "leave all files in DIR, with a script \"command\" that\nruns "
+     "keep all files in DIR, with a script \"command\" that runs\n"
      "smpirun on them",
      TI_OPT_TEXT(keep)},
     TI_OPT_HEADING("Several jobs"),
-    {0, "copies", "N", "replay the trace N times, beside each other",
+    {0, "copies", "N", "replay the trace as N jobs side by side",
      TI_OPT_INTEGER(copies, 1, JOBS_MOST)},
-    {0, "start", "TIME[,TIME]...", "when each job starts, as 0s,2.5s [default: 0s]",
+    {0, "start", "TIME[,TIME]...", "start of each job, such as 0s,2.5s [default: 0s]",
      TI_OPT_FUNCTION(take_start)},
     TI_OPT_HEADING("Sweep"),
     {0, "sweep", "OPTION=VALUES",
-     "replay with each of the values, separated by \"|\" or,\nwhere these have none, commas; again "
-     "for another\n"
-     "option: all combinations",
+     "replay with each of the values, separated by \"|\", or by\n"
+     "commas if the values have none; with several --sweep,\n"
+     "all combinations",
      TI_OPT_FUNCTION(take_sweep)},
-    {'o', "output", "DIR", "where a sweep keeps its results, and finds them again",
+    {'o', "output", "DIR", "directory for the results of a sweep, which it resumes",
      TI_OPT_TEXT(sweep.dir)},
-    {'j', "jobs", "N", "replays at once [default: one for each processor]",
+    {'j', "jobs", "N",
+     "number of replays at a time [default: one for each\n"
+     "processor]",
      TI_OPT_INTEGER(sweep.jobs, 1, 1 << 16)},
-    {0, "list", NULL, "list the replays of a sweep, run none", TI_OPT_FLAG(sweep.list)},
+    {0, "list", NULL, "list the replays of a sweep and exit", TI_OPT_FLAG(sweep.list)},
     TI_OPT_HEADING("Output"),
     {0, "against", "FILE", "compare with real times, which ti-calibrate --measure\nwrites",
      TI_OPT_TEXT(against)},
     {0, "profile", NULL,
-     "how long ranks compute, communicate and wait; and what\ntakes the time, by operation and "
-     "call "
-     "site",
+     "print how long ranks compute, communicate and wait, by\n"
+     "operation and call site",
      TI_OPT_FLAG(profile)},
-    {0, "links", NULL, "what each link carries, the busiest first", TI_OPT_FLAG(links)},
+    {0, "links", NULL, "print what each link carries, the busiest first", TI_OPT_FLAG(links)},
     {0, "timeline", "FILE",
      "write each burst and call into FILE: NAME.paje for\npajeng and vite, or NAME.csv",
      TI_OPT_FUNCTION(take_timeline)},
-    {'q', "quiet", NULL, "errors only", TI_OPT_FLAG(quiet)},
+    {'q', "quiet", NULL, "print only errors", TI_OPT_FLAG(quiet)},
     {'v', "verbose", NULL, "show what smpirun prints", TI_OPT_FLAG(verbose)},
-    {0, "json", NULL, "the result as JSON", TI_OPT_FLAG(json)},
+    {0, "json", NULL, "print the result as JSON", TI_OPT_FLAG(json)},
     {0, "no-progress", NULL, "no progress line [default when stderr is no terminal]",
      TI_OPT_FLAG(no_progress)},
     TI_OPT_END};
@@ -279,7 +290,7 @@ static void keep_option(void *options, const struct ti_opt *opt, const char *arg
 
 const struct ti_cli ti_replay_cli = {
     .tool = "ti-replay",
-    .what = "Tell how long a traced application would take on another platform.",
+    .what = "Simulate how long a traced application would take on another platform.",
     .usage = "[OPTION]... TRACE...",
     .examples = "  ti-replay lu.tib --platform cluster.xml\n"
                 "  ti-replay lu.tib --topology 'fat-tree:2;4,4;1,2;1,2' --speed 8Gf --placement "
@@ -302,12 +313,12 @@ static ti_status check_made(const struct ti_replay_options *o, struct ti_err *er
 {
     if (o->sites_path && (strcmp(o->topology_text, "cluster") != 0 || o->hosts))
         return ti_err_set(err, TI_ERR_USAGE,
-                          "--sites says which hosts there are; --topology and --hosts make others");
+                          "--sites names the hosts: --topology and --hosts cannot be given too");
     if (o->wan_given && !o->sites_path)
         return ti_err_set(err, TI_ERR_USAGE, "--wan connects the sites of --sites");
     if (o->picture && o->platform)
         return ti_err_set(err, TI_ERR_USAGE,
-                          "--show-platform=FILE draws platforms that are made, not '%s'",
+                          "--show-platform=FILE draws only generated platforms, not '%s'",
                           o->platform);
     return ti_platform_check(&o->topology, &o->speeds, err);
 }
@@ -380,45 +391,44 @@ static int check_options(const struct ti_replay_options *o, int n, char **operan
         return TI_CLI_END;
     if (o->platform && o->made)
         return (int)ti_cli_usage(&ti_replay_cli,
-                                 "--platform describes all; --topology, --sites, --hosts, "
-                                 "--speed, --cores, --bandwidth, --latency, --loopback and "
-                                 "--wan make another");
+                                 "--platform describes the whole platform: --topology, --sites, "
+                                 "--hosts, --speed, --cores, --bandwidth, --latency, --loopback "
+                                 "and --wan cannot be given too");
     if (check_made(o, &err) != TI_OK)
         return (int)ti_cli_reject(&ti_replay_cli, &err);
     if (o->engine == TI_ENGINE_ASKED_STOCK && ti_replay_needs_tiara(o))
         return (int)ti_cli_usage(&ti_replay_cli, "%s needs --engine tiara",
                                  ti_replay_needs_tiara(o));
     if (o->any && (o->profile || o->timeline))
-        return (int)ti_cli_usage(&ti_replay_cli, "with --wildcards any it is not known who waits "
-                                                 "for whom: --profile and --timeline need matched");
+        return (int)ti_cli_usage(&ti_replay_cli,
+                                 "--profile and --timeline need --wildcards matched: with any, "
+                                 "it is not known which rank waits for which");
     if (o->no_compute && (o->times || o->threads || o->speed_given))
         return (int)ti_cli_usage(&ti_replay_cli,
-                                 "with --no-compute, bursts take no time, whatever the %s",
+                                 "%s has no effect with --no-compute: bursts take no time",
                                  o->times     ? "--times"
                                  : o->threads ? "--threads"
                                               : "--speed");
     if (o->ranks_per_host && o->hostfile)
         return (int)ti_cli_usage(&ti_replay_cli,
-                                 "--ranks-per-host: the --hostfile says how many ranks a "
-                                 "host takes");
+                                 "--ranks-per-host cannot be given with --hostfile, which has the "
+                                 "slots of each host");
     if (o->placement.kind == TI_PLACE_BY_SITE && !o->sites_path)
         return (int)ti_cli_usage(&ti_replay_cli, "--placement by-site is for the sites of --sites");
-    if (o->times && o->threads)
+    if (o->times && (o->threads || o->speed_given))
         return (int)ti_cli_usage(&ti_replay_cli,
-                                 "with --times, bursts take as long as they did, whatever "
-                                 "the --threads");
-    if (o->times && o->speed_given)
-        return (int)ti_cli_usage(&ti_replay_cli,
-                                 "with --times, bursts take as long as they did, whatever "
-                                 "the --speed");
+                                 "%s has no effect with --times: bursts take their measured "
+                                 "durations",
+                                 o->threads ? "--threads" : "--speed");
     if (o->rate && (o->times || o->no_compute || o->threads))
-        return (int)ti_cli_usage(&ti_replay_cli, "--rate says how long bursts take, and so does %s",
+        return (int)ti_cli_usage(&ti_replay_cli,
+                                 "--rate and %s both determine how long bursts take: give one",
                                  o->times        ? "--times"
                                  : o->no_compute ? "--no-compute"
                                                  : "--threads");
     if (o->hosts && o->topology.hosts && o->hosts != o->topology.hosts)
-        return (int)ti_cli_usage(&ti_replay_cli, "--hosts: %s has %lld", o->topology_text,
-                                 (long long)o->topology.hosts);
+        return (int)ti_cli_usage(&ti_replay_cli, "--hosts: the topology %s has %lld hosts",
+                                 o->topology_text, (long long)o->topology.hosts);
     return TI_CLI_END;
 }
 

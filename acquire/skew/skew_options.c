@@ -55,15 +55,16 @@ _Static_assert(offsetof(struct ti_skew_options, run) == 0, "rows like those of t
 
 static const struct ti_opt opts[] = {
     TI_OPT_HEADING("Measure"),
-    {'n', "np", "N[,N...]", "ranks; one after the other", TI_OPT_FUNCTION(take_np)},
-    {'r', "runs", "N", "runs of each kind, by turns [default: 5]",
+    {'n', "np", "N[,N...]", "numbers of ranks, measured one after the other",
+     TI_OPT_FUNCTION(take_np)},
+    {'r', "runs", "N", "runs of each kind, in turns [default: 5]",
      TI_OPT_INTEGER(runs, 1, TI_SKEW_RUNS_MAX)},
     {0, "fold", "X[,X...]",
-     "run with X ranks a core as well, on as many cores as\n"
-     "that takes, and compare bursts with the least folded",
+     "also run with X ranks per core, on as many cores as\n"
+     "needed, and compare bursts with the least folded run",
      TI_OPT_FUNCTION(take_fold)},
     {0, "against", "COUNTER",
-     "run with another counter as well, valgrind say, and\n"
+     "also run with another counter, such as valgrind, and\n"
      "compare bursts with it",
      TI_OPT_TEXT(against)},
     {0, "plain", "FILE",
@@ -71,27 +72,27 @@ static const struct ti_opt opts[] = {
      "do not count with blocks",
      TI_OPT_TEXT(plain)},
     TI_OPT_HEADING("Run"),
-    TI_OPT_LIKE("counter", "what bursts are counted with, as for ti-acquire\n"
-                           "[default: auto]"),
-    TI_OPT_LIKE("threads", "caller: of the thread that calls MPI; or sum: of\n"
-                           "all threads of a rank [default: caller]"),
-    TI_OPT_LIKE("isa", "choose glibc's functions for LEVEL, as for ti-acquire"),
+    TI_OPT_LIKE("counter", "counter for bursts, as for ti-acquire [default: auto]"),
+    TI_OPT_LIKE("threads", "threads that count: caller (the thread that calls MPI)\n"
+                           "or sum (all threads of a rank) [default: caller]"),
+    TI_OPT_LIKE("isa", "let glibc select its functions for LEVEL, as for\n"
+                       "ti-acquire"),
     TI_OPT_LIKE("env", NULL),
     TI_OPT_LIKE("mca", NULL),
     TI_OPT_LIKE("pin", NULL),
-    TI_OPT_LIKE("reserve", "end a run when less than a quarter of it is free\n"
+    TI_OPT_LIKE("reserve", "end a run when less than a quarter of SIZE is free\n"
                            "[default: 256M]"),
     TI_OPT_LIKE("timeout", "end a run after SEC seconds [default: never]"),
     TI_OPT_LIKE("dry-run", "print the runs and their commands, run nothing"),
     TI_OPT_HEADING("Traces"),
-    TI_OPT_LIKE("trace-dir", "where the ranks write meanwhile\n"
+    TI_OPT_LIKE("trace-dir", "directory of the traces during the runs\n"
                              "[default: NAME.skew]"),
     TI_OPT_LIKE("force", "replace runs that are in DIR"),
     TI_OPT_LIKE("keep", "keep the traces of all runs in DIR"),
     TI_OPT_HEADING("Output"),
     {0, "plot", "FILE.svg", "draw the figures as well, with gnuplot", TI_OPT_NAME(plot)},
     TI_OPT_LIKE("json", "print all figures as JSON instead of tables"),
-    TI_OPT_LIKE("quiet", "errors and warnings only, and the figures"),
+    TI_OPT_LIKE("quiet", "print only errors, warnings and the figures"),
     TI_OPT_LIKE("verbose", NULL),
     TI_OPT_LIKE("no-progress", NULL),
     TI_OPT_END,

@@ -31,51 +31,58 @@ struct options {
 
 static const struct ti_opt opts[] = {
     TI_OPT_HEADING("Program"),
-    {'n', "np", "N", "its ranks [default: 2]", TI_OPT_INTEGER(program.np, 1, TI_TRIAL_RANKS_MAX)},
-    {'r', "runs", "N", "runs of it, of each kind [default: 5]", TI_OPT_INTEGER(nruns, 1, RUNS_MAX)},
+    {'n', "np", "N", "number of ranks of PROGRAM [default: 2]",
+     TI_OPT_INTEGER(program.np, 1, TI_TRIAL_RANKS_MAX)},
+    {'r', "runs", "N", "runs of PROGRAM, of each kind [default: 5]",
+     TI_OPT_INTEGER(nruns, 1, RUNS_MAX)},
     {'c', "counter", "NAME",
-     "what its instructions are counted with, as for\nti-acquire [default: auto]",
+     "counter for its instructions, as for ti-acquire\n"
+     "[default: auto]",
      TI_OPT_TEXT(program.counter)},
     {0, "measure", "FILE",
-     "do not calibrate: time runs of the program, untraced,\nand write FILE for ti-replay "
-     "--against",
+     "do not calibrate: time untraced runs of PROGRAM, and\n"
+     "write FILE for ti-replay --against",
      TI_OPT_TEXT(measure)},
     TI_OPT_HEADING("Messages"),
     {0, "no-network", NULL,
-     "measure the rate of the program alone; the network\nstays as the output file has it",
+     "measure only the rate of the program; the network in\n"
+     "the output file stays as it is",
      TI_OPT_FLAG(no_network)},
-    {0, "repeats", "N", "times of each kind and size [default: 50]",
+    {0, "repeats", "N", "repetitions of each kind and size [default: 50]",
      TI_OPT_INTEGER(repeats, 1, 10000)},
-    {0, "largest", "SIZE", "largest message [default: 4M]", TI_OPT_SIZE(largest, 2, LARGEST_MAX)},
-    {0, "segments", "N", "ranges of sizes, at most, of each fit [default: 8]",
+    {0, "largest", "SIZE", "size of the largest message [default: 4M]",
+     TI_OPT_SIZE(largest, 2, LARGEST_MAX)},
+    {0, "segments", "N", "ranges of sizes of each fit, at most [default: 8]",
      TI_OPT_INTEGER(segments, 2, TI_FIT_SEGMENTS_MAX)},
     TI_OPT_HEADING("Where"),
-    {0, "hostfile", "FILE", "two nodes of an Open MPI hostfile", TI_OPT_ARGS(launcher.where)},
-    {0, "sites", "FILE", "of a sites file, see tiara-sites(5)", TI_OPT_ARGS(launcher.where)},
-    {0, "local", NULL, "this machine alone, in a Slurm or OAR job too",
+    {0, "hostfile", "FILE", "use two nodes of an Open MPI hostfile", TI_OPT_ARGS(launcher.where)},
+    {0, "sites", "FILE", "use nodes of a sites file, see tiara-sites(5)",
      TI_OPT_ARGS(launcher.where)},
-    {'x', "env", "VAR[=VALUE]", "hand a variable on to the ranks, as in mpirun",
+    {0, "local", NULL, "use only this machine, also in a Slurm or OAR job",
+     TI_OPT_ARGS(launcher.where)},
+    {'x', "env", "VAR[=VALUE]", "pass a variable to the ranks, as mpirun does",
      TI_OPT_ARGS(launcher.where)},
     TI_OPT_HEADING("Output"),
-    {'o', "output", "FILE", "the calibration [default: calibration.conf]", TI_OPT_TEXT(output)},
+    {'o', "output", "FILE", "calibration file to write [default: calibration.conf]",
+     TI_OPT_TEXT(output)},
     {0, "force", NULL, "replace FILE", TI_OPT_FLAG(force)},
-    {'q', "quiet", NULL, "errors and warnings only, no tables", TI_OPT_FLAG(quiet)},
-    {'v', "verbose", NULL, "show what ti-acquire says", TI_OPT_FLAG(launcher.verbose)},
-    {0, "json", NULL, "the result as JSON instead of tables", TI_OPT_FLAG(json)},
+    {'q', "quiet", NULL, "print only errors and warnings, no tables", TI_OPT_FLAG(quiet)},
+    {'v', "verbose", NULL, "show the messages of ti-acquire", TI_OPT_FLAG(launcher.verbose)},
+    {0, "json", NULL, "print the result as JSON instead of tables", TI_OPT_FLAG(json)},
     {0, "no-progress", NULL, "no progress line [default when stderr is no terminal]",
      TI_OPT_FLAG(no_progress)},
     TI_OPT_END};
 
 static const struct ti_cli cli = {
     .tool = "ti-calibrate",
-    .what = "Measure what SimGrid needs to know of a machine: messages and computation.",
+    .what = "Measure the communication and computation of a machine for SimGrid.",
     .usage = "[OPTION]... [PROGRAM [ARGUMENT]...]",
     .examples = "  ti-calibrate ./lu S\n"
                 "  ti-calibrate --hostfile two.hosts -o cluster.conf --np 16 ./lu A\n"
                 "  ti-calibrate --measure real.json ./lu S\n"
                 "  ti-replay lu.2.tib --calibration calibration.conf --against real.json\n",
     .opts = opts,
-    .after = "Without PROGRAM the rate is that of a loop in registers: a first guess.\n"
+    .after = "Without PROGRAM, a loop in registers is timed: the rate is a first guess.\n"
              "\n"
              "Exit status: 0 success, 2 usage, 3 it cannot work (counter, program), 4 local\n"
              "problem, 5 remote problem, 6 a program failed.  More: man ti-calibrate\n",

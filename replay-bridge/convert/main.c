@@ -48,44 +48,54 @@ static ti_status take_output(void *options, const char *arg, struct ti_err *err)
 #define TI_OPT_STRUCT struct options
 
 static const struct ti_opt opts[] = {
-    {0, "to", "FORMAT", "simgrid, dimemas or goal (LogGOPSim): INPUT is a trace",
+    {0, "to", "FORMAT",
+     "target: simgrid, dimemas or goal (LogGOPSim); INPUT is a\n"
+     "trace",
      TI_OPT_CHOICE(to, TO_SIMGRID, "simgrid dimemas goal")},
-    {0, "from", "simgrid", "INPUT is the list of action files, as smpirun -replay\ntakes it",
+    {0, "from", "simgrid", "INPUT is a list of action files, as for smpirun -replay",
      TI_OPT_CHOICE(from, FROM_SIMGRID, "simgrid")},
     {'o', "output", "OUTPUT",
-     "to be made: a directory with --to simgrid (files and\ntheir list) and --from (rank files), "
-     "else a file",
+     "what to make: a directory with --to simgrid (files and\n"
+     "their list) and --from (rank files), else a file",
      TI_OPT_FUNCTION(take_output)},
     TI_OPT_HEADING("Bursts"),
     {0, "speed", "SPEED",
-     "of a host, as 8Gf: an instruction is a flop.  Dimemas and\nGOAL have times only, and need "
-     "this or --times",
+     "speed of a host, such as 8Gf; an instruction is a flop.\n"
+     "Dimemas and GOAL have only times: they need --speed or\n"
+     "--times",
      TI_OPT_QUANTITY(speed, TI_UNIT_SPEED)},
-    {0, "times", NULL, "bursts take as long as they were measured (a trace of\nti-acquire --times)",
+    {0, "times", NULL,
+     "bursts take their measured durations (needs a trace of\n"
+     "ti-acquire --times)",
      TI_OPT_FLAG(times)},
     {0, "cores", "N",
-     "cores that the threads of a rank share, where volumes are\nof all threads [default: 1]",
+     "cores that the threads of a rank share, if volumes are\n"
+     "of all threads [default: 1]",
      TI_OPT_INTEGER(cores, 1, 1 << 16)},
     TI_OPT_HEADING("To SimGrid"),
     {0, "eager", "BYTES",
-     "smpi/send-is-detached-thresh that smpirun will be given,\nwhich decides which sends can be "
-     "expressed [default: 65536]",
+     "smpi/send-is-detached-thresh that smpirun will have; it\n"
+     "decides which sends can be expressed [default: 65536]",
      TI_OPT_INTEGER(eager, 0, INT_MAX)},
-    {0, "merged", NULL, "one file of all ranks, in turn, not one a rank", TI_OPT_FLAG(merged)},
-    TI_OPT_HEADING("From SimGrid, where the files do not say"),
+    {0, "merged", NULL, "write one file with all ranks in turn, not one per rank",
+     TI_OPT_FLAG(merged)},
+    TI_OPT_HEADING("From SimGrid, if the files leave it open"),
     {0, "syntax", "WHICH",
-     "tags, as since SimGrid 3.20, or old, as before\n[default: what the lines show]",
+     "tags (SimGrid 3.20 and later) or old (before)\n"
+     "[default: what the lines show]",
      TI_OPT_CHOICE(import.syntax, TI_SYNTAX_TAGS, "tags old")},
     {0, "datatype", "WHICH",
-     "bytes or doubles: of sizes without a datatype\n[default: what \"init\" says]",
+     "unit of sizes without a datatype: bytes or doubles\n"
+     "[default: what \"init\" says]",
      TI_OPT_CHOICE(element, BYTES, "bytes doubles")},
     {0, "wait", "WHICH",
-     "last, last-recv, first or first-recv: which request a\nwait without arguments is for "
-     "[default: last; with ranks\np0, p1, ... last-recv]",
+     "request that a wait without arguments completes: last,\n"
+     "last-recv, first or first-recv [default: last; if ranks\n"
+     "are named p0, p1, ..., last-recv]",
      TI_OPT_CHOICE(import.wait, TI_WAIT_LAST, "last last-recv first first-recv")},
     TI_OPT_HEADING("Output"),
-    {'q', "quiet", NULL, "errors and warnings only", TI_OPT_FLAG(quiet)},
-    {0, "json", NULL, "the result, or what is wrong, as JSON", TI_OPT_FLAG(json)},
+    {'q', "quiet", NULL, "print only errors and warnings", TI_OPT_FLAG(quiet)},
+    {0, "json", NULL, "print the result, or the problems, as JSON", TI_OPT_FLAG(json)},
     {0, "no-progress", NULL, "no progress line [default when stderr is no terminal]",
      TI_OPT_FLAG(no_progress)},
     TI_OPT_END};
@@ -99,7 +109,7 @@ static const struct ti_cli cli = {
                 "  ti-convert --to goal --times lu.tib -o lu.goal\n"
                 "  ti-convert --from simgrid lu.actions/traces.txt -o lu.run\n",
     .opts = opts,
-    .after = "What the target cannot express is refused, with rank, event and reason.\n"
+    .after = "A trace that the target cannot express is refused, with rank, event and reason.\n"
              "\n"
              "Exit status: 0 success, 2 usage, 3 the input cannot be converted, 4 local file\n"
              "or memory trouble.  More: man ti-convert\n"};
@@ -129,7 +139,8 @@ static const char *conflict(const struct options *o)
     if ((o->times || o->cores) && o->from)
         return "--times and --cores are for --to";
     if (o->times && (o->speed || o->cores))
-        return "with --times, bursts take as long as they did, whatever --speed or --cores";
+        return "--speed and --cores have no effect with --times: bursts take their measured "
+               "durations";
     if (o->to == TO_SIMGRID && o->speed)
         return "with --to simgrid, the platform has the speed";
     if ((o->to == TO_DIMEMAS || o->to == TO_GOAL) && !o->times && !o->speed)

@@ -81,45 +81,56 @@ static ti_status take_speed(void *options, const char *arg, struct ti_err *err)
 
 static const struct ti_opt opts[] = {
     {0, "wildcards", "HOW",
-     "receives with wildcards take from the source that\nmatched, or from any [default: matched]",
+     "receives with wildcards take messages from the source\n"
+     "that matched, or from any [default: matched]",
      TI_OPT_CHOICE(any, 0, "matched any")},
-    {0, "times", NULL, "bursts take as long as they were measured",
+    {0, "times", NULL, "bursts take their measured durations",
      TI_OPT_VALUE(bursts.as, TI_BURSTS_TIMES)},
 #if SIMULATED
-    {0, "rate", "FILE", "bursts take as long as a rate file says, on hosts of\nits reference speed",
+    {0, "rate", "FILE",
+     "bursts take the durations that follow from a rate file,\n"
+     "on hosts of its reference speed",
      TI_OPT_TEXT(bursts.rates_path)},
-    {0, "cores", "N", "cores that the threads of a rank have, at most [default: 1]",
+    {0, "cores", "N", "cores for the threads of a rank, at most [default: 1]",
      TI_OPT_INTEGER(bursts.cores, 1, INT64_MAX)},
     {0, "threads", "HOW",
-     "of volumes of all threads: sum, longest, or auto, which is\nlongest where --cores is given "
-     "and the trace tells threads\napart [default: auto]",
+     "for volumes of all threads: sum, longest, or auto, which\n"
+     "is longest if --cores is given and the trace tells\n"
+     "threads apart [default: auto]",
      TI_OPT_FUNCTION(take_threads)},
     {0, "no-compute", NULL, "bursts take no time", TI_OPT_VALUE(bursts.as, TI_BURSTS_NOTHING)},
-    {0, "start", "TIME[,TIME]...", "when each of the traces starts, as 2s,500ms [default: 0s]",
+    {0, "start", "TIME[,TIME]...", "start of each trace, such as 2s,500ms [default: 0s]",
      TI_OPT_FUNCTION(take_start)},
-    {0, "profile", "FILE", "write there what takes the time, as JSON", TI_OPT_TEXT(profile)},
-    {0, "timeline", "FILE", "write each burst and call, into NAME.paje or NAME.csv",
+    {0, "profile", "FILE", "write into FILE what takes the time, as JSON", TI_OPT_TEXT(profile)},
+    {0, "timeline", "FILE",
+     "write each burst and call into FILE: NAME.paje or\n"
+     "NAME.csv",
      TI_OPT_FUNCTION(take_timeline)},
     {0, "reduce-rate", "BW",
-     "bytes a second that the arithmetic of reductions\ncombines, such as 4GBps [default: no "
-     "limit]",
+     "bytes per second that the arithmetic of reductions\n"
+     "combines, such as 4GBps [default: no limit]",
      TI_OPT_FUNCTION(take_reduce_rate)},
-    {0, "state", "FILE", "say there how far each rank is (as ti-replay has made it)",
+    {0, "state", "FILE",
+     "report the progress of each rank in FILE, which\n"
+     "ti-replay has made",
      TI_OPT_TEXT(state_path)},
 #else
     {0, "bursts", "HOW",
-     "of a burst: loop (execute as many instructions), sleep\n(for as long as it takes at --speed) "
-     "or none [default: loop]",
+     "what a burst does: loop (execute as many instructions),\n"
+     "sleep (for the time it takes at --speed) or none\n"
+     "[default: loop]",
      TI_OPT_CHOICE(spend, TI_SPEND_LOOP, "loop sleep none")},
-    {0, "speed", "N", "instructions a second, for --bursts sleep [default: 1e9]",
+    {0, "speed", "N",
+     "instructions per second, for --bursts sleep\n"
+     "[default: 1e9]",
      TI_OPT_FUNCTION(take_speed)},
     {0, "files", "DIR",
-     "where the files that the trace reads and writes are;\nothers are not touched [default: "
-     "ti-live-replay.files]",
+     "directory of the files that the trace reads and writes;\n"
+     "no others are touched [default: ti-live-replay.files]",
      TI_OPT_TEXT(files)},
 #endif
-    {0, "no-check", NULL, "the trace was checked before", TI_OPT_FLAG(checked)},
-    {'q', "quiet", NULL, "errors only", TI_OPT_FLAG(quiet)},
+    {0, "no-check", NULL, "the trace has been checked before", TI_OPT_FLAG(checked)},
+    {'q', "quiet", NULL, "print only errors", TI_OPT_FLAG(quiet)},
     TI_OPT_END};
 
 static const struct ti_cli cli = {
@@ -183,11 +194,13 @@ static int parse(struct ti_replay_setup *setup, int argc, char **argv)
     if (st != TI_CLI_END)
         return st;
     if (setup->bursts.rates_path && (setup->bursts.as || setup->bursts.cores != INT64_MAX))
-        return (int)ti_cli_usage(&cli, "--rate says how long bursts take; so do --times, "
-                                       "--threads, --cores and --no-compute");
+        return (int)ti_cli_usage(&cli,
+                                 "--rate determines how long bursts take: --times, --threads, "
+                                 "--cores and --no-compute cannot be given too");
     if (setup->any && (setup->profile || setup->timeline))
-        return (int)ti_cli_usage(&cli, "with --wildcards any it is not known who waits for whom: "
-                                       "--profile and --timeline need matched");
+        return (int)ti_cli_usage(&cli,
+                                 "--profile and --timeline need --wildcards matched: with any, it "
+                                 "is not known which rank waits for which");
     return take_traces(setup, argv + ti_cli_operand());
 }
 

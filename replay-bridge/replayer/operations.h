@@ -43,7 +43,7 @@
     X(ISENDRECV, nonblocking, LOWERED, "MPI_Isend and MPI_Irecv")                                \
     X(ISENDRECV_REPLACE, nonblocking, LOWERED, "MPI_Isend and MPI_Irecv")                        \
     X(PROBE, probe, OWN, "")                                                                     \
-    X(IPROBE, probe, LOWERED, "MPI_Probe: how often it said no is not recorded")                 \
+    X(IPROBE, probe, LOWERED, "MPI_Probe: unsuccessful polls are not in the trace")              \
     X(MPROBE, mprobe, LOWERED, "MPI_Recv of the message")                                        \
     X(IMPROBE, mprobe, LOWERED, "MPI_Recv of the message")                                       \
     X(MRECV, mrecv, LOWERED, "nothing: the probe received it")                                   \
@@ -61,11 +61,11 @@
     X(WAITALL, complete, OWN, "")                                                                \
     X(WAITANY, complete, LOWERED, "MPI_Wait for the request that completed")                     \
     X(WAITSOME, complete, LOWERED, "MPI_Waitall for the requests that completed")                \
-    X(TEST, complete, LOWERED, "MPI_Wait: how often it said no is not recorded")                 \
-    X(TESTALL, complete, LOWERED, "MPI_Waitall: how often it said no is not recorded")           \
+    X(TEST, complete, LOWERED, "MPI_Wait: unsuccessful polls are not in the trace")              \
+    X(TESTALL, complete, LOWERED, "MPI_Waitall: unsuccessful polls are not in the trace")        \
     X(TESTANY, complete, LOWERED, "MPI_Wait for the request that completed")                     \
     X(TESTSOME, complete, LOWERED, "MPI_Waitall for the requests that completed")                \
-    X(REQUEST_FREE, request_free, LOWERED, "nothing: nobody waits for it")                       \
+    X(REQUEST_FREE, request_free, LOWERED, "nothing: no call waits for it")                      \
     X(CANCEL, cancel, LOWERED, "MPI_Cancel where a receive completes as cancelled") \
     X(GREQUEST_START, grequest_start, LOWERED, "nothing: it takes no time")                      \
     X(GREQUEST_COMPLETE, grequest_complete, LOWERED, "nothing: it takes no time")                \

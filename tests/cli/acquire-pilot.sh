@@ -101,7 +101,7 @@ run 2 $c --pilot 4,,8 ../app
 run 2 $c --pilot 4,65 ../app
 says err '--pilot'
 run 2 $c --pilot 4 --mem-per-rank 10M ../app
-says err 'one of the two'
+says err 'both determine the memory of a rank: give one'
 
 # And a run, planned so
 run 0 --local -c cputime --np 8 --pilot 2,4 -o p.tib ../share divided

@@ -399,8 +399,8 @@ usage 'give --speed, or --times' --to goal recorded -o x
 usage 'has the speed' --to simgrid --speed 1Gf recorded -o x
 usage 'merged and --eager are for' --to goal --merged --times recorded -o x
 usage 'are for --from' --to simgrid --syntax old recorded -o x
-usage 'none of simgrid, dimemas, goal' --to paje recorded -o x
-usage 'none of tags, old' --from simgrid --syntax new sizes -o x
+usage '--to must be simgrid, dimemas or goal' --to paje recorded -o x
+usage '--syntax must be tags or old' --from simgrid --syntax new sizes -o x
 usage "'sizes' exists" --from simgrid sizes -o sizes
 usage 'no input' --to simgrid -o x
 (ulimit -f 1; trap '' XFSZ; "$o/ti-convert" -q --to goal --speed 1Gf recorded -o full 2>err)

@@ -36,7 +36,7 @@ placed 'node-0 0-0 2-2; node-1 1-1 3-3' --ranks-per-host 2 --placement round-rob
 refuses 3 '2 hosts in the platform for 4 ranks' --hosts 2
 refuses 3 '3 slots on the hosts' --hosts 1 --ranks-per-host 3
 printf 'node-1:4\n' >"$tmp/hosts"
-refuses 2 'the --hostfile says' --hostfile "$tmp/hosts" --ranks-per-host 2
+refuses 2 'cannot be given with --hostfile' --hostfile "$tmp/hosts" --ranks-per-host 2
 
 # the hosts smpirun is given are those, and can be given again
 printf 'node-2\nnode-1:2 # two in a row\nnode-2\n' >"$tmp/ranks"

@@ -192,9 +192,9 @@ refuses() {
 refuses 'how many hosts a cluster has' --show-platform
 refuses 'not named *.svg' --show-platform=a.png --hosts 4
 refuses 'write --show-platform=a.svg' --show-platform a.svg --hosts 4
-refuses 'draws platforms that are made' --show-platform=a.svg --platform x.xml
+refuses 'draws only generated platforms' --show-platform=a.svg --platform x.xml
 refuses '--wan connects the sites of --sites' --wan 1Gbps,1ms --show-platform --hosts 4
-refuses '--sites says which hosts there are' --sites "$tmp/xy.conf" --hosts 4 "$tmp/grid"
+refuses '--sites names the hosts' --sites "$tmp/xy.conf" --hosts 4 "$tmp/grid"
 refuses '2 values for the 3 levels' --topology hierarchical:2,2,2 --latency 1us,2us "$tmp/grid"
 refuses 'not BANDWIDTH,LATENCY' --sites "$tmp/xy.conf" --wan 1Gbps "$tmp/grid"
 refuses '6 groups, but 5 routers in a chassis' --topology 'dragonfly:6,4;4,3;5,1;2' "$tmp/grid"

@@ -145,9 +145,9 @@ refused() { # STATUS TEXT OPTION...
     [ $? -eq "$1" ] || fail "status is not $1: ${*:3}"
     grep -qF -- "$2" err || { fail "does not say '$2': ${*:3}"; cat err; }
 }
-refused 2 '--rate says how long bursts take, and so does --times' --rate hand.rates --times
-refused 2 '--rate says how long bursts take, and so does --no-compute' --rate hand.rates --no-compute
-refused 2 '--rate says how long bursts take, and so does --threads' --rate hand.rates --threads longest
+refused 2 '--rate and --times both determine how long bursts take' --rate hand.rates --times
+refused 2 '--rate and --no-compute both determine how long bursts take' --rate hand.rates --no-compute
+refused 2 '--rate and --threads both determine how long bursts take' --rate hand.rates --threads longest
 refused 4 "'nowhere.rates': No such file" --rate nowhere.rates
 printf '[class 0]\nrate = fast\n' >bad.rates
 refused 3 "bad.rates:2:8: rate is volume a second, such as 2.53G, not 'fast'" --rate bad.rates
@@ -169,5 +169,5 @@ by_hand() { # TEXT OPTION...
 by_hand "'nowhere.rates': No such file" --rate nowhere.rates
 by_hand 'bad.rates:2:8: rate is' --rate ../bad.rates
 by_hand 'are in nanoseconds a second, but the volumes of rank 0' --rate ../lu.rates
-by_hand '--rate says how long bursts take; so do --times' --rate ../hand.rates --times
+by_hand '--rate determines how long bursts take: --times' --rate ../hand.rates --times
 finish

@@ -88,6 +88,6 @@ for cfg in no/such:1 smpi/bcast:none network/model:none maxmin/precision:high sm
     smpi/simulate-computation:maybe; do
     refuses 2 'SimGrid does not take an option given by --cfg' "$tmp/t.tib" --cfg $cfg
 done
-refuses 2 'whatever the --speed' "$tmp/t.tib" --no-compute --speed 2Gf
+refuses 2 '--speed has no effect with --no-compute' "$tmp/t.tib" --no-compute --speed 2Gf
 refuses 2 'speed' "$tmp/t.tib" --topology cluster --hosts 4 --speed fast
 finish

@@ -265,7 +265,7 @@ awk '$1 == "%EventDef" { n[$2] = $3 }
 
 (cd kept && smpirun -np 8 -platform platform.xml -hostfile hostfile --cfg=smpi/simulate-computation:no \
     "$o/ti-smpi-replay" --wildcards any --profile by-hand "$scratch/cg") >out 2>&1
-{ [ $? -eq 2 ] && grep -q 'need matched' out && [ ! -e kept/by-hand ]; } || { fail 'a profile of any'; cat out; }
+{ [ $? -eq 2 ] && grep -q 'need --wildcards matched' out && [ ! -e kept/by-hand ]; } || { fail 'a profile of any'; cat out; }
 
 # A job that cannot end does not hide behind another.
 made good <<'E'
