@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/map.h"
+
 static const char *const words[TI_SAMPLE_KINDS] = {"send", "isend", "recv", "half", "rate"};
 
 struct sample {
@@ -16,7 +18,8 @@ struct sample {
 
 struct reading {
     struct sample *sample;
-    int n, room;
+    int n;
+    size_t room;
     bool ended;
 };
 
@@ -63,19 +66,10 @@ static bool at_end(const char *p)
     return p[strspn(p, " \r\n")] == '\0';
 }
 
-static ti_status keep(struct reading *g, const struct sample *s, struct ti_err *err)
+static void keep(struct reading *g, const struct sample *s)
 {
-    if (g->n == g->room) {
-        int room = g->room ? 2 * g->room : 1024;
-        struct sample *more = realloc(g->sample, (size_t)room * sizeof *more);
-
-        if (!more)
-            return ti_err_errno(err, TI_ERR_IO, "cannot keep the measured times");
-        g->sample = more;
-        g->room = room;
-    }
+    g->sample = ti_grow(g->sample, &g->room, (size_t)g->n + 1, sizeof *g->sample);
     g->sample[g->n++] = *s;
-    return TI_OK;
 }
 
 static ti_status take_line(struct reading *g, char *line, int at, struct ti_samples *out,
@@ -104,7 +98,8 @@ static ti_status take_line(struct reading *g, char *line, int at, struct ti_samp
     if (!number(&p, false, &s.size) || !number(&p, false, &s.seconds) || !at_end(p))
         return ti_err_set(err, TI_ERR_INPUT,
                           "line %d of the measured times: no size with a time above 0", at);
-    return keep(g, &s, err);
+    keep(g, &s);
+    return TI_OK;
 }
 
 /* The end of the samples with the kind and size of sample i. */
@@ -120,34 +115,29 @@ static int same(const struct reading *g, int i)
 /* Append an element to the timings of a kind. */
 static struct ti_timing *one_more(struct ti_samples *out, int kind)
 {
-    struct ti_timing *more =
-        realloc(out->timed[kind], (size_t)(out->n[kind] + 1) * sizeof *out->timed[kind]);
+    size_t n = (size_t)out->n[kind]++;
 
-    if (!more)
-        return NULL;
-    out->timed[kind] = more;
-    return &more[out->n[kind]++];
+    out->timed[kind] = ti_grow(out->timed[kind], &out->room[kind], n + 1, sizeof *out->timed[kind]);
+    return &out->timed[kind][n];
 }
 
-static ti_status sum_up(struct reading *g, struct ti_samples *out, struct ti_err *err)
+static void sum_up(struct reading *g, struct ti_samples *out)
 {
-    double *value = malloc((size_t)(g->n + 1) * sizeof *value);
-    struct ti_timing *t = NULL;
-    int i = 0;
+    size_t room = 0;
+    double *value = ti_grow(NULL, &room, (size_t)g->n + 1, sizeof *value);
 
     if (g->n)
         qsort(g->sample, (size_t)g->n, sizeof *g->sample, by_kind_and_size);
-    while (i < g->n && value && (t = one_more(out, g->sample[i].kind))) {
-        int end = same(g, i);
+    for (int i = 0, end; i < g->n; i = end) {
+        struct ti_timing *t = one_more(out, g->sample[i].kind);
 
+        end = same(g, i);
         *t = (struct ti_timing){.size = g->sample[i].size, .times = end - i};
         for (int k = i; k < end; k++)
             value[k - i] = g->sample[k].seconds;
         t->median = ti_median(value, end - i, &t->spread);
-        i = end;
     }
     free(value);
-    return i < g->n ? ti_err_errno(err, TI_ERR_IO, "cannot keep the measured times") : TI_OK;
 }
 
 ti_status ti_samples_read(FILE *in, struct ti_samples *out, struct ti_err *err)
@@ -164,7 +154,7 @@ ti_status ti_samples_read(FILE *in, struct ti_samples *out, struct ti_err *err)
     if (!st && !g.ended)
         st = ti_err_set(err, TI_ERR_INPUT, "the measured times are cut off");
     if (!st)
-        st = sum_up(&g, out, err);
+        sum_up(&g, out);
     free(g.sample);
     return st;
 }

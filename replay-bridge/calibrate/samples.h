@@ -30,13 +30,14 @@ struct ti_samples {
     int64_t eager; /* bytes of the largest message whose send does not wait for the receive */
     struct ti_timing *timed[TI_SAMPLE_KINDS]; /* in ascending order of size; owned */
     int n[TI_SAMPLE_KINDS];
+    size_t room[TI_SAMPLE_KINDS];
 };
 
 /*
  * Read the output of ti-calibrate-mpi.  Lines that begin with an unknown word are skipped: they may
  * come from the MPI library.  Release *out with ti_samples_free(), after errors too.
  *
- * TI_ERR_INPUT for a malformed line, or if the line "end" is missing; TI_ERR_IO.
+ * TI_ERR_INPUT for a malformed line, or if the line "end" is missing.
  */
 ti_status ti_samples_read(FILE *in, struct ti_samples *out, struct ti_err *err);
 void ti_samples_free(struct ti_samples *s);
