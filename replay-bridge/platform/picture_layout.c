@@ -451,14 +451,29 @@ static void add_keys(struct ti_picture *pic, const struct ti_shape *s)
     }
 }
 
+static void draw_each_host(struct ti_picture *pic, const struct ti_shown *p)
+{
+    switch (p->topology->kind) {
+    case TI_TOPO_CLUSTER:
+        draw_cluster(pic, p);
+        break;
+    case TI_TOPO_FAT_TREE:
+        draw_fat_tree(pic, p);
+        break;
+    case TI_TOPO_TORUS:
+        draw_torus(pic, p);
+        break;
+    case TI_TOPO_DRAGONFLY:
+        draw_dragonfly(pic, p);
+        break;
+    case TI_TOPO_HIERARCHICAL:
+        draw_hierarchical(pic, p);
+        break;
+    }
+}
+
 static void draw_topology(struct ti_picture *pic, const struct ti_shown *p)
 {
-    static void (*const of_kind[])(struct ti_picture *, const struct ti_shown *) = {
-        [TI_TOPO_CLUSTER] = draw_cluster,
-        [TI_TOPO_FAT_TREE] = draw_fat_tree,
-        [TI_TOPO_TORUS] = draw_torus,
-        [TI_TOPO_DRAGONFLY] = draw_dragonfly,
-        [TI_TOPO_HIERARCHICAL] = draw_hierarchical};
     struct ti_shape s;
     int64_t links = 0;
 
@@ -467,7 +482,7 @@ static void draw_topology(struct ti_picture *pic, const struct ti_shown *p)
         links += s.link[i].count;
     add_keys(pic, &s);
     if (p->hosts <= TI_DRAWN_HOSTS_MAX && links <= TI_DRAWN_LINKS_MAX)
-        of_kind[p->topology->kind](pic, p);
+        draw_each_host(pic, p);
     else
         sum_up(pic, p);
 }

@@ -97,11 +97,11 @@ static bool hierarchical(const char *p, struct ti_topology *t)
 static const struct {
     const char *name, *simgrid;
     bool (*parse)(const char *p, struct ti_topology *t);
-} kinds[] = {{"cluster", NULL, NULL},
-             {"fat-tree", "FAT_TREE", fat_tree},
-             {"torus", "TORUS", one_list},
-             {"dragonfly", "DRAGONFLY", dragonfly},
-             {"hierarchical", NULL, hierarchical}};
+} kinds[] = {[TI_TOPO_CLUSTER] = {"cluster", NULL, NULL},
+             [TI_TOPO_FAT_TREE] = {"fat-tree", "FAT_TREE", fat_tree},
+             [TI_TOPO_TORUS] = {"torus", "TORUS", one_list},
+             [TI_TOPO_DRAGONFLY] = {"dragonfly", "DRAGONFLY", dragonfly},
+             [TI_TOPO_HIERARCHICAL] = {"hierarchical", NULL, hierarchical}};
 
 /* Whether the numbers of nodes and links of each level of a fat tree are within limits. */
 static bool tree_fits(const struct ti_topology *t)
@@ -330,11 +330,21 @@ void ti_platform_write(FILE *out, const struct ti_topology *topology, int64_t ho
                        const struct ti_speeds *speeds)
 {
     ti__platform_begin(out);
-    if (topology->kind == TI_TOPO_HIERARCHICAL)
+    switch (topology->kind) {
+    case TI_TOPO_HIERARCHICAL:
         ti__write_hierarchical(out, topology, speeds);
-    else if (ti__levels_differ(topology, speeds))
-        ti__write_fat_tree(out, topology, speeds);
-    else
+        break;
+    case TI_TOPO_FAT_TREE:
+        if (ti__levels_differ(topology, speeds))
+            ti__write_fat_tree(out, topology, speeds);
+        else
+            write_cluster(out, topology, hosts, speeds);
+        break;
+    case TI_TOPO_CLUSTER:
+    case TI_TOPO_TORUS:
+    case TI_TOPO_DRAGONFLY:
         write_cluster(out, topology, hosts, speeds);
+        break;
+    }
     ti__platform_end(out);
 }

@@ -138,15 +138,24 @@ static void hierarchical(const struct ti_shown *p, struct ti_shape *s)
 
 void ti_shape_of(const struct ti_shown *p, struct ti_shape *out)
 {
-    static void (*const of_kind[])(const struct ti_shown *,
-                                   struct ti_shape *) = {[TI_TOPO_CLUSTER] = cluster,
-                                                         [TI_TOPO_FAT_TREE] = fat_tree,
-                                                         [TI_TOPO_TORUS] = torus,
-                                                         [TI_TOPO_DRAGONFLY] = dragonfly,
-                                                         [TI_TOPO_HIERARCHICAL] = hierarchical};
-
     *out = (struct ti_shape){0};
-    of_kind[p->topology->kind](p, out);
+    switch (p->topology->kind) {
+    case TI_TOPO_CLUSTER:
+        cluster(p, out);
+        break;
+    case TI_TOPO_FAT_TREE:
+        fat_tree(p, out);
+        break;
+    case TI_TOPO_TORUS:
+        torus(p, out);
+        break;
+    case TI_TOPO_DRAGONFLY:
+        dragonfly(p, out);
+        break;
+    case TI_TOPO_HIERARCHICAL:
+        hierarchical(p, out);
+        break;
+    }
     for (int i = 0; i < out->nlinks; i++) {
         out->hops += out->link[i].hops;
         out->latency_s +=
