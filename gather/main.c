@@ -63,10 +63,10 @@ static void on_arrival(int64_t rank, void *arg)
 static void tell_of_agent(void)
 {
     if (getenv("SSH_AUTH_SOCK"))
-        ti_warn("your SSH agent is lent to nodes that pass on for others (--forward-agent): "
-                "who is root there can use it as long as this runs");
+        ti_warn("your SSH agent is forwarded to relays (--forward-agent): root on these nodes can "
+                "use it while ti-gather runs");
     else
-        ti_warn("there is no SSH agent to lend (--forward-agent): SSH_AUTH_SOCK is not set");
+        ti_warn("there is no SSH agent to forward (--forward-agent): SSH_AUTH_SOCK is not set");
 }
 
 /* Fetches traces from other nodes into the run directory; with --plan only finds out which. */
@@ -336,7 +336,7 @@ static ti_status gather(const struct ti_gather_options *o, struct ti_err *err)
     if (st == TI_OK)
         st = gather_fetched(&w, err);
     if (st == TI_ERR_IO && ti_gather_stop && !o->plan && !*err->hint)
-        ti_err_hint(err, "the same command goes on where this one was");
+        ti_err_hint(err, "the same command resumes");
     ti_scanner_free(w.scanner);
     ti_bundle_free(w.bundle);
     ti_fetch_free(&w.fetched);

@@ -248,8 +248,8 @@ static void report_times(const struct ti_fetch *f)
 static void report_other_ways(const struct ti_fetch *f)
 {
     if (f->lost)
-        ti_say("%" PRId64 " node%s that should pass on for others could not, or not to the end",
-               f->lost, f->lost == 1 ? "" : "s");
+        ti_say("%" PRId64 " node%s failed as relays, at the start or later", f->lost,
+               f->lost == 1 ? "" : "s");
     if (f->adopted)
         ti_say("%" PRId64 " node%s reached by another way than planned", f->adopted,
                f->adopted == 1 ? " was" : "s were");

@@ -25,20 +25,20 @@ void ti_replay_warn_of_volumes(const struct ti_replay_options *o, const struct t
 
     if (!strcmp(v->counter, "mixed"))
         ti_warn("the ranks were not counted by one counter: their volumes cannot be compared, and "
-                "what is simulated means nothing");
+                "the simulated time is meaningless");
     if (time && o->rates)
         ti_warn("volumes are nanoseconds of CPU time, an estimate");
     else if (time && (o->platform || o->sites_path))
-        ti_warn("volumes are nanoseconds of CPU time, an estimate; a host of 1Gf in '%s' replays "
-                "them as such, another speed scales the measured time",
+        ti_warn("volumes are nanoseconds of CPU time, an estimate; a host speed of 1Gf in '%s' "
+                "replays them as measured, other speeds scale them",
                 o->platform ? o->platform : o->sites_path);
     else if (time && !is_gigaflop(o->speeds.speed))
-        ti_warn("volumes are nanoseconds of CPU time, an estimate; --speed %s scales the measured "
-                "time, --speed 1Gf replays it as such",
+        ti_warn("volumes are nanoseconds of CPU time, an estimate; --speed %s scales them, --speed "
+                "1Gf replays them as measured",
                 o->speeds.speed);
     else if (time)
         ti_warn("volumes are nanoseconds of CPU time, an estimate; --speed 1Gf replays them as "
-                "such");
+                "measured");
     else if (!o->rates && v->unit[0] && strcmp(v->unit, "instructions") != 0 &&
              strcmp(v->unit, "flops") != 0)
         ti_warn("volumes are not instructions (counter %s, unit %s%s); each unit is replayed as a "
@@ -102,8 +102,8 @@ void ti_replay_hint(const struct ti_replay_result *res, const struct ti_replay_t
 
     if (lint->missing)
         ti_err_hint(err,
-                    "only whole traces can be replayed: 'ti-info %s' tells what is missing; "
-                    "if nodes still have it, ti-gather fetches it, else trace again",
+                    "only complete traces can be replayed: 'ti-info %s' lists what is missing; "
+                    "ti-gather fetches it if nodes still have it, else trace the program again",
                     t->path);
     else if (lint->check.unmatched && lint->check.interrupted)
         ti_err_hint(err, "the trace has MPI_Pcontrol(0): all ranks must stop and resume recording "
@@ -112,18 +112,18 @@ void ti_replay_hint(const struct ti_replay_result *res, const struct ti_replay_t
              res->files.replayer[0])
         ti_err_hint(err, "SimGrid's own replay has no such calls; --engine tiara may replay them");
     else if (lint->refused == t->problems.n)
-        ti_err_hint(err, "the trace is sound, and of use to ti-info; SimGrid cannot simulate such "
-                         "calls.  If they are in a part of the program whose time does not "
-                         "matter, MPI_Pcontrol(0) before it and MPI_Pcontrol(1) behind it, on all "
-                         "ranks, leave it out");
+        ti_err_hint(err, "the trace is sound, but SimGrid cannot simulate such calls.  To leave "
+                         "out a part of the program whose time does not matter, call "
+                         "MPI_Pcontrol(0) before it and MPI_Pcontrol(1) after it, on all ranks");
     else if (lint->refused + lint->untraced == t->problems.n)
-        ti_err_hint(err, "calls that are not traced cannot be replayed: MPI_Pcontrol(0) before "
-                         "that part of the program and MPI_Pcontrol(1) behind it, on all ranks, "
-                         "leave it out");
+        ti_err_hint(
+            err,
+            "calls that are not traced cannot be replayed.  To leave out that part of the program, "
+            "call MPI_Pcontrol(0) before it and MPI_Pcontrol(1) after it, on all ranks");
     else
         ti_err_hint(err,
-                    "%s'ti-info --verify %s' tells all that is wrong with the trace; if the "
-                    "program is right, that is a defect of Tiara's to be reported",
+                    "%s'ti-info --verify %s' lists all errors of the trace; if the program is "
+                    "correct, please report them as a defect of Tiara",
                     lint->refused + lint->untraced
                         ? "SimGrid lacks some of these calls, others are "
                           "wrong: "

@@ -248,7 +248,8 @@ static ti_status show_given(const struct ti_replay_options *o, struct ti_replay_
 
     if (!st && !res->hosts.n)
         st = ends_with(o->platform, ".so")
-                 ? ti_err_set(err, TI_ERR_INPUT, "only SimGrid knows the hosts of '%s', a program",
+                 ? ti_err_set(err, TI_ERR_INPUT,
+                              "only SimGrid knows the hosts of '%s', because it is a program",
                               o->platform)
                  : no_hosts(o->platform, err);
     if (st)
@@ -276,8 +277,8 @@ ti_status ti_replay_show_platform(const struct ti_replay_options *o, struct ti_s
     res->np = s ? ti_source_nranks(s) : 1;
     if (!s && !o->sites_path && !o->hosts && !o->topology.hosts)
         return ti_err_set(err, TI_ERR_USAGE,
-                          "--show-platform: how many hosts a cluster has must be said by --hosts, "
-                          "or by a trace");
+                          "--show-platform: the number of hosts of a cluster is not known: give "
+                          "--hosts, or a trace");
     if ((st = platform_hosts(o, res, &res->hosts, &sure, err)))
         return st;
     shown.hosts = (int64_t)res->hosts.n;

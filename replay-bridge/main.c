@@ -98,8 +98,8 @@ static void choose_bursts(const struct ti_replay_options *o, int64_t cores,
     if (b->as == TI_BURSTS_THREADS && ti_bursts_check(t->source, b, &none) != TI_OK)
         b->as = TI_BURSTS_VOLUME;
     if (b->as == TI_BURSTS_VOLUME && o->speeds.cores > 1)
-        ti_warn("--cores %lld has no effect: '%s' does not have what the longest thread of each "
-                "burst did (ti-acquire --threads sum -c valgrind), so a burst takes one core",
+        ti_warn("--cores %lld has no effect: '%s' does not have the volume of the longest thread "
+                "of each burst (ti-acquire --threads sum -c valgrind), so a burst takes one core",
                 (long long)o->speeds.cores, t->path);
 }
 
@@ -121,7 +121,7 @@ static ti_status choose_engine(const struct ti_replay_options *o, struct ti_repl
         return TI_OK;
     else
         ti_err_set(err, TI_ERR_IO, "there is no ti-smpi-replay beside ti-replay");
-    ti_err_hint(err, "it is built where smpicc is (Debian: apt install libsimgrid-dev)");
+    ti_err_hint(err, "it is built if smpicc is installed (Debian: apt install libsimgrid-dev)");
     return TI_ERR_IO;
 }
 
@@ -140,10 +140,10 @@ static void choose_collectives(struct ti_replay_options *o, struct ti_replay_res
     o->ncfg += n;
     if (many && !strcmp(res->collectives, "tree"))
         ti_say("%lld ranks: collectives are replayed by tree algorithms%s; --collectives simgrid "
-               "takes SimGrid's own, which may take hours",
+               "uses SimGrid's own, which may take hours",
                (long long)res->np, o->collectives ? "" : ", since there are more than 1024");
     else if (many)
-        ti_say("%lld ranks: collectives are replayed as '%s' has them, which may take hours; "
+        ti_say("%lld ranks: collectives use the algorithms of '%s', which may take hours; "
                "--collectives tree is faster",
                (long long)res->np, res->collectives);
 }
@@ -282,7 +282,8 @@ static ti_status find_links(const struct ti_replay_options *o, struct ti_replay_
                                                       ti_replay_simulated_time(res), err)
                                   : NULL;
     if (exit_status)
-        ti_err_set(err, TI_ERR_IO, "SimGrid does not tell its routes: ti-smpi-routes ended with %d",
+        ti_err_set(err, TI_ERR_IO,
+                   "cannot get the routes of SimGrid: ti-smpi-routes ended with status %d",
                    exit_status);
     return res->links ? TI_OK : TI_ERR_IO;
 }
@@ -334,7 +335,8 @@ static ti_status read_against(const struct ti_replay_options *o, struct ti_repla
     int64_t np = res->against.np ? res->against.np : res->against.ranks;
 
     if (!st && np && np != res->np)
-        st = ti_err_set(err, TI_ERR_INPUT, "'%s' is of %lld ranks, the trace of %lld", o->against,
+        st = ti_err_set(err, TI_ERR_INPUT,
+                        "'%s' has the times of %lld ranks, but the trace is of %lld", o->against,
                         (long long)np, (long long)res->np);
     return st;
 }

@@ -245,7 +245,7 @@ ti_status ti_replay_report(const struct ti_replay_options *o, const struct ti_re
     if (o->keep && ti_scratch_dir()[0] && res->runnable)
         ti_say("files are in '%s'; '%s/" TI_SIM_COMMAND "' runs smpirun", o->keep, o->keep);
     else if (o->keep && ti_scratch_dir()[0])
-        ti_say("'%s' holds what was written before that, not all that smpirun needs", o->keep);
+        ti_say("'%s' has the files written before the error, not all that smpirun needs", o->keep);
     if (fflush(stdout) != 0 && !st) {
         if (!ti_stopped())
             fprintf(stderr, "%s: cannot write the result: %s\n", ti_replay_cli.tool,

@@ -200,9 +200,10 @@ static void add_unanswered(struct ti_survey *s, const struct ti_fleet *f, int64_
     ti_fleet_ok(f, node, &err);
     text = ti_fleet_unnamed(f, node, err.text);
     if (m->hello && m->end == TI_CHANNEL_TIMED_OUT && !err.hint[0])
-        ti_err_hint(&err, "a file system may hang there, that of the program or of the traces, or "
-                          "what is on PATH: does 'mpirun --version' end there? --silence waits "
-                          "longer");
+        ti_err_hint(&err,
+                    "a file system of the node may hang: that of the program, of the traces or of "
+                    "a folder in PATH; does 'mpirun --version' end there? --silence waits "
+                    "longer");
     if (m->state == TI_NODE_LOST && m->end != TI_CHANNEL_EXITED)
         add_unreachable(s, node, m->end, text, err.hint);
     else
@@ -390,7 +391,7 @@ ti_status ti_survey_make(struct ti_fleet *f, const struct ti_survey_in *in, stru
         ti_survey_compare(s, f->sites, in);
     /* If only some nodes can count with PAPI, use valgrind, which works on all. */
     if (!same_counter(s) && strcmp(in->counter, "auto") == 0 && !f->sig) {
-        ti_say("some nodes count with PAPI and some cannot: all are to count with valgrind");
+        ti_say("some nodes count with PAPI and some cannot: all nodes will count with valgrind");
         ask(s, f, in, "valgrind");
     }
     check_counters(s);

@@ -122,7 +122,7 @@ static ti_status keep(struct builder *l, struct ti_err *err)
         int64_t *sorted = malloc(n * sizeof *sorted);
 
         if (!sorted)
-            return ti_err_errno(err, TI_ERR_IO, "cannot look at who talks to whom");
+            return ti_err_errno(err, TI_ERR_IO, "cannot read which ranks communicate");
         memcpy(sorted, l->weight, n * sizeof *sorted);
         qsort(sorted, n, sizeof *sorted, descending);
         least = sorted[PARTNERS_MAX - 1];
@@ -188,8 +188,8 @@ ti_status ti_like_read(const char *path, int64_t np, struct ti_like *out, struct
         return ti_err_prefix(err, st, "--like");
     if (ti_source_nranks(s) != np) {
         st = ti_err_set(err, TI_ERR_INPUT,
-                        "'%s' is of %" PRId64 " ranks, and says nothing of who talks to whom among "
-                        "%" PRId64,
+                        "'%s' is of %" PRId64
+                        " ranks, and does not show which ranks communicate among %" PRId64,
                         path, ti_source_nranks(s), np);
         ti_err_hint(err, "--like takes a run of as many ranks as are wanted");
     } else {

@@ -81,7 +81,7 @@ ti_status ti_graph_make(struct ti_pair_list *l, int64_t np, struct ti_graph *out
     g.to = malloc((2 * l->n + 1) * sizeof *g.to);
     g.weight = malloc((2 * l->n + 1) * sizeof *g.weight);
     if (l->failed || !g.start || !at || !g.to || !g.weight) {
-        ti_err_set(err, TI_ERR_IO, "there is no memory for who talks to whom");
+        ti_err_set(err, TI_ERR_IO, "no memory for the traffic between ranks");
         ti_graph_free(&g);
         goto out;
     }

@@ -51,7 +51,7 @@ ti_status ti__nodes_collect(struct ti_acquisition *a, struct ti_err *err)
         own = ti_rank_map_ranges(&b->map, u->node);
         u->bytes = json_integer_value(json_object_get(answer, "bytes"));
         if (!ti_ranks_merge(&a->ranks, own, answer))
-            ti_warn("node %s: what it says of its traces makes no sense",
+            ti_warn("node %s: its list of traces is malformed",
                     ti_fleet_name(b->fleet, u->node, name, sizeof name));
         json_decref(own);
     }
@@ -89,7 +89,7 @@ void ti__nodes_say_where(struct ti_acquisition *a, ti_status app)
 
     (void)app;
     if (!a->ranks.with_trace && b->hurried) {
-        ti_say("the nodes, which '%s/%s' names, were not asked what was traced", a->dir.given,
+        ti_say("the nodes that '%s/%s' names were not asked for their traces", a->dir.given,
                TI_RUN_JSON);
         return;
     }
@@ -101,7 +101,7 @@ void ti__nodes_say_where(struct ti_acquisition *a, ti_status app)
     }
     if (!ti_ranks_complete(&a->ranks))
         ti_ranks_say(&a->ranks);
-    ti_say("what was traced is on the nodes, which '%s/%s' names: 'ti-gather %s -o %s' fetches it",
+    ti_say("the traces are on the nodes that '%s/%s' names: 'ti-gather %s -o %s' fetches them",
            a->dir.given, TI_RUN_JSON, a->dir.given, a->output);
 }
 

@@ -22,7 +22,7 @@ ti_status ti_output_check(const char *path, bool force, const char *hint, struct
     if (lstat(path, &sb) != 0)
         return TI_OK; /* errors show when it is created */
     if (stat(path, &sb) != 0)
-        return ti_err_set(err, TI_ERR_IO, "'%s' is a symbolic link that leads nowhere", path);
+        return ti_err_set(err, TI_ERR_IO, "'%s' is a dangling symbolic link", path);
     if (!S_ISREG(sb.st_mode)) {
         ti_err_set(err, TI_ERR_IO, "'%s' is a %s, and is not replaced", path,
                    S_ISDIR(sb.st_mode)    ? "directory"

@@ -95,7 +95,7 @@ void ti__abandon_stuck(struct ti__job *job)
         if (job->clock - (behind ? job->data_at : p->progress_at) < timeout_s)
             continue;
         ti_err_set(&why, TI_ERR_REMOTE,
-                   "it lives, but did nothing of what it was asked for in %.0f s: is its disk, or "
+                   "it answers, but made no progress in %.0f s: is its disk, or "
                    "the file system of '%s', stuck?",
                    timeout_s, p->node->directory);
         ti_err_hint(&why, "--timeout waits longer");

@@ -19,7 +19,7 @@ ti_status ti__interrupted(const struct ti__job *job, struct ti_err *err)
             err, "the bundle is whole; nodes may still have traces that are in it: --remove with "
                  "another bundle's name (-o) fetches and removes these");
     else if (!job->plan_only)
-        ti_err_hint(err, "the same command goes on where this one was");
+        ti_err_hint(err, "the same command resumes");
     return TI_ERR_IO;
 }
 

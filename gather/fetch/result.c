@@ -131,7 +131,7 @@ static void print_not_compared(const struct ti_fetch *f)
         if (lines++ == LINES_MAX)
             ti_warn("... and others: --json has them all");
         else
-            ti_warn("node '%s' has %s %s too: whether they are alike is not known", x->name,
+            ti_warn("node '%s' has %s %s too: whether they are equal is not known", x->name,
                     ti_ranges_count(x->not_compared) == 1 ? "rank" : "ranks",
                     ti_ranges_text(x->not_compared, ranks, sizeof ranks));
     }

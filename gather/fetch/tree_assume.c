@@ -124,7 +124,7 @@ static ti_status parse_word(char *text, struct ti_tree_costs *c, struct ti_err *
         return TI_OK;
     }
     return ti_err_set(err, TI_ERR_USAGE,
-                      "'%s' is nothing that can be assumed; there are rtt, inner-rtt, rate, "
+                      "'%s' cannot be assumed; the names are rtt, inner-rtt, rate, "
                       "site-rate, node-rate, headers, login-cpu, login-rtts, start and most-new",
                       text);
 }

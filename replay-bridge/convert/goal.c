@@ -266,10 +266,11 @@ static ti_status expand_beside(struct goal *g, const struct ti_coll_call *call, 
     g->begun = begun;
     if (g->outstanding < TURNS)
         return TI_OK;
-    return ti_err_set(err, TI_ERR_INPUT,
-                      "rank %" PRId64 " has %d collectives at once that do not block: their "
-                      "messages could not be told apart",
-                      g->rank, TURNS);
+    return ti_err_set(
+        err, TI_ERR_INPUT,
+        "rank %" PRId64
+        " has %d non-blocking collectives at once: their messages could not be told apart",
+        g->rank, TURNS);
 }
 
 static ti_status put_collective(struct goal *g, const struct ti_coll_call *call, struct ti_err *err)

@@ -38,7 +38,7 @@ static ti_status compute(struct ti__import *im, struct ti__import_rank *r, const
     if (flops != floor(flops))
         ti__import_note(
             im, TI__NOTE_FRACTION, l,
-            "flops that are no whole number are rounded; of all of a rank, less than one is lost");
+            "flops that are not whole numbers are rounded; each rank loses less than one flop");
     if (whole >= 1e18 || r->volume > UINT64_MAX - (uint64_t)whole)
         return ti_lines_wrong(l, err, "more flops in a burst than a trace can count");
     r->rest = flops + r->rest - whole;
@@ -50,12 +50,14 @@ static ti_status rest(struct ti__import *im, struct ti__import_rank *r, const st
                       double seconds, struct ti_err *err)
 {
     if (im->how->speed <= 0) {
-        ti_lines_wrong(l, err, "a trace has volumes, and no time to sleep");
-        ti_err_hint(err, "--speed SPEED takes it for what a host of that speed computes meanwhile");
+        ti_lines_wrong(l, err, "a trace has volumes, not times: it cannot express a sleep");
+        ti_err_hint(
+            err,
+            "--speed SPEED makes it the volume that a host of that speed computes in that time");
         return TI_ERR_INPUT;
     }
     ti__import_note(im, TI__NOTE_SLEEP, l,
-                    "sleep is taken for a burst of that time at the --speed that was given");
+                    "sleep becomes a burst that takes that time at the given --speed");
     return compute(im, r, l, rint(seconds * im->how->speed), err);
 }
 
@@ -68,7 +70,7 @@ static void begin(struct ti__import *im, struct ti__import_rank *r, const struct
     if (!said)
         ti__import_note(
             im, TI__NOTE_NO_INIT, l,
-            "the rank does not begin with \"init\"; it is put there, and sizes without a datatype "
+            "the rank does not begin with \"init\"; it is added, and sizes without a datatype "
             "are %s",
             ti__import_element(im) == 1 ? "bytes" : "doubles");
     r->begun = true;
@@ -146,11 +148,11 @@ static ti_status wait_bare(struct ti__import *im, struct ti__import_rank *r,
         return ti_lines_wrong(l, err, "there is no %s to wait for",
                               recv_only ? "outstanding receive" : "outstanding request");
     if (n > 1)
-        ti__import_note(
-            im, TI__NOTE_BARE_WAIT, l,
-            "it does not say which of %zu requests; it is the one posted %s, %s (--wait)", n,
-            first ? "first" : "last",
-            im->how->wait ? "as --wait says" : "as it was for SimGrid then");
+        ti__import_note(im, TI__NOTE_BARE_WAIT, l,
+                        "the wait does not name one of %zu requests; it completes the one posted "
+                        "%s, %s (--wait)",
+                        n, first ? "first" : "last",
+                        im->how->wait ? "as --wait says" : "as in SimGrid at that time");
     complete(im, r, l, TI_OP_WAIT, which);
     return TI_OK;
 }
@@ -178,18 +180,21 @@ static ti_status find_peer(struct ti__import *im, const struct ti_lines *l,
     if (m->peer == TI_SG_ANY_SOURCE && a->recv) {
         t = ti_map_find(&im->takers, a->rank, m->tag, 0, 0);
         if (t < 0 || im->sender[t] < 0)
-            return ti_lines_wrong(l, err,
-                                  t < 0 ? "it takes any source, and nobody sends rank %lld tag %lld"
-                                        : "it takes any source, and several ranks send rank %lld "
-                                          "tag %lld: which one it was, the file does not say",
-                                  (long long)a->rank, (long long)m->tag);
+            return ti_lines_wrong(
+                l, err,
+                t < 0 ? "the receive takes any source, but no rank sends to rank %lld with tag %lld"
+                      : "the receive takes any source, and several ranks send to rank %lld with "
+                        "tag %lld: the file does not say which one it was",
+                (long long)a->rank, (long long)m->tag);
         m->peer = im->sender[t];
-        ti__import_note(im, TI__NOTE_ANY, l,
-                        "it takes any source; rank %lld is the only one that sends this tag here",
-                        (long long)m->peer);
+        ti__import_note(
+            im, TI__NOTE_ANY, l,
+            "the receive takes any source; rank %lld is the only rank that sends this tag to it",
+            (long long)m->peer);
     }
     if (m->tag == TI_SG_ANY_TAG)
-        return ti_lines_wrong(l, err, "it takes any tag: which one it was, the file does not say");
+        return ti_lines_wrong(l, err,
+                              "the receive takes any tag: the file does not say which one it was");
     if (m->peer != TI_SG_NULL && (m->peer < 0 || m->peer >= im->np))
         return ti_lines_wrong(l, err, "there is no rank %lld of %lld", (long long)m->peer,
                               (long long)im->np);
@@ -208,7 +213,8 @@ static ti_status find_size(struct ti__import *im, const struct ti_lines *l, int6
         return TI_OK;
     }
     if (c < 0)
-        return ti_lines_wrong(l, err, "it has no size, and rank %lld never sends it anything",
+        return ti_lines_wrong(l, err,
+                              "the receive has no size, and rank %lld sends no such message",
                               (long long)m->peer);
     m->bytes = im->largest[c];
     ti__import_note(
@@ -277,7 +283,7 @@ static ti_status collective(struct ti__import *im, struct ti__import_rank *r,
                             const struct ti_lines *l, struct ti_action *a, struct ti_err *err)
 {
     if (r->sub.line)
-        return ti_lines_wrong(l, err, "%s:%lld says that not all ranks take part, but not which do",
+        return ti_lines_wrong(l, err, "%s:%lld says that only some ranks take part, but not which",
                               r->sub.path, (long long)r->sub.line);
     emit(im, r, l, &a->ev);
     if (a->amount > 0)
@@ -295,10 +301,9 @@ static void communicator(struct ti__import *im, struct ti__import_rank *r, const
     if (a->amount > 0)
         r->sub = ti__here(l);
     else
-        ti__import_note(
-            im, TI__NOTE_COMM, l,
-            "which ranks the communicator has, and which calls are on it, is not said; all "
-            "collectives are of all ranks, as in SimGrid");
+        ti__import_note(im, TI__NOTE_COMM, l,
+                        "the file does not say which ranks the communicator has, or which calls "
+                        "use it; all ranks take part in all collectives, as in SimGrid");
 }
 
 static void location(struct ti__import_rank *r, const struct ti_action *a)
@@ -338,7 +343,7 @@ void ti__import_end(struct ti__import *im, struct ti__import_rank *r, const stru
         complete(im, r, l, TI_OP_REQUEST_FREE, 0);
     if (!said)
         ti__import_note(im, TI__NOTE_NO_FINALIZE, l,
-                        "a rank does not end with \"finalize\"; it is put there");
+                        "a rank does not end with \"finalize\"; it is added");
     r->ended = true;
     emit(im, r, l, &ev);
 }
@@ -373,8 +378,8 @@ static ti_status act(struct ti__import *im, struct ti__import_rank *r, const str
         return a->bare ? wait_bare(im, r, l, err) : wait_for(im, r, l, a, err);
     case TI_ACT_TEST:
         ti__import_note(im, TI__NOTE_TEST, l,
-                        "whether the test says yes is not in the file; it is taken for one "
-                        "that says no, which is no event");
+                        "the file does not say whether the test is successful; it is treated as "
+                        "unsuccessful, which is no event");
         return TI_OK;
     case TI_ACT_WAITALL:
         wait_all(im, r, l);

@@ -8,9 +8,9 @@ static ti_status contradiction(const struct ti__place *tags, const struct ti__pl
 {
     ti_err_set(
         err, TI_ERR_INPUT,
-        "%s:%lld: this line has tags, as since SimGrid 3.20, but %s:%lld has none, as before",
+        "%s:%lld: this line has tags (SimGrid 3.20 and later), but %s:%lld has none (before)",
         tags->path, (long long)tags->line, old->path, (long long)old->line);
-    ti_err_hint(err, "--syntax tags or --syntax old decides");
+    ti_err_hint(err, "give --syntax tags or --syntax old");
     return TI_ERR_INPUT;
 }
 
@@ -37,10 +37,10 @@ static ti_status choose_syntax(struct ti__import *im, struct ti_err *err)
         return contradiction(&im->tags, &im->old, err);
     if (im->differ.line && !im->tags.line && !im->old.line) {
         ti_err_set(err, TI_ERR_INPUT,
-                   "%s:%lld: DESTINATION TAG SIZE, as since SimGrid 3.20, or DESTINATION SIZE "
-                   "DATATYPE, as before? No line tells",
+                   "%s:%lld: no line shows whether this is DESTINATION TAG SIZE (SimGrid 3.20 and "
+                   "later) or DESTINATION SIZE DATATYPE (before)",
                    im->differ.path, (long long)im->differ.line);
-        ti_err_hint(err, "--syntax tags or --syntax old decides");
+        ti_err_hint(err, "give --syntax tags or --syntax old");
         return TI_ERR_INPUT;
     }
     im->syntax = im->old.line ? TI_SYNTAX_OLD : TI_SYNTAX_TAGS;
@@ -64,8 +64,9 @@ static ti_status survey_line(struct ti__import *im, const struct ti_lines *l, in
         im->np = a.rank + 1;
     weigh(im, l, &a);
     if (l->cut)
-        ti__import_note(im, TI__NOTE_NO_NEWLINE, l,
-                        "the last line has no newline, and SimGrid would not read it; it is taken");
+        ti__import_note(
+            im, TI__NOTE_NO_NEWLINE, l,
+            "the last line has no newline, and SimGrid would not read it; it is converted");
     return TI_OK;
 }
 
@@ -79,7 +80,7 @@ static ti_status take_init(struct ti__import *im, const struct ti_lines *l,
             l, err, "sizes without a datatype are %s by this \"init\", but %s by that of %s:%lld",
             a->doubles ? "doubles" : "bytes", im->doubles ? "doubles" : "bytes", im->init.path,
             (long long)im->init.line);
-        ti_err_hint(err, "--datatype bytes or --datatype doubles decides");
+        ti_err_hint(err, "give --datatype bytes or --datatype doubles");
         return TI_ERR_INPUT;
     }
     if (!im->init.line)

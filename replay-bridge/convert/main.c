@@ -187,8 +187,8 @@ static ti_status choose_pace(const struct options *o, struct ti_source *s, struc
         return TI_OK;
     pace->bursts.as = TI_BURSTS_VOLUME;
     if (o->cores)
-        ti_warn("--cores %lld has no effect: the trace does not have what the longest thread of "
-                "each burst did",
+        ti_warn("--cores %lld has no effect: the trace does not have the volume of the longest "
+                "thread of each burst",
                 (long long)o->cores);
     return TI_OK;
 }
@@ -199,7 +199,7 @@ static void warn_of_volumes(const struct ti_volumes *v)
     if (!strcmp(v->counter, "mixed"))
         ti_warn("the ranks were not counted by one counter: their volumes cannot be compared");
     if (v->unit[0] && strcmp(v->unit, "instructions") != 0 && strcmp(v->unit, "flops") != 0)
-        ti_warn("volumes are %s, not instructions; each unit is taken for a flop", v->unit);
+        ti_warn("volumes are %s, not instructions; each unit becomes a flop", v->unit);
     else if (v->inexact)
         ti_warn("volumes are %s: the counter is %s", v->estimate ? "an estimate" : "not exact",
                 v->counter);
@@ -214,8 +214,9 @@ static ti_status refuse(const struct options *o, const struct ti_problems *probl
     ti_err_set(err, TI_ERR_INPUT, "'%s' cannot be converted to %s: %llu problem%s", o->input,
                formats[o->to], (unsigned long long)problems->n, problems->n > 1 ? "s" : "");
     ti_err_hint(err,
-                "'ti-info --verify %s' tells whether the trace is sound; what is, but cannot "
-                "be expressed, MPI_Pcontrol(0) and (1) around that part of the program leave out",
+                "'ti-info --verify %s' tells whether the trace is sound; to leave out a part of "
+                "the program that cannot be expressed, call MPI_Pcontrol(0) before it and "
+                "MPI_Pcontrol(1) after it",
                 o->input);
     return TI_ERR_INPUT;
 }

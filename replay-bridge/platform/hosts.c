@@ -338,7 +338,7 @@ ti_status ti_hosts_known(struct ti_hosts *used, const struct ti_hosts *known, co
     if (!st)
         share_cores(used);
     if (st && known->n)
-        ti_err_hint(err, "its first of %zu is '%s'", known->n, known->list[0].name);
+        ti_err_hint(err, "the first of its %zu hosts is '%s'", known->n, known->list[0].name);
     free(sorted);
     return st;
 }

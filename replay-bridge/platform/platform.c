@@ -166,7 +166,7 @@ ti_status ti_topology_parse(const char *text, struct ti_topology *out, struct ti
     }
     ti_err_set(err, TI_ERR_USAGE, "'%s' is no topology", text);
     ti_err_hint(err, "cluster, fat-tree:2;4,4;1,2;1,2, torus:4,4, dragonfly:3,4;4,3;5,1;2 or "
-                     "hierarchical:8,4,16 (with quotes around what holds a semicolon)");
+                     "hierarchical:8,4,16 (quote a text that has semicolons)");
     return TI_ERR_USAGE;
 }
 
@@ -245,8 +245,8 @@ static ti_status check_values(const struct ti_topology *topology,
         return TI_OK;
     if (topology->kind != TI_TOPO_FAT_TREE && topology->kind != TI_TOPO_HIERARCHICAL)
         return ti_err_set(err, TI_ERR_USAGE,
-                          "%s: %d values, but all links of a %s are alike; levels have a fat-tree "
-                          "and a hierarchical network",
+                          "%s: %d values, but all links of a %s are equal; only a fat-tree and a "
+                          "hierarchical network have levels",
                           option, values->n, kinds[topology->kind].name);
     return ti_err_set(err, TI_ERR_USAGE, "%s: %d values for the %d levels of %s:%s", option,
                       values->n, levels, kinds[topology->kind].name, topology->params);
@@ -284,8 +284,8 @@ ti_status ti_platform_check(const struct ti_topology *topology, const struct ti_
         !ti__levels_differ(topology, speeds) || ti__one_path(topology))
         return st;
     ti_err_set(err, TI_ERR_USAGE,
-               "fat-tree:%s has %lld hosts: where its levels differ and there are several paths, "
-               "%d are the most",
+               "fat-tree:%s has %lld hosts: if its levels differ and there are several paths, the "
+               "limit is %d",
                topology->params, (long long)topology->hosts, TI_ROUTED_HOSTS_MAX);
     ti_err_hint(err, "one bandwidth with fewer up links reduces the upper levels as well; a tree "
                      "with one up link and one cable everywhere may have any size");

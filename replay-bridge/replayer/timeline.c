@@ -99,9 +99,7 @@ ti_status ti_timeline_check(const char *path, struct ti_err *err)
 {
     if (ends_with(path, ".paje") || ends_with(path, ".trace") || ends_with(path, ".csv"))
         return TI_OK;
-    return ti_err_set(err, TI_ERR_USAGE,
-                      "--timeline: the name of the file says what it is, NAME.paje or NAME.csv; "
-                      "not '%s'",
+    return ti_err_set(err, TI_ERR_USAGE, "--timeline must be named NAME.paje or NAME.csv, not '%s'",
                       path);
 }
 

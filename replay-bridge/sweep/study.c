@@ -215,7 +215,7 @@ static ti_status check_dir(const char *path, struct ti_err *err)
     if (!other || ours)
         return TI_OK;
     ti_err_set(err, TI_ERR_USAGE, "'%s' is not empty, and holds no study", path);
-    ti_err_hint(err, "give -o a new folder, or that of a study to go on with");
+    ti_err_hint(err, "give -o a new directory, or that of a study to resume");
     return TI_ERR_USAGE;
 }
 

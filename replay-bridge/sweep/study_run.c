@@ -133,7 +133,7 @@ static void find_error(const char *messages, int status, struct ti_err *why)
     else if (messages[0])
         ti_err_set(why, TI_ERR_IO, "%.*s", (int)strcspn(messages + skip, "\n"), messages + skip);
     else
-        ti_err_set(why, TI_ERR_IO, "ended with status %d and without a word", WEXITSTATUS(status));
+        ti_err_set(why, TI_ERR_IO, "ended with status %d and printed nothing", WEXITSTATUS(status));
 }
 
 static void tell_point(const struct pool *pool, int64_t i, const char *error)

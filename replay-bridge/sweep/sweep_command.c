@@ -83,7 +83,7 @@ static ti_status some_failed(const struct ti_study *study, struct ti_err *err)
 {
     ti_err_set(err, TI_ERR_PARTIAL, "%lld of %lld points failed", (long long)study->failed,
                (long long)study->n);
-    ti_err_hint(err, "'%s/results.csv' has their errors; the same command tries them again",
+    ti_err_hint(err, "'%s/results.csv' has their errors; the same command runs them again",
                 study->dir);
     return TI_ERR_PARTIAL;
 }
@@ -98,9 +98,9 @@ static void hint_to_continue(const struct ti_sweep_command *c, struct ti_err *er
         ti_args_add(&args, *arg);
     text = ti_args_ok(&args) ? ti_args_shell(&args) : NULL;
     if (text && strlen(text) + 24 < sizeof err->hint)
-        ti_err_hint(err, "this continues: %s", text);
+        ti_err_hint(err, "to resume: %s", text);
     else
-        ti_err_hint(err, "the same command continues");
+        ti_err_hint(err, "the same command resumes the sweep");
     free(text);
     ti_args_free(&args);
 }

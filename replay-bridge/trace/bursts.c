@@ -22,7 +22,7 @@ static ti_status no_column(const struct ti_bursts *bursts, const struct ti_sourc
                "the trace does not have %s: rank %" PRId64
                " of '%s' has no column '%s' at event %" PRIu64,
                bursts->as == TI_BURSTS_TIMES ? "the duration of each burst"
-                                             : "what the longest thread of each burst did",
+                                             : "the volume of the longest thread of each burst",
                rank, ti_source_path(s), column_names[bursts->as], index);
     ti_err_hint(err, bursts->as == TI_BURSTS_TIMES
                          ? "acquire the trace with ti-acquire --times"

@@ -39,7 +39,7 @@ ends 130 'sleep 0.05; kill -INT $pid' ../app ok 60
 find . -mindepth 1 -delete
 ends 130 'until_traced; kill -INT $pid' ../app ok 60
 says err "interrupted by signal 2"
-says err "what was traced is in 'app.4.run'"
+says err "the traces are in 'app.4.run'"
 holds app.4.run
 ends 143 'until_traced; kill -TERM $pid; kill -TERM $pid' ../app ok 60
 holds app.4.run

@@ -30,7 +30,7 @@ says order 'a slots=8'
 
 # What cannot be
 run 3 $c --np 12 --like lu.tib "$lu" S 2
-says err "'lu.tib' is of 16 ranks, and says nothing of who talks to whom among 12"
+says err "'lu.tib' is of 16 ranks, and does not show which ranks communicate among 12"
 run 4 $c --like nowhere.tib "$lu" S 2
 says err 'nowhere.tib'
 run 3 $c --like ../app "$lu" S 2

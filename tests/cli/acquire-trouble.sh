@@ -138,7 +138,7 @@ says err "only on "
     run 6 $c --np 3 ../app abort
     says err "called MPI_Abort (status 7)"
     says err "rank 2: ended by MPI_Abort"
-    says err "what was traced is in 'app.3.run'"
+    says err "the traces are in 'app.3.run'"
     grep -q '"state": "failed"' app.3.run/RUN.json || fail "$(cat app.3.run/RUN.json)"
     "$o/ti-gather" -q app.3.run >/dev/null 2>&1
     [ $? -eq 1 ] || fail "what an abort left cannot be gathered"

@@ -137,9 +137,9 @@ tagless() {
 1 finalize
 E
 }
-takes 'which of 2 requests; it is the one posted last' < <(tagless)
+takes 'one of 2 requests; it completes the one posted last' < <(tagless)
 "$o/ti-info" --dump --rank 0 run | grep wait | head -n 1 >last
-takes 'which of 2 requests; it is the one posted first' --wait first < <(tagless)
+takes 'one of 2 requests; it completes the one posted first' --wait first < <(tagless)
 "$o/ti-info" --dump --rank 0 run | grep wait | head -n 1 >first
 cmp -s first last && fail '--wait first is as last'
 
@@ -164,14 +164,14 @@ refuses actions:2 'several ranks send' < <(printf '%s\n' '0 init' '0 irecv -555 
 refuses actions:2 'any tag' < <(printf '%s\n' '0 init' '0 irecv 1 -444 9 6' '1 send 0 3 9 6')
 takes 'without a size' < <(printf '%s\n' '0 init' '0 send 1 3 9 6' '0 send 1 3 70 6' '1 init' '1 recv 0 3 -1 6' '1 recv 0 3 -1 6' '0 finalize' '1 finalize')
 takes 'never waited for' < <(printf '%s\n' '0 init' '0 isend 1 3 9 6' '1 init' '1 recv 0 3 9 6' '0 finalize' '1 finalize')
-takes 'test says yes' < <(printf '%s\n' '0 init' '0 isend 1 3 9 6' '0 test 0 1 3' '0 wait 0 1 3' '1 init' '1 recv 0 3 9 6' '0 finalize' '1 finalize')
-takes 'no whole number are rounded' < <(printf '%s\n' '0 init' '0 compute 1.5' '0 barrier' '0 compute 1.5' '0 finalize')
+takes 'whether the test is successful' < <(printf '%s\n' '0 init' '0 isend 1 3 9 6' '0 test 0 1 3' '0 wait 0 1 3' '1 init' '1 recv 0 3 9 6' '0 finalize' '1 finalize')
+takes 'not whole numbers are rounded' < <(printf '%s\n' '0 init' '0 compute 1.5' '0 barrier' '0 compute 1.5' '0 finalize')
 "$o/ti-info" run | grep -qE '^volume +3 flops' || fail 'fractions are lost'
-refuses actions:2 'no time to sleep' < <(printf '%s\n' '0 init' '0 sleep 0.5' '0 finalize')
-takes 'sleep is taken' --speed 2Gf < <(printf '%s\n' '0 init' '0 sleep 0.5' '0 finalize')
+refuses actions:2 'cannot express a sleep' < <(printf '%s\n' '0 init' '0 sleep 0.5' '0 finalize')
+takes 'sleep becomes a burst' --speed 2Gf < <(printf '%s\n' '0 init' '0 sleep 0.5' '0 finalize')
 "$o/ti-info" run | grep -qE '^volume +1,000,000,000 flops' || fail 'sleep is not a burst'
 takes 'which ranks the communicator has' < <(printf '%s\n' '0 init' '0 comm_dup' '0 barrier' '0 finalize')
-refuses actions:3 'actions:2 says that not all ranks' < <(printf '%s\n' '0 init' '0 comm_size 1' '0 barrier' '1 init')
+refuses actions:3 'actions:2 says that only some ranks' < <(printf '%s\n' '0 init' '0 comm_size 1' '0 barrier' '1 init')
 takes '' < <(printf '%s\n' '0 init' '0 location a.c 12' '0 barrier' '0 location a.c 12' '0 barrier' '0 finalize')
 "$o/ti-info" --dump --call-sites --rank 0 run | grep -c 'a.c:12' | grep -qx 2 || fail 'the call site is lost'
 

@@ -234,7 +234,7 @@ lost() {
         else # its own may have come before
             ti-gather --trust run -o run.tib >out 2>err
         fi
-        says err "node 'node2' has rank 1 too: whether they are alike is not known"
+        says err "node 'node2' has rank 1 too: whether they are equal is not known"
     done
 }
 
@@ -394,7 +394,7 @@ rude() {
 # who lives and does nothing of what it is asked for, as with a file system that hangs, holds up
 # nobody for ever, and what others have is had from them
 stuck_at() {
-    local nothing="it lives, but did nothing of what it was asked for in 30 s"
+    local nothing="it answers, but made no progress in 30 s"
     nodes 3 9
     [ "$1" = remove ] && run 0 ti-gather --trust run -o run.tib
     [ "$1" = remove ] || cp -p node0/rank-000001.ti node2/
@@ -410,7 +410,7 @@ stuck_at() {
         crc)
             run 0 timeout 200 ti-gather --trust --timeout 3 run -o run.tib
             come 0 1 2 3 4 5 6 7 8
-            says err "node 'node2' has rank 1 too: whether they are alike is not known"
+            says err "node 'node2' has rank 1 too: whether they are equal is not known"
             ;;
         *)
             run 1 timeout 200 ti-gather --trust --timeout 3 run -o run.tib

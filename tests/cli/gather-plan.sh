@@ -150,7 +150,7 @@ done <<'END'
 --assume rtt|--assume: 'rtt' must be a time in us, ms or s
 --assume rtt=20|--assume: 'rtt' must be a time in us, ms or s
 --assume rate=-1mbit|--assume: 'rate' must be a rate in kbit, mbit
---assume rtt=1ms,speed=2|--assume: 'speed' is nothing that can be assumed
+--assume rtt=1ms,speed=2|--assume: 'speed' cannot be assumed
 --transport pigeon|--transport must be auto, libssh2 or openssh, not 'pigeon'
 --transport libssh2 --forward-agent|--forward-agent needs OpenSSH
 --timeout 0|--timeout

@@ -120,7 +120,7 @@ for x in out.d out.fifo out.link; do
     says err "and is not replaced"
 done
 run 4 ti-gather --force n.run -o out.dangling
-says err "leads nowhere"
+says err "dangling symbolic link"
 run 4 ti-gather n.run -o out.txt
 says err "it is not a bundle"
 run 4 ti-gather --force n.run -o out.txt

@@ -60,7 +60,7 @@ grep -q 'runs smpirun' "$tmp/err" || fail 'does not say what it kept'
 (trap '' XFSZ; ulimit -f 1; replay "$tmp/t.tib" --topology cluster --hosts 8 --engine stock --keep "$tmp/part")
 [ $? -eq 4 ] || fail 'no error although files cannot be written'
 grep -q 'runs smpirun' "$tmp/err" && { fail 'promises a command'; cat "$tmp/err"; }
-grep -q "part' holds what was written" "$tmp/err" || { fail 'is silent'; cat "$tmp/err"; }
+grep -q "part' has the files written" "$tmp/err" || { fail 'is silent'; cat "$tmp/err"; }
 
 replay "$tmp/t.tib" --lint || fail lint
 replay "$tmp/t.tib" --topology cluster --hosts 8 --json || fail json
@@ -79,9 +79,9 @@ warns() {
     grep -q "warning: .*nanoseconds.*estimate.*$text" "$tmp/err" ||
         { fail "does not warn '$text': $*"; cat "$tmp/err"; }
 }
-warns 'speed 1Gf replays them as such' --hosts 8
-warns 'speed 1Gf replays them as such' --hosts 8 --speed 1000Mf
-warns 'speed 8Gf scales the measured time' --hosts 8 --speed 8Gf
+warns 'speed 1Gf replays them as measured' --hosts 8
+warns 'speed 1Gf replays them as measured' --hosts 8 --speed 1000Mf
+warns 'speed 8Gf scales them' --hosts 8 --speed 8Gf
 
 [ -z "$(ls -A "$TMPDIR")" ] || fail "files are left: $(ls -A "$TMPDIR")"
 finish

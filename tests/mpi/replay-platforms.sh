@@ -189,7 +189,7 @@ refuses() {
     [ $? -eq 2 ] || fail "status: $*"
     grep -qF -- "$says" "$tmp/err" || { fail "does not say: $says"; cat "$tmp/err"; }
 }
-refuses 'how many hosts a cluster has' --show-platform
+refuses 'the number of hosts of a cluster is not known' --show-platform
 refuses 'not named *.svg' --show-platform=a.png --hosts 4
 refuses 'write --show-platform=a.svg' --show-platform a.svg --hosts 4
 refuses 'draws only generated platforms' --show-platform=a.svg --platform x.xml

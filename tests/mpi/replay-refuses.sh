@@ -32,7 +32,7 @@ refuses 3 'cut.tib' "$tmp/cut.tib"
 cp -r "$tmp/r" "$tmp/missing"
 rm "$tmp/missing/rank-000002.ti"
 refuses 3 'rank 2' "$tmp/missing" --hosts 4
-grep -q "^hint: only whole traces can be replayed: 'ti-info $tmp/missing'" "$tmp/err" || fail 'hint: missing'
+grep -q "^hint: only complete traces can be replayed: 'ti-info $tmp/missing'" "$tmp/err" || fail 'hint: missing'
 cp -r "$tmp/r" "$tmp/short"
 truncate -s -40 "$tmp/short/rank-000001.ti"
 refuses 3 'rank 1|rank-000001' "$tmp/short" --hosts 4

@@ -100,7 +100,7 @@ says 'interrupted; 2 of 6 points have their result' err
 [ "$(find study/points -type f | wc -l)" -eq 2 ] || fail 'points that were ended have files'
 rm slow
 : >ran
-command=$(sed -n 's/^hint: this continues: //p' err)
+command=$(sed -n 's/^hint: to resume: //p' err)
 [ -n "$command" ] || { fail 'no command to continue'; cat err; }
 bash -c "$command" >out 2>err || { fail "it fails: $command"; cat err; }
 runs 4 'the command that continues'

@@ -101,7 +101,7 @@ static void test_another_number_of_ranks(void **state)
     script_trace(2, -1, "* init\n* finalize\n");
     assert_int_equal(ti_like_read(script_dir(), 4, &other, &err), TI_ERR_INPUT);
     assert_non_null(
-        strstr(err.text, "is of 2 ranks, and says nothing of who talks to whom among 4"));
+        strstr(err.text, "is of 2 ranks, and does not show which ranks communicate among 4"));
     assert_int_equal(ti_like_read("/nowhere.tib", 4, &other, &err), TI_ERR_IO);
     assert_non_null(strstr(err.text, "--like: "));
 }

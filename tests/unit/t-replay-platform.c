@@ -208,7 +208,7 @@ static void test_bad_rates(void **state)
     static const struct {
         const char *topology, *bandwidth, *says;
     } cases[] = {
-        {"torus:4,4", "1GBps,2GBps", "--bandwidth: 2 values, but all links of a torus are alike"},
+        {"torus:4,4", "1GBps,2GBps", "--bandwidth: 2 values, but all links of a torus are equal"},
         {"cluster", "1GBps,2GBps", "--bandwidth: 2 values, but all links of a cluster"},
         {"hierarchical:2,2,2", "1GBps,2GBps",
          "--bandwidth: 2 values for the 3 levels of hierarchical:2,2,2"},
