@@ -351,8 +351,8 @@ static void say_where(struct ti_acquisition *a, ti_status app)
     if (!failed) {
         ti_say("the traces are in '%s'", a->dir.given);
     } else if (a->ranks.events) {
-        ti_say("what was traced is in '%s': 'ti-info %s' looks at it, 'ti-gather %s -o %s' bundles "
-               "it",
+        ti_say("the traces are in '%s': 'ti-info %s' shows them, 'ti-gather %s -o %s' bundles "
+               "them",
                a->dir.given, a->dir.given, a->dir.given, a->output);
     } else {
         ti_say("nothing was written yet: the traces hold no events%s; --buffer 4K writes earlier",
