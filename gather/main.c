@@ -110,17 +110,11 @@ static void explain_missing(struct ti_run *run, const struct ti_fetch *fetched)
 {
     for (int i = 0; i < fetched->nfailures; i++) {
         const struct ti_fetch_failure *x = &fetched->failure[i];
-        const json_t *range;
-        size_t k;
 
-        json_array_foreach(
-            x->ranks, k,
-            range) for (int64_t r = json_integer_value(json_array_get(range, 0));
-                        r <= json_integer_value(json_array_get(range, 1)) && r < run->nranks; r++)
-        {
+        ti_ranges_foreach (&x->ranks, r) {
             char *why;
 
-            if (run->rank[r].state != TI_RANK_MISSING ||
+            if (r >= run->nranks || run->rank[r].state != TI_RANK_MISSING ||
                 (x->node ? asprintf(&why, "not fetched from node '%s': %s", x->node, x->why)
                          : asprintf(&why, "not fetched: %s", x->why)) < 0)
                 continue;
@@ -132,14 +126,14 @@ static void explain_missing(struct ti_run *run, const struct ti_fetch *fetched)
 
 static void tell_left(const struct ti_fetch_failure *x)
 {
-    int64_t n = ti_ranges_count(x->ranks);
+    int64_t n = ti_ranges_count(&x->ranks);
     char ranks[256];
 
     if (n == 0)
         ti_warn("traces remain on node '%s': %s", x->node, x->why);
     else
         ti_warn("%s %s %s on node '%s': %s", n == 1 ? "rank" : "ranks",
-                ti_ranges_text(x->ranks, ranks, sizeof ranks), n == 1 ? "remains" : "remain",
+                ti_ranges_text(&x->ranks, ranks, sizeof ranks), n == 1 ? "remains" : "remain",
                 x->node, x->why);
 }
 
@@ -227,27 +221,17 @@ static ti_status without_traces(struct work *w, ti_status st, struct ti_err *err
     return TI_ERR_REMOTE;
 }
 
-static void mark_range(struct ti_run *run, int64_t first, int64_t last)
+/* In a plan, ranks that are to be fetched are not missing. */
+static void mark_away(const struct work *w, struct ti_run *run)
 {
-    for (int64_t r = first; r <= last && r < run->nranks; r++) {
-        if (run->rank[r].state != TI_RANK_MISSING)
+    ti_ranges_foreach (&w->fetched.away, r) {
+        if (r >= run->nranks || run->rank[r].state != TI_RANK_MISSING)
             continue;
         run->rank[r].state = TI_RANK_AWAY;
         free(run->rank[r].reason);
         run->rank[r].reason = NULL;
         run->away++;
     }
-}
-
-/* In a plan, ranks that are to be fetched are not missing. */
-static void mark_away(const struct work *w, struct ti_run *run)
-{
-    const json_t *range;
-    size_t i;
-
-    json_array_foreach(w->fetched.away, i, range)
-        mark_range(run, json_integer_value(json_array_get(range, 0)),
-                   json_integer_value(json_array_get(range, 1)));
 }
 
 static void tell_run(const struct work *w, struct ti_run *run)

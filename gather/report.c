@@ -149,19 +149,19 @@ void ti_report_tick(const struct ti_fetch *f, void *arg)
 /* Prints a line for all ranks of one state, then the reasons of the first of them. */
 static void report_state(const struct ti_run *run, enum ti_rank_state state)
 {
-    json_t *list = json_array();
+    struct ti_ranges list = {0};
     int64_t n = 0, explained = 0;
     char ranks[512];
 
-    for (int64_t i = 0; list && i < run->nranks; i++)
+    for (int64_t i = 0; i < run->nranks; i++)
         if (run->rank[i].state == state) {
-            ti_ranges_add(list, i);
+            ti_ranges_add(&list, i);
             n++;
         }
     if (n)
         ti_warn("%" PRId64 " %s %s: %s", n, n == 1 ? "rank is" : "ranks are",
-                ti_rank_state_text(state), ti_ranges_text(list, ranks, sizeof ranks));
-    json_decref(list);
+                ti_rank_state_text(state), ti_ranges_text(&list, ranks, sizeof ranks));
+    ti_ranges_free(&list);
     for (int64_t i = 0; n && i < run->nranks; i++) {
         const char *reason = run->rank[i].reason;
 

@@ -328,8 +328,8 @@ static json_t *node_json(const struct ti_fetch *f, int64_t i)
 
     if (j && x->why)
         json_object_set_new(j, "error", text_or_null(x->why));
-    if (j && x->not_compared)
-        json_object_set(j, "not_compared", x->not_compared);
+    if (j && x->not_compared.n)
+        json_object_set_new(j, "not_compared", ti_ranges_json(&x->not_compared));
     return j;
 }
 

@@ -111,9 +111,9 @@ static void set_status(struct info_pass *p, ti_status st)
 
 static void note_damage(struct info_pass *p, int64_t rank, ti_status st, const struct ti_err *err)
 {
-    if (!json_array_size(p->damaged))
+    if (!p->damaged.n)
         snprintf(p->first_damaged, sizeof p->first_damaged, "%s", err->text);
-    ti_ranges_add(p->damaged, rank);
+    ti_ranges_add(&p->damaged, rank);
     set_status(p, st);
 }
 
@@ -123,11 +123,11 @@ static void note_end(struct info_pass *p, int64_t rank, const struct ti_reader *
 
     if (ti_reader_end(r) == TI_END_COMPLETE)
         return;
-    if (!json_array_size(p->incomplete))
+    if (!p->incomplete.n)
         snprintf(p->first_incomplete, sizeof p->first_incomplete,
                  "rank %" PRId64 " after %" PRIu64 " events: %s", rank, ti_reader_events(r),
                  info_end_text(r, end, sizeof end));
-    ti_ranges_add(p->incomplete, rank);
+    ti_ranges_add(&p->incomplete, rank);
     set_status(p, TI_ERR_PARTIAL);
 }
 
@@ -168,10 +168,7 @@ ti_status info_pass(struct ti_source *s, int64_t only, const struct info_visitor
     bool alone = strcmp(ti_source_kind(s), "rank file") == 0;
     ti_status st = TI_OK;
 
-    *p = (struct info_pass){.np = ti_source_nranks(s),
-                            .missing = json_array(),
-                            .incomplete = json_array(),
-                            .damaged = json_array()};
+    *p = (struct info_pass){.np = ti_source_nranks(s)};
     ti_comms_init(&g.comms, p->np);
     for (int64_t rank = 0; rank < p->np && st == TI_OK; rank++) {
         if (only >= 0 && rank != only)
@@ -179,7 +176,7 @@ ti_status info_pass(struct ti_source *s, int64_t only, const struct info_visitor
         if (!ti_source_has(s, rank)) {
             if (alone)
                 continue;
-            ti_ranges_add(p->missing, rank);
+            ti_ranges_add(&p->missing, rank);
             set_status(p, TI_ERR_PARTIAL);
             continue;
         }
@@ -195,13 +192,13 @@ ti_status info_pass(struct ti_source *s, int64_t only, const struct info_visitor
 
 void info_pass_free(struct info_pass *p)
 {
-    json_decref(p->missing);
-    json_decref(p->incomplete);
-    json_decref(p->damaged);
+    ti_ranges_free(&p->missing);
+    ti_ranges_free(&p->incomplete);
+    ti_ranges_free(&p->damaged);
 }
 
-static void warn_of(const json_t *ranks, const char *what_of_one, const char *what_of_many,
-                    const char *first)
+static void warn_of(const struct ti_ranges *ranks, const char *what_of_one,
+                    const char *what_of_many, const char *first)
 {
     int64_t n = ti_ranges_count(ranks);
     char list[256];
@@ -213,10 +210,10 @@ static void warn_of(const json_t *ranks, const char *what_of_one, const char *wh
 
 void info_pass_warn(const struct info_pass *p)
 {
-    warn_of(p->missing, "rank missing", "ranks missing", "");
-    warn_of(p->incomplete, "rank incomplete, counted as far as it goes",
+    warn_of(&p->missing, "rank missing", "ranks missing", "");
+    warn_of(&p->incomplete, "rank incomplete, counted as far as it goes",
             "ranks incomplete, counted as far as they go", p->first_incomplete);
-    warn_of(p->damaged, "rank damaged, counted as far as it is sound",
+    warn_of(&p->damaged, "rank damaged, counted as far as it is sound",
             "ranks damaged, counted as far as they are sound", p->first_damaged);
     if (!p->unsound)
         return;
@@ -230,8 +227,8 @@ void info_pass_json(const struct info_pass *p, json_t *out)
     json_object_set_new(out, "np", json_integer(p->np));
     json_object_set_new(out, "ranks", json_integer(p->ranks));
     json_object_set_new(out, "complete", json_boolean(p->st == TI_OK));
-    json_object_set(out, "missing", p->missing);
-    json_object_set(out, "incomplete", p->incomplete);
-    json_object_set(out, "damaged", p->damaged);
+    json_object_set_new(out, "missing", ti_ranges_json(&p->missing));
+    json_object_set_new(out, "incomplete", ti_ranges_json(&p->incomplete));
+    json_object_set_new(out, "damaged", ti_ranges_json(&p->damaged));
     json_object_set_new(out, "unsound_events", ti_json_u64(p->unsound));
 }

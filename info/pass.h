@@ -8,6 +8,7 @@
 
 #include <jansson.h>
 
+#include "formats/ranges.h"
 #include "formats/scan.h"
 #include "sound/walk.h"
 
@@ -38,7 +39,7 @@ struct info_visitor {
 /* The result of a pass: the ranks that were read, and the problems. */
 struct info_pass {
     int64_t np, ranks;                      /* ranks of the run; ranks read, at least in part */
-    json_t *missing, *incomplete, *damaged; /* ranges of ranks, see formats/ranges.h */
+    struct ti_ranges missing, incomplete, damaged;
     uint64_t unsound;                       /* events not sound; visitors may miss their traffic */
     char first_incomplete[600], first_damaged[1100], first_unsound[600];
     ti_status st; /* exit status that follows from the above */

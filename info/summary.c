@@ -6,7 +6,6 @@
 #include "common/cli.h"
 #include "common/map.h"
 #include "formats/differ.h"
-#include "formats/ranges.h"
 #include "info/summary.h"
 
 static ti_status no_memory(struct ti_err *err)
@@ -25,7 +24,7 @@ static void free_summary(struct summary *sum)
         free(sum->untraced[i].name);
     info_extras_free(sum->extras);
     free(sum->row);
-    free(sum->missing);
+    ti_ranges_free(&sum->missing);
     free(sum->untraced);
     json_decref(sum->info);
     json_decref(sum->nodes);
@@ -118,11 +117,13 @@ static void read_reasons(struct summary *sum, const json_t *incomplete)
     for (size_t i = 0; i < json_array_size(incomplete); i++) {
         const json_t *entry = json_array_get(incomplete, i);
         const char *reason = json_string_value(json_object_get(entry, "reason"));
+        struct ti_ranges ranks;
 
+        ti_ranges_of_json(json_object_get(entry, "ranks"), sum->nranks, &ranks);
         for (int64_t k = 0; reason && k < sum->nrows; k++)
-            if (!sum->row[k].reason &&
-                ti_ranges_hold(json_object_get(entry, "ranks"), sum->row[k].rank))
+            if (!sum->row[k].reason && ti_ranges_hold(&ranks, sum->row[k].rank))
                 sum->row[k].reason = strdup(reason);
+        ti_ranges_free(&ranks);
     }
 }
 
@@ -358,22 +359,18 @@ static ti_status read_summary(struct summary *sum, struct ti_source *s, struct t
 
 /* -------------------------------------------------------------- the command -- */
 
-static ti_status find_missing(struct summary *sum, struct ti_err *err)
+static void find_missing(struct summary *sum)
 {
     int64_t row = 0;
 
     if (strcmp(ti_source_kind(sum->s), "rank file") == 0)
-        return TI_OK;
-    sum->missing = malloc((size_t)sum->nranks * sizeof *sum->missing + 1);
-    if (!sum->missing)
-        return no_memory(err);
+        return;
     for (int64_t rank = 0; rank < sum->nranks; rank++) {
         if (row < sum->nrows && sum->row[row].rank == rank)
             row++;
         else
-            sum->missing[sum->nmissing++] = rank;
+            ti_ranges_add(&sum->missing, rank);
     }
-    return TI_OK;
 }
 
 ti_status info_summary(struct ti_source *s, const struct info_style *style, struct ti_err *err)
@@ -383,9 +380,8 @@ ti_status info_summary(struct ti_source *s, const struct info_style *style, stru
 
     if (st == TI_OK && info_fact(&sum, "extra"))
         st = info_extras_read(s, -1, &sum.extras, err);
-    if (st == TI_OK)
-        st = find_missing(&sum, err);
     if (st == TI_OK) {
+        find_missing(&sum);
         if (style->json)
             info_print_summary_json(&sum);
         else

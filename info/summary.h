@@ -10,6 +10,7 @@
 #ifndef TI_INFO_SUMMARY_H
 #define TI_INFO_SUMMARY_H
 
+#include "formats/ranges.h"
 #include "info/info.h"
 
 /* A rank that has a trace. */
@@ -26,8 +27,7 @@ struct summary {
     int64_t nranks, nrows;
     size_t rows_cap;
     struct row *row;  /* by rank */
-    int64_t *missing; /* the ranks of the run that the source lacks; none of a rank file */
-    int64_t nmissing;
+    struct ti_ranges missing; /* the ranks of the run that the source lacks; none of a rank file */
     json_t *info;  /* application, command, counter, event, unit, exact, run_id, missing, ... */
     json_t *nodes; /* names, each once */
     json_t *known; /* the same as keys, if they come from the traces */

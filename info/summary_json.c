@@ -1,4 +1,3 @@
-#include "formats/ranges.h"
 #include "info/summary.h"
 
 static void set(json_t *to, const char *key, json_t *value)
@@ -84,11 +83,9 @@ void info_print_summary_json(const struct summary *sum)
                                        "unit",     "threads",     "exact",   "estimate", "mixed",
                                        "differ",   "cpu",         "isa",     "mpi",      "mode",
                                        "acquired", "gathering"};
-    json_t *out = json_object(), *ranks = json_object(), *lack = json_array();
+    json_t *out = json_object(), *ranks = json_object();
     json_t *untraced = json_object(), *bad = json_bad(sum);
 
-    for (int64_t i = 0; i < sum->nmissing; i++)
-        ti_ranges_add(lack, sum->missing[i]);
     for (int i = 0; i < sum->nuntraced; i++)
         set(untraced, sum->untraced[i].name, ti_json_u64(sum->untraced[i].calls));
     for (int what = 0; what < PER_RANK_COUNT; what++) {
@@ -103,7 +100,7 @@ void info_print_summary_json(const struct summary *sum)
     set(out, "kind", json_string(ti_source_kind(sum->s)));
     set(out, "np", json_integer(sum->nranks));
     set(out, "ranks", json_integer(sum->nrows));
-    set(out, "complete", json_boolean(!sum->nmissing && !json_array_size(bad)));
+    set(out, "complete", json_boolean(!sum->missing.n && !json_array_size(bad)));
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         json_object_set(out, keys[i], json_object_get(sum->info, keys[i]));
     set(out, "exact", json_boolean(info_counts_all(sum)));
@@ -143,7 +140,7 @@ void info_print_summary_json(const struct summary *sum)
     }
     if (sum->extras)
         info_extras_json(sum->extras, out);
-    set(out, "missing", lack);
+    set(out, "missing", ti_ranges_json(&sum->missing));
     set(out, "incomplete", bad);
     info_print_json(out);
     json_decref(out);

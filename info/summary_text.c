@@ -3,7 +3,6 @@
 
 #include "common/cli.h"
 #include "formats/differ.h"
-#include "formats/ranges.h"
 #include "formats/rankname.h"
 #include "info/summary.h"
 
@@ -298,18 +297,40 @@ static void print_spread(const struct summary *sum)
 static const char *missing_reason(const struct summary *sum, int64_t rank)
 {
     const json_t *list = json_object_get(sum->info, "missing");
+    const char *why = NULL;
 
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (ti_ranges_hold(json_object_get(json_array_get(list, i), "ranks"), rank))
-            return json_string_value(json_object_get(json_array_get(list, i), "reason"));
-    return NULL;
+    for (size_t i = 0; i < json_array_size(list) && !why; i++) {
+        const json_t *entry = json_array_get(list, i);
+        struct ti_ranges ranks;
+
+        ti_ranges_of_json(json_object_get(entry, "ranks"), sum->nranks, &ranks);
+        if (ti_ranges_hold(&ranks, rank))
+            why = json_string_value(json_object_get(entry, "reason"));
+        ti_ranges_free(&ranks);
+    }
+    return why;
+}
+
+/* Print why the first missing ranks are missing, where the manifest says so. */
+static void print_reasons(const struct summary *sum)
+{
+    int64_t n = 0;
+
+    ti_ranges_foreach (&sum->missing, rank) {
+        const char *why = n++ < PROBLEMS_SHOWN ? missing_reason(sum, rank) : NULL;
+
+        if (n > PROBLEMS_SHOWN)
+            return;
+        if (why && strcmp(why, "no file") != 0)
+            ti_print(stdout, "  rank %" PRId64 ": %s\n", rank, why);
+    }
 }
 
 /* Missing, incomplete and damaged ranks; prints nothing if there are none. */
 static void print_problems(const struct summary *sum, bool apart)
 {
     char ranks[512], events[32], text[1024];
-    int64_t shown = 0, nbad = 0;
+    int64_t shown = 0, nbad = 0, nmissing = ti_ranges_count(&sum->missing);
     const char *key;
     json_t *values;
 
@@ -318,16 +339,10 @@ static void print_problems(const struct summary *sum, bool apart)
         printf("%s%s\n", apart ? "\n" : "", ti_differ_text(key, values, text, sizeof text));
         apart = false;
     }
-    if (sum->nmissing) {
-        printf("%s%" PRId64 " rank%s missing: %s\n", apart ? "\n" : "", sum->nmissing,
-               sum->nmissing == 1 ? "" : "s",
-               ti_ranks_text(sum->missing, sum->nmissing, ranks, sizeof ranks));
-        for (int64_t i = 0; i < sum->nmissing && i < PROBLEMS_SHOWN; i++) {
-            const char *why = missing_reason(sum, sum->missing[i]);
-
-            if (why && strcmp(why, "no file") != 0)
-                ti_print(stdout, "  rank %" PRId64 ": %s\n", sum->missing[i], why);
-        }
+    if (nmissing) {
+        printf("%s%" PRId64 " rank%s missing: %s\n", apart ? "\n" : "", nmissing,
+               nmissing == 1 ? "" : "s", ti_ranges_text(&sum->missing, ranks, sizeof ranks));
+        print_reasons(sum);
     }
     for (int64_t i = 0; i < sum->nrows; i++)
         nbad += !info_is_whole(&sum->row[i]);

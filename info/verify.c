@@ -25,7 +25,7 @@ struct verify {
     const struct ti_source *s;
     const json_t **entry; /* entries of the manifest, by rank; NULL: no manifest */
     json_t *problems;
-    int64_t *missing, nmissing;
+    struct ti_ranges missing;
     int64_t ranks; /* number of ranks that are complete and without problems */
     uint64_t events;
     struct ti_scan scan; /* of the current rank */
@@ -267,7 +267,7 @@ static ti_status see_rank(void *arg, int64_t rank, struct ti_walk *w, enum ti_ra
     switch (state) {
     case TI_RANK_MISSING:
         if (!alone)
-            v->missing[v->nmissing++] = rank;
+            ti_ranges_add(&v->missing, rank);
         if (known)
             problem(v, rank, TI_ERR_INPUT, "the manifest lists it, but it is not there");
         return TI_OK;
@@ -327,7 +327,7 @@ static const json_t **manifest_ranks(struct verify *v, const struct ti_source *s
 static void report_missing(struct verify *v)
 {
     const json_t *list = json_object_get(ti_source_manifest(v->s), "missing");
-    int64_t n = v->nmissing;
+    int64_t n = ti_ranges_count(&v->missing);
     char ranks[512];
 
     if (!n)
@@ -337,7 +337,7 @@ static void report_missing(struct verify *v)
     if (v->style->json)
         return;
     printf("%" PRId64 " rank%s missing: %s\n", n, n == 1 ? "" : "s",
-           ti_ranks_text(v->missing, n, ranks, sizeof ranks));
+           ti_ranges_text(&v->missing, ranks, sizeof ranks));
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *item = json_array_get(list, i), *range;
         const char *why = json_string_value(json_object_get(item, "reason"));
@@ -464,19 +464,16 @@ static void print_pairs(const struct ti_pairs *pairs)
 static void print_json(const struct verify *v)
 {
     const struct ti_check *c = &v->check;
-    json_t *missing = json_array(), *result;
-
-    for (int64_t i = 0; i < v->nmissing; i++)
-        ti_ranges_add(missing, v->missing[i]);
-    result = json_pack(
+    json_t *result = json_pack(
         "{s:b, s:b, s:I, s:I, s:I, s:O, s:o, s:{s:I, s:I, s:I}, s:{s:I, s:I}, s:I, s:o, s:I}",
         "verified", v->st == TI_OK, "estimate", v->estimate, "np", (json_int_t)c->np, "ranks",
         (json_int_t)v->ranks, "events", (json_int_t)v->events, "problems", v->problems, "missing",
-        missing, "conserved", "messages", (json_int_t)c->conserved.messages, "bytes",
-        (json_int_t)c->conserved.bytes, "collectives", (json_int_t)c->conserved.collectives,
-        "unchecked", "messages", (json_int_t)c->unchecked.messages, "collectives",
-        (json_int_t)c->unchecked.collectives, "leaked_count", (json_int_t)c->leaked.n, "leaked",
-        ti_problems_json(&c->leaked), "unsound_count", (json_int_t)v->unsound.n);
+        ti_ranges_json(&v->missing), "conserved", "messages", (json_int_t)c->conserved.messages,
+        "bytes", (json_int_t)c->conserved.bytes, "collectives",
+        (json_int_t)c->conserved.collectives, "unchecked", "messages",
+        (json_int_t)c->unchecked.messages, "collectives", (json_int_t)c->unchecked.collectives,
+        "leaked_count", (json_int_t)c->leaked.n, "leaked", ti_problems_json(&c->leaked),
+        "unsound_count", (json_int_t)v->unsound.n);
     info_print_json_open(result);
     print_pairs(&c->pairs);
     json_decref(result);
@@ -489,9 +486,6 @@ ti_status info_verify(struct ti_source *s, const struct info_style *style, struc
         .arg = &v, .event = see_event, .rank = see_rank, .extras = true};
     ti_status st;
 
-    v.missing = malloc((size_t)ti_source_nranks(s) * sizeof *v.missing + 1);
-    if (!v.missing)
-        return ti_err_errno(err, TI_ERR_IO, "cannot verify '%s'", ti_source_path(s));
     v.entry = manifest_ranks(&v, s);
     v.differing = ti_differ_begin();
     ti_scan_begin(&v.scan);
@@ -517,6 +511,6 @@ ti_status info_verify(struct ti_source *s, const struct info_style *style, struc
     ti_differ_free(v.differing);
     json_decref(v.problems);
     free((void *)(uintptr_t)v.entry);
-    free(v.missing);
+    ti_ranges_free(&v.missing);
     return st;
 }

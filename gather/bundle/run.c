@@ -1,7 +1,10 @@
 #include "gather/bundle/run.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "common/map.h"
+#include "formats/json.h"
 #include "formats/ranges.h"
 
 volatile sig_atomic_t ti_gather_stop;
@@ -22,44 +25,58 @@ const char *ti_run_reason(const struct ti_run_rank *rank)
     return rank->reason || rank->state != TI_RANK_MISSING ? rank->reason : "no file";
 }
 
-json_t *ti_run_bad_ranks(const struct ti_run *run, bool gathered)
+/* Ranks that one item of the list has. */
+struct item {
+    json_t *json;
+    struct ti_ranges ranks;
+};
+
+/* The item for ranks of this state and reason; a new one if there is none. */
+static struct item *item_of(const struct ti_run_rank *rank, json_t *number_of, struct item **item,
+                            size_t *n, size_t *cap)
 {
-    json_t *list = json_array(), *of = json_object(); /* its items by state and reason */
+    const char *state = ti_rank_state_text(rank->state), *reason = ti_run_reason(rank);
+    json_t *why = reason ? ti_json_text(reason) : NULL, *number;
     char key[4096];
 
-    const struct ti_run_rank *last = NULL; /* the rank that was added to `same` last */
-    json_t *same = NULL;
+    snprintf(key, sizeof key, "%s%s%s", state, why ? ": " : "", why ? json_string_value(why) : "");
+    number = json_object_get(number_of, key);
+    if (number) {
+        json_decref(why);
+        return &(*item)[json_integer_value(number)];
+    }
+    json_object_set_new(number_of, key, json_integer((json_int_t)*n));
+    *item = ti_grow(*item, cap, *n + 1, sizeof **item);
+    (*item)[*n].json = json_pack("{s:s}", "state", state);
+    if (why)
+        json_object_set_new((*item)[*n].json, "reason", why);
+    return &(*item)[(*n)++];
+}
 
-    for (int64_t i = 0; list && of && i < run->nranks; i++) {
+json_t *ti_run_bad_ranks(const struct ti_run *run, bool gathered)
+{
+    const struct ti_run_rank *last = NULL; /* the rank that was added to `same` last */
+    json_t *list = json_array(), *number_of = json_object();
+    struct item *item = NULL, *same = NULL;
+    size_t n = 0, cap = 0;
+
+    for (int64_t i = 0; i < run->nranks; i++) {
         const struct ti_run_rank *rank = &run->rank[i];
-        const char *state = ti_rank_state_text(rank->state);
-        const char *reason = ti_run_reason(rank);
-        json_t *item, *why;
 
         if (rank->state == TI_RANK_OK || ti_run_gathers(run, i) != gathered)
             continue;
-        if (last && last->state == rank->state && !last->reason && !rank->reason) {
-            ti_ranges_add(same, i); /* there may be millions */
-            continue;
-        }
-        why = reason ? json_string(reason) : NULL;
-        if (reason && !why)
-            why = json_string("?"); /* a file name that is not UTF-8 */
-        snprintf(key, sizeof key, "%s%s%s", state, why ? ": " : "",
-                 why ? json_string_value(why) : "");
-        item = json_object_get(of, key);
-        if (!item) {
-            item = json_pack("{s:[], s:s}", "ranks", "state", state);
-            if (item && why)
-                json_object_set(item, "reason", why);
-            json_object_set(of, key, item);
-            json_array_append_new(list, item);
-        }
+        /* there may be millions without a reason */
+        if (!last || last->state != rank->state || last->reason || rank->reason)
+            same = item_of(rank, number_of, &item, &n, &cap);
+        ti_ranges_add(&same->ranks, i);
         last = rank;
-        same = json_object_get(item, "ranks");
-        ti_ranges_add(same, i);
-        json_decref(why);
     }
-    json_decref(of);
+    for (size_t k = 0; k < n; k++) {
+        json_object_set_new(item[k].json, "ranks", ti_ranges_json(&item[k].ranks));
+        json_array_append_new(list, item[k].json);
+        ti_ranges_free(&item[k].ranks);
+    }
+    free(item);
+    json_decref(number_of);
     return list;
 }

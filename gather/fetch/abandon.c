@@ -38,7 +38,7 @@ void ti__protocol_error(struct ti__peer *p, const char *what)
 static bool is_busy(const struct ti__peer *p)
 {
     return p->ready && !ti__abandoned(p) &&
-           (p->listing == TI__ASKED || p->requested || p->checksumming || p->removing);
+           (p->listing == TI__ASKED || p->requested.n || p->checksumming.n || p->removing);
 }
 
 /* Counts a frame that is still arriving as progress.  Returns the credit of all nodes for which
@@ -56,7 +56,7 @@ static int64_t note_partial_frames(struct ti__job *job)
             job->data_at = job->clock;
         }
         p->partial_bytes = begun;
-        owed += p->requested ? p->window.owed : 0;
+        owed += p->requested.n ? p->window.owed : 0;
     }
     return owed;
 }
@@ -68,7 +68,7 @@ static double stuck_timeout_s(const struct ti__peer *p)
     double timeout_s =
         p->job->settings->timeout_s > 0 ? (double)p->job->settings->timeout_s : STUCK_S;
     int64_t files =
-        p->listing == TI__ASKED || p->removing ? p->job->np : ti_ranges_count(p->checksumming);
+        p->listing == TI__ASKED || p->removing ? p->job->np : ti_ranges_count(&p->checksumming);
 
     return STUCK_TIMES * timeout_s + (double)(p->crc_bytes + p->resume_bytes) / READ_RATE +
            (double)files / FILE_RATE;

@@ -63,11 +63,12 @@ static bool may_ask_crc(struct ti__peer *p, int64_t rank)
         return true;
     if (r->reference == TI__LOCAL_COPY) {
         if (p->job->local.fd < 0 || p->job->local.rank != rank)
-            ti_ranges_add(p->job->local_queue, rank);
+            ti_ranges_add(&p->job->local_queue, rank);
         return false;
     }
     holder = &p->job->peer[r->reference];
-    if (!ti_ranges_hold(holder->to_checksum, rank) && !ti_ranges_hold(holder->checksumming, rank)) {
+    if (!ti_ranges_hold(&holder->to_checksum, rank) &&
+        !ti_ranges_hold(&holder->checksumming, rank)) {
         ti__queue_checksum(holder, rank);
         ti__wake(holder);
     }
@@ -95,100 +96,79 @@ static void set_blocked_by(struct ti__peer *p, int64_t rank)
     p->blocked = true;
 }
 
-/* Splits to_checksum: ranks that can be requested go to `now`, the others to `later`. */
-static void divide(struct ti__peer *p, json_t *now, json_t *later)
+/* Moves the ranks of to_checksum that can be requested to `checksumming`. */
+static void divide(struct ti__peer *p)
 {
-    const json_t *range;
+    struct ti_ranges later = {0};
     int64_t n = 0;
-    size_t i;
 
-    json_array_foreach(p->to_checksum, i, range)
-    {
-        int64_t last = json_integer_value(json_array_get(range, 1));
-
-        for (int64_t r = json_integer_value(json_array_get(range, 0)); r <= last; r++) {
-            if (n == CRC_RANKS_MAX) {
-                ti__ranges_add_from(later, p->to_checksum, i, r);
-                return;
-            }
-            if (p->job->rank[r].state == TI__CONFLICT)
-                continue;
-            if (may_ask_crc(p, r)) {
-                ti_ranges_add(now, r);
-                p->crc_bytes += p->job->kind == TI__REMOVE
-                                    ? (int64_t)p->job->run->rank[r].file.st_size
-                                    : p->job->rank[r].bytes;
-                n++;
-            } else {
-                ti_ranges_add(later, r);
-                set_blocked_by(p, r);
-            }
+    ti_ranges_foreach (&p->to_checksum, r) {
+        if (n == CRC_RANKS_MAX) {
+            ti_ranges_add_range(&later, r, p->to_checksum.range[r_range].last);
+            break;
+        }
+        if (p->job->rank[r].state == TI__CONFLICT)
+            continue;
+        if (may_ask_crc(p, r)) {
+            ti_ranges_add(&p->checksumming, r);
+            p->crc_bytes += p->job->kind == TI__REMOVE ? (int64_t)p->job->run->rank[r].file.st_size
+                                                       : p->job->rank[r].bytes;
+            n++;
+        } else {
+            ti_ranges_add(&later, r);
+            set_blocked_by(p, r);
         }
     }
+    ti_ranges_free(&p->to_checksum);
+    p->to_checksum = later;
 }
 
 void ti__ask_crc(struct ti__peer *p)
 {
-    json_t *now, *later;
-
-    if (p->checksumming || !p->ready || json_array_size(p->to_checksum) == 0 || is_blocked(p))
+    if (p->checksumming.n || !p->ready || !p->to_checksum.n || is_blocked(p))
         return;
-    now = json_array();
-    later = json_array();
     p->blocked = false;
-    divide(p, now, later);
-    json_decref(p->to_checksum);
-    p->to_checksum = later;
-    if (json_array_size(now)) {
-        p->blocked = false;
-        p->checksumming = now;
-        ti__made_progress(p);
-        ti__request(p, json_pack("{s:s, s:i, s:O, s:s, s:s}", "do", "crc", "id", 2, "ranks", now,
-                                 "directory", p->node->directory, "run_id", p->job->nodes.run_id));
-    } else {
-        json_decref(now);
-    }
+    divide(p);
+    if (!p->checksumming.n)
+        return;
+    p->blocked = false;
+    ti__made_progress(p);
+    ti__request(p, json_pack("{s:s, s:i, s:o, s:s, s:s}", "do", "crc", "id", 2, "ranks",
+                             ti_ranges_json(&p->checksumming), "directory", p->node->directory,
+                             "run_id", p->job->nodes.run_id));
 }
 
 /* Ranks without an answer (the node could not read them) are not compared, and nobody waits for
  * them. */
-static void drop_unanswered(struct ti__peer *p, const json_t *asked, const json_t *seen)
+static void drop_unanswered(struct ti__peer *p, const struct ti_ranges *asked,
+                            const struct ti_ranges *seen)
 {
-    const json_t *range;
-    size_t i;
-
-    json_array_foreach(asked, i, range)
-    {
-        int64_t last = json_integer_value(json_array_get(range, 1));
-
-        for (int64_t r = json_integer_value(json_array_get(range, 0)); r <= last; r++) {
-            if (ti_ranges_hold(seen, r))
-                continue;
-            ti_ranges_add(p->not_compared, r);
-            if (p->job->kind == TI__REMOVE)
-                ti__add_finding(p->job, p->i, -1, r,
-                                "it could not be compared with what was gathered", NULL);
-            if (p->job->rank[r].reference != p->i)
-                continue;
-            p->job->rank[r].reference = -1;
-            p->job->rank[r].more_copies = true;
-        }
+    ti_ranges_foreach (asked, r) {
+        if (ti_ranges_hold(seen, r))
+            continue;
+        ti_ranges_add(&p->not_compared, r);
+        if (p->job->kind == TI__REMOVE)
+            ti__add_finding(p->job, p->i, -1, r, "it could not be compared with what was gathered",
+                            NULL);
+        if (p->job->rank[r].reference != p->i)
+            continue;
+        p->job->rank[r].reference = -1;
+        p->job->rank[r].more_copies = true;
     }
 }
 
 void ti__on_crc(struct ti__peer *p, const json_t *j)
 {
-    json_t *asked = p->checksumming, *seen;
+    struct ti_ranges asked = p->checksumming, seen = {0};
     const json_t *one;
     size_t i;
 
-    if (!asked) {
+    if (!asked.n) {
         ti__protocol_error(p, "checksums nobody asked for");
         return;
     }
     ti__made_progress(p);
-    seen = json_array();
-    p->checksumming = NULL;
+    p->checksumming = (struct ti_ranges){0};
     p->crc_bytes = 0;
     p->job->dirty = true;
     json_array_foreach(json_object_get(j, "crc"), i, one)
@@ -196,34 +176,30 @@ void ti__on_crc(struct ti__peer *p, const json_t *j)
         int64_t rank = json_integer_value(json_array_get(one, 0)),
                 bytes = json_integer_value(json_array_get(one, 1));
 
-        if (!ti_ranges_hold(asked, rank) || ti_ranges_hold(seen, rank) || bytes < 0 ||
+        if (!ti_ranges_hold(&asked, rank) || ti_ranges_hold(&seen, rank) || bytes < 0 ||
             bytes > TI__TRACE_BYTES_MAX) {
             ti__protocol_error(p, "a checksum nobody asked for");
             break;
         }
-        ti_ranges_add(seen, rank);
+        ti_ranges_add(&seen, rank);
         on_one_crc(p, rank, bytes, (uint32_t)json_integer_value(json_array_get(one, 2)));
     }
-    drop_unanswered(p, asked, seen);
+    drop_unanswered(p, &asked, &seen);
     if (p->job->kind == TI__REMOVE && !ti__abandoned(p))
         ti__ask_remove(p);
-    json_decref(seen);
-    json_decref(asked);
+    ti_ranges_free(&seen);
+    ti_ranges_free(&asked);
 }
 
 /* --- local copies -------------------------------------------------------- */
 
-static int64_t pop_last(json_t *ranges)
+static int64_t pop_last(struct ti_ranges *set)
 {
-    size_t n = json_array_size(ranges);
-    json_t *range = json_array_get(ranges, n - 1);
-    int64_t last = json_integer_value(json_array_get(range, 1));
+    struct ti_range *range = &set->range[set->n - 1];
 
-    if (last == json_integer_value(json_array_get(range, 0)))
-        json_array_remove(ranges, n - 1);
-    else
-        json_integer_set(json_array_get(range, 1), last - 1);
-    return last;
+    if (range->last == range->first)
+        set->n--;
+    return range->last--;
 }
 
 static bool open_local(struct ti__job *job)
@@ -232,7 +208,7 @@ static bool open_local(struct ti__job *job)
 
     if (job->local.fd >= 0)
         return true;
-    job->local.rank = pop_last(job->local_queue);
+    job->local.rank = pop_last(&job->local_queue);
     job->local.bytes = 0;
     job->local.crc = 0;
     job->local.fd = openat(job->nodes.dir, ti_rank_name(job->local.rank, name),
@@ -263,7 +239,7 @@ bool ti__checksum_local(struct ti__job *job)
     static char buf[256 * 1024];
     int64_t left = PIECE_BYTES;
 
-    while ((job->local.fd >= 0 || json_array_size(job->local_queue)) && left > 0) {
+    while ((job->local.fd >= 0 || job->local_queue.n) && left > 0) {
         ssize_t n = open_local(job) ? read(job->local.fd, buf, sizeof buf) : -1;
 
         if (n < 0 && errno == EINTR)
@@ -276,5 +252,5 @@ bool ti__checksum_local(struct ti__job *job)
             close_local(job, n == 0);
         }
     }
-    return job->local.fd >= 0 || json_array_size(job->local_queue);
+    return job->local.fd >= 0 || job->local_queue.n;
 }

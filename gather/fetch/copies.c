@@ -8,7 +8,7 @@
 
 void ti__queue_checksum(struct ti__peer *p, int64_t rank)
 {
-    ti_ranges_add(p->to_checksum, rank);
+    ti_ranges_add(&p->to_checksum, rank);
     p->blocked = false;
 }
 
@@ -19,7 +19,7 @@ void ti__forget_lost_reference(struct ti__job *job, int64_t rank, bool shared)
     if (r->reference < 0 || r->crc_known || !ti__abandoned(&job->peer[r->reference]))
         return;
     if (!shared)
-        ti_ranges_add(job->peer[r->reference].not_compared, rank);
+        ti_ranges_add(&job->peer[r->reference].not_compared, rank);
     r->reference = -1;
 }
 
@@ -42,7 +42,7 @@ void ti__conflict(struct ti__job *job, int64_t rank, int32_t a, int32_t b)
         job->f->fetched--;
         if (sender)
             sender->result->ranks--;
-    } else if (sender && ti_ranges_hold(sender->to_send, rank)) { /* and will not be requested */
+    } else if (sender && ti_ranges_hold(&sender->to_send, rank)) { /* and will not be requested */
         sender->result->wanted_bytes -= r->bytes;
     }
     r->state = TI__CONFLICT;

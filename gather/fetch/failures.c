@@ -29,7 +29,7 @@ void ti__add_finding(struct ti__job *job, int32_t node, int32_t other, int64_t r
         struct ti__finding *x = &job->finding[i - 1];
 
         if (is_same(x, other, why)) {
-            ti_ranges_add(x->ranks, rank);
+            ti_ranges_add(&x->ranks, rank);
             return;
         }
         last = last ? last : x;
@@ -39,11 +39,10 @@ void ti__add_finding(struct ti__job *job, int32_t node, int32_t other, int64_t r
         job->finding = ti_grow(job->finding, &job->finding_room, (size_t)job->nfindings + 1,
                                sizeof *job->finding);
         job->finding[job->nfindings++] = (struct ti__finding){.node = node,
-                                                      .other = other,
-                                                      .why = strdup(why),
-                                                      .hint = hint ? strdup(hint) : NULL,
-                                                      .ranks = json_array(),
-                                                      .before = p->findings};
+                                                              .other = other,
+                                                              .why = strdup(why),
+                                                              .hint = hint ? strdup(hint) : NULL,
+                                                              .before = p->findings};
         last = &job->finding[job->nfindings - 1];
         if (!last->why) { /* the ranks are still reported, without this reason */
             job->nfindings--;
@@ -52,7 +51,7 @@ void ti__add_finding(struct ti__job *job, int32_t node, int32_t other, int64_t r
         p->findings = job->nfindings;
     }
     if (last)
-        ti_ranges_add(last->ranks, rank);
+        ti_ranges_add(&last->ranks, rank);
 }
 
 /* --- failures at its end ------------------------------------------------- */
@@ -63,16 +62,14 @@ static char *copy(const char *text)
 }
 
 /* Takes `ranks`. */
-static ti_status add_failure(struct ti__job *job, int32_t node, json_t *ranks, const char *why,
-                             const char *hint, struct ti_err *err)
+static ti_status add_failure(struct ti__job *job, int32_t node, struct ti_ranges ranks,
+                             const char *why, const char *hint, struct ti_err *err)
 {
     struct ti_fetch *f = job->f;
     const struct ti__peer *p = node >= 0 ? &job->peer[node] : NULL;
     struct ti_fetch_failure *more;
 
     f->worst = TI_ERR_PARTIAL;
-    if (!ranks)
-        return ti_err_errno(err, TI_ERR_IO, "cannot fetch");
     f->failure = ti_grow(f->failure, &f->failure_room, (size_t)f->nfailures + 1, sizeof *f->failure);
     more = &f->failure[f->nfailures++];
     *more = (struct ti_fetch_failure){.ranks = ranks, .why = strdup(why), .hint = copy(hint)};
@@ -81,7 +78,7 @@ static ti_status add_failure(struct ti__job *job, int32_t node, json_t *ranks, c
         more->site = copy(p->result->site);
         if (p->conn_parent >= 0)
             more->through = copy(job->peer[p->conn_parent].result->name);
-        job->f->node[node].missing += ti_ranges_count(ranks);
+        job->f->node[node].missing += ti_ranges_count(&ranks);
         if (!p->result->why)
             p->result->why = strdup(why);
         if (!p->result->hint)
@@ -91,8 +88,8 @@ static ti_status add_failure(struct ti__job *job, int32_t node, json_t *ranks, c
 }
 
 /* The same for traces that another fetch cannot get either. */
-static ti_status add_gone(struct ti__job *job, int32_t node, json_t *ranks, const char *why,
-                          struct ti_err *err)
+static ti_status add_gone(struct ti__job *job, int32_t node, struct ti_ranges ranks,
+                          const char *why, struct ti_err *err)
 {
     ti_status st = add_failure(job, node, ranks, why, NULL, err);
 
@@ -113,31 +110,24 @@ static ti_status report_findings(struct ti__job *job, struct ti_err *err)
 
     for (int64_t k = job->nfindings - 1; k >= 0 && st == TI_OK; k--) {
         const struct ti__finding *x = &job->finding[k];
-        json_t *ranks = json_array();
-        const json_t *range;
-        size_t i;
+        struct ti_ranges ranks = {0};
 
-        json_array_foreach(x->ranks, i,
-                           range) for (int64_t r = json_integer_value(json_array_get(range, 0));
-                                       r <= json_integer_value(json_array_get(range, 1)); r++)
-        {
+        ti_ranges_foreach (&x->ranks, r) {
             if (!is_missing(job, r) || job->rank[r].reported)
                 continue;
-            ti_ranges_add(ranks, r);
+            ti_ranges_add(&ranks, r);
             job->rank[r].reported = true;
         }
-        if (json_array_size(ranks) > 0 && strcmp(x->why, TI_MSG_NO_TRACE) == 0)
+        if (ranks.n && strcmp(x->why, TI_MSG_NO_TRACE) == 0)
             st = add_gone(job, x->node, ranks, x->why, err);
-        else if (json_array_size(ranks) > 0)
+        else if (ranks.n)
             st = add_failure(job, x->other != -1 ? -1 : x->node, ranks, x->why, x->hint, err);
-        else
-            json_decref(ranks);
     }
     return st;
 }
 
 /* Ranks that the node should have, or might have if it was abandoned. */
-static ti_status report_node(struct ti__job *job, const struct ti__peer *p, json_t *ranks,
+static ti_status report_node(struct ti__job *job, const struct ti__peer *p, struct ti_ranges ranks,
                              struct ti_err *err)
 {
     char why[1200];
@@ -152,7 +142,7 @@ static ti_status report_node(struct ti__job *job, const struct ti__peer *p, json
 
 static ti_status report_rest(struct ti__job *job, struct ti_err *err)
 {
-    json_t **of = calloc((size_t)job->nodes.n + 1, sizeof *of);
+    struct ti_ranges *of = calloc((size_t)job->nodes.n + 1, sizeof *of);
     ti_status st = TI_OK;
     bool missing = false;
 
@@ -160,22 +150,22 @@ static ti_status report_rest(struct ti__job *job, struct ti_err *err)
         int64_t i = job->rank[r].named >= 0 ? job->rank[r].named : job->nodes.n;
 
         missing = missing || is_missing(job, r);
-        if (!is_missing(job, r) || job->rank[r].reported)
-            continue;
-        if (!of[i])
-            of[i] = json_array();
-        ti_ranges_add(of[i], r);
+        if (is_missing(job, r) && !job->rank[r].reported)
+            ti_ranges_add(&of[i], r);
     }
-    for (int64_t i = 0; of && i < job->nodes.n; i++)
+    for (int64_t i = 0; of && i < job->nodes.n; i++) {
+        const struct ti__peer *p = &job->peer[i];
+
         /* an abandoned node whose ranks are not known may have the missing ones */
-        if (st == TI_OK &&
-            (of[i] || (missing && ti__abandoned(&job->peer[i]) && !job->peer[i].ranks)))
-            st = report_node(job, &job->peer[i], of[i] ? json_incref(of[i]) : json_array(), err);
-    if (of && of[job->nodes.n] && st == TI_OK)
-        st = add_gone(job, -1, json_incref(of[job->nodes.n]),
-                      "none of the nodes that could be asked has it", err);
-    for (int64_t i = 0; of && i <= job->nodes.n; i++)
-        json_decref(of[i]);
+        if (st == TI_OK && (of[i].n || (missing && ti__abandoned(p) && !p->node->ranks_known)))
+            st = report_node(job, p, of[i], err);
+        else
+            ti_ranges_free(&of[i]);
+    }
+    if (of && of[job->nodes.n].n)
+        st = st == TI_OK ? add_gone(job, -1, of[job->nodes.n],
+                                    "none of the nodes that could be asked has it", err)
+                         : st;
     free(of);
     return of ? st : ti_err_errno(err, TI_ERR_IO, "cannot fetch");
 }
@@ -187,8 +177,8 @@ static void count_wanted(struct ti__job *job)
         const struct ti__peer *p = &job->peer[i];
         int64_t least = p->result->ranks + p->result->missing;
 
-        if (ti__abandoned(p) && ti_ranges_count(p->ranks) > least)
-            least = ti_ranges_count(p->ranks);
+        if (ti__abandoned(p) && ti_ranges_count(&p->ranks) > least)
+            least = ti_ranges_count(&p->ranks);
         if (least > p->result->wanted)
             p->result->wanted = least;
     }
@@ -196,7 +186,7 @@ static void count_wanted(struct ti__job *job)
 
 static int64_t first_rank(const struct ti_fetch_failure *x)
 {
-    return json_integer_value(json_array_get(json_array_get(x->ranks, 0), 0));
+    return x->ranks.n ? x->ranks.range[0].first : 0;
 }
 
 static int by_rank(const void *a, const void *b)
@@ -215,14 +205,15 @@ ti_status ti__collect_failures(struct ti__job *job, struct ti_err *err)
     count_wanted(job);
     for (int64_t i = 0; job->kind == TI__REMOVE && i < job->nodes.n && st == TI_OK; i++) {
         const struct ti__peer *p = &job->peer[i];
+        struct ti_ranges ranks = {0};
 
-        if (ti__in_tree(p) && ti__abandoned(p))
-            st = add_failure(job, p->i, p->ranks ? json_deep_copy(p->node->ranks) : json_array(),
-                             p->why.text, p->why.hint, err);
+        if (!ti__in_tree(p) || !ti__abandoned(p))
+            continue;
+        ti_ranges_add_all(&ranks, &p->node->ranks);
+        st = add_failure(job, p->i, ranks, p->why.text, p->why.hint, err);
     }
     for (int64_t i = 0; i < job->nodes.n; i++)
-        if (json_array_size(job->peer[i].not_compared))
-            job->f->node[i].not_compared = json_incref(job->peer[i].not_compared);
+        ti_ranges_add_all(&job->f->node[i].not_compared, &job->peer[i].not_compared);
     if (job->f->nfailures)
         qsort(job->f->failure, (size_t)job->f->nfailures, sizeof *job->f->failure, by_rank);
     return st;

@@ -32,11 +32,10 @@ static int64_t count_ranks(const struct ti__job *job)
 
     np = np < 0 || np > TI_RANKS_MAX ? 0 : np;
     for (int64_t i = 0; i < job->nodes.n; i++) {
-        const json_t *ranks = job->nodes.node[i].ranks;
-        size_t n = json_array_size(ranks);
-        int64_t last = n ? json_integer_value(json_array_get(json_array_get(ranks, n - 1), 1)) : -1;
+        const struct ti_ranges *ranks = &job->nodes.node[i].ranks;
 
-        np = last >= np ? last + 1 : np;
+        if (ranks->n && ranks->range[ranks->n - 1].last >= np)
+            np = ranks->range[ranks->n - 1].last + 1;
     }
     return np;
 }
@@ -47,27 +46,13 @@ static ti_status init_peer(struct ti__job *job, int64_t i, struct ti_err *err)
     struct ti_fetch_node *out = &job->f->node[i];
     struct ti__peer *p = &job->peer[i];
 
-    *p = (struct ti__peer){.job = job,
-                           .i = (int32_t)i,
-                           .node = node,
-                           .result = out,
-                           .ranks = node->ranks ? json_array() : NULL,
-                           .have = json_array(),
-                           .refused = json_array(),
-                           .to_checksum = json_array(),
-                           .to_send = json_array(),
-                           .answered = json_array(),
-                           .not_compared = json_array(),
-                           .remove_answered = json_array(),
-                           .in = {.fd = -1}};
+    *p = (struct ti__peer){
+        .job = job, .i = (int32_t)i, .node = node, .result = out, .in = {.fd = -1}};
     out->name = strdup(node->name);
     out->site = strdup(job->nodes.site[node->site]);
     out->site_number = node->site;
     out->parent = out->first_parent = p->conn_parent = -1;
-    return out->name && out->site && p->have && p->refused && p->to_checksum && p->to_send &&
-                   p->answered && p->not_compared && p->remove_answered
-               ? TI_OK
-               : ti__no_memory(err);
+    return out->name && out->site ? TI_OK : ti__no_memory(err);
 }
 
 ti_status ti__job_begin(struct ti__job *job, struct ti_err *err)
@@ -79,10 +64,8 @@ ti_status ti__job_begin(struct ti__job *job, struct ti_err *err)
     job->site = calloc((size_t)job->nodes.nsites + 1, sizeof *job->site);
     job->peer = calloc((size_t)job->nodes.n, sizeof *job->peer);
     job->f->node = calloc((size_t)job->nodes.n, sizeof *job->f->node);
-    job->local_queue = json_array();
     job->f->closed = calloc((size_t)job->nodes.nsites + 1, sizeof *job->f->closed);
-    if (!job->rank || !job->site || !job->peer || !job->f->node || !job->local_queue ||
-        !job->f->closed)
+    if (!job->rank || !job->site || !job->peer || !job->f->node || !job->f->closed)
         return ti__no_memory(err);
     for (int64_t r = 0; r < job->np; r++)
         job->rank[r] = (struct ti__rank){.named = -1, .reference = -1, .second = -1, .sender = -1};
@@ -101,25 +84,25 @@ void ti__job_free(struct ti__job *job)
     for (int64_t i = 0; job->peer && i < job->nodes.n; i++) {
         struct ti__peer *p = &job->peer[i];
 
-        json_decref(p->ranks);
-        json_decref(p->have);
-        json_decref(p->refused);
-        json_decref(p->to_checksum);
-        json_decref(p->checksumming);
-        json_decref(p->to_send);
-        json_decref(p->requested);
-        json_decref(p->answered);
-        json_decref(p->being_removed);
-        json_decref(p->not_compared);
-        json_decref(p->remove_answered);
+        ti_ranges_free(&p->ranks);
+        ti_ranges_free(&p->have);
+        ti_ranges_free(&p->refused);
+        ti_ranges_free(&p->to_checksum);
+        ti_ranges_free(&p->checksumming);
+        ti_ranges_free(&p->to_send);
+        ti_ranges_free(&p->requested);
+        ti_ranges_free(&p->answered);
+        ti_ranges_free(&p->being_removed);
+        ti_ranges_free(&p->not_compared);
+        ti_ranges_free(&p->remove_answered);
     }
-    json_decref(job->local_queue);
+    ti_ranges_free(&job->local_queue);
     if (job->local.fd >= 0)
         close(job->local.fd);
     for (int64_t i = 0; i < job->nfindings; i++) {
         free(job->finding[i].why);
         free(job->finding[i].hint);
-        json_decref(job->finding[i].ranks);
+        ti_ranges_free(&job->finding[i].ranks);
     }
     free(job->finding);
     free(job->peer);
@@ -134,8 +117,8 @@ bool ti__idle(const struct ti__peer *p)
 {
     if (ti__abandoned(p))
         return true;
-    return p->listing == TI__LISTED && !p->requested && !p->checksumming && !p->removing &&
-           json_array_size(p->to_send) == 0 && json_array_size(p->to_checksum) == 0;
+    return p->listing == TI__LISTED && !p->requested.n && !p->checksumming.n && !p->removing &&
+           !p->to_send.n && !p->to_checksum.n;
 }
 
 void ti__wake(struct ti__peer *p)
@@ -174,28 +157,4 @@ void ti__local_error(struct ti__job *job)
     job->st = ti_err_errno(job->err, TI_ERR_IO, "cannot write to '%s'", job->nodes.path);
     if (cause == ENOSPC || cause == EDQUOT)
         ti_err_hint(job->err, "make room and start again: what is here is not fetched again");
-}
-
-/* --- ranges of ranks ----------------------------------------------------- */
-
-void ti__ranges_add_from(json_t *to, const json_t *from, size_t i, int64_t first)
-{
-    json_t *range = json_array_get(from, i);
-
-    ti_ranges_add(to, first);
-    json_integer_set(json_array_get(json_array_get(to, json_array_size(to) - 1), 1),
-                     json_integer_value(json_array_get(range, 1)));
-    while (++i < json_array_size(from))
-        json_array_append(to, json_array_get(from, i));
-}
-
-void ti__ranges_add_all(json_t *to, const json_t *from)
-{
-    const json_t *range;
-    size_t i;
-
-    json_array_foreach(from, i,
-                       range) for (int64_t r = json_integer_value(json_array_get(range, 0));
-                                   r <= json_integer_value(json_array_get(range, 1)); r++)
-        ti_ranges_add(to, r);
 }

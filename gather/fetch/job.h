@@ -59,13 +59,13 @@ struct ti__rank {
 
 enum ti__listing { TI__UNASKED, TI__ASKED, TI__LISTED };
 
-/* One node of RUN.json.  Lists of ranks are JSON: [[FIRST, LAST]...] (formats/ranges.h). */
+/* One node of RUN.json. */
 struct ti__peer {
     struct ti__job *job;
     int32_t i; /* index of the node */
     const struct ti_source_node *node;
     struct ti_fetch_node *result;
-    json_t *ranks; /* wanted, and RUN.json names this node first for them; NULL: not known */
+    struct ti_ranges ranks; /* wanted, and RUN.json names this node first for them */
 
     struct ti_conn *conn; /* NULL: none */
     bool ready;
@@ -78,17 +78,17 @@ struct ti__peer {
     bool loss_counted;                /* in f->lost */
 
     enum ti__listing listing;
-    json_t *have;            /* ranks that it listed */
-    json_t *refused;         /* ranks that it could not send in this round */
+    struct ti_ranges have;    /* ranks that it listed */
+    struct ti_ranges refused; /* ranks that it could not send in this round */
     bool no_directory;       /* the directory does not exist there */
-    json_t *to_checksum;     /* ranks whose CRC is to be requested */
-    json_t *checksumming;    /* ranks whose CRC was requested; NULL */
+    struct ti_ranges to_checksum;  /* ranks whose CRC is to be requested */
+    struct ti_ranges checksumming; /* ranks whose CRC was requested; empty: none is */
     bool blocked;            /* all of to_checksum wait for a reference CRC ... */
     int64_t blocked_by;      /* ... this rank's among them */
-    json_t *to_send;         /* ranks assigned to it and not requested yet */
-    json_t *requested;       /* ranks requested by the current "send"; NULL */
-    json_t *answered;        /* of these: the node reported their end */
-    json_t *not_compared;    /* ranks that others have too, and whose CRC is not known */
+    struct ti_ranges to_send;      /* ranks assigned to it and not requested yet */
+    struct ti_ranges requested;    /* ranks requested by the current "send"; empty: none is */
+    struct ti_ranges answered;     /* of these: the node reported their end */
+    struct ti_ranges not_compared; /* ranks that others have too, and whose CRC is not known */
     struct ti_window window; /* flow control of "send" */
     struct ti_receive in;    /* the file being received */
     double progress_at;      /* job->clock of the last progress on a request */
@@ -97,8 +97,8 @@ struct ti__peer {
     int64_t crc_bytes;       /* that the node must read for the requested CRCs */
     int64_t resume_bytes;    /* that it must read again to resume partial files */
     bool removing;           /* TI__REMOVE: a "remove" is under way ... */
-    json_t *being_removed;   /* ... of these ranks; NULL */
-    json_t *remove_answered; /* ranks of earlier "remove" requests */
+    struct ti_ranges being_removed;   /* ... of these ranks */
+    struct ti_ranges remove_answered; /* ranks of earlier "remove" requests */
     bool some_remain;        /* fewer were removed than requested: list once more */
     struct ti_err why;       /* of an abandoned node */
     enum ti_channel_end end; /* with `why` */
@@ -110,7 +110,7 @@ struct ti__finding {
     int32_t node;
     int32_t other; /* node with a different copy; TI__LOCAL_COPY; -1: none */
     char *why, *hint;
-    json_t *ranks;
+    struct ti_ranges ranks;
     int64_t before; /* previous finding of the node: index + 1; 0: none */
 };
 
@@ -135,7 +135,7 @@ struct ti__job {
     int64_t sending;       /* nodes with a "send" under way */
     int64_t removed;
     int round;           /* of requests; there are two at most */
-    json_t *local_queue; /* ranks with a local copy whose CRC is wanted */
+    struct ti_ranges local_queue; /* ranks with a local copy whose CRC is wanted */
     struct {
         int64_t rank, bytes;
         int fd; /* -1: none */
@@ -176,9 +176,5 @@ void ti__wake(struct ti__peer *p);          /* there is work for the node: updat
 void ti__made_progress(struct ti__peer *p); /* on a request, or a request was just made */
 void ti__request(struct ti__peer *p, json_t *request); /* takes it; nothing if not connected */
 void ti__local_error(struct ti__job *job);             /* errno: a write failed here */
-
-/* Append to `to`: the ranks of range `i` of `from` that are >= first, and all ranges after it. */
-void ti__ranges_add_from(json_t *to, const json_t *from, size_t i, int64_t first);
-void ti__ranges_add_all(json_t *to, const json_t *from);
 
 #endif

@@ -9,7 +9,7 @@ void ti__ask_list(struct ti__peer *p)
 {
     p->listing = TI__ASKED;
     ti__made_progress(p);
-    json_array_clear(p->have); /* from a listing that was interrupted */
+    ti_ranges_clear(&p->have); /* from a listing that was interrupted */
     ti__request(p, json_pack("{s:s, s:i, s:s, s:s}", "do", "list", "id", 1, "directory",
                              p->node->directory, "run_id", p->job->nodes.run_id));
 }
@@ -64,7 +64,7 @@ static void compare_with_local(struct ti__peer *p, int64_t rank, const json_t *f
 
     if (bytes != r->bytes) {
         ti__conflict_with_local(p, rank);
-    } else if (!ti_ranges_hold(p->node->ranks, rank) &&
+    } else if (!ti_ranges_hold(&p->node->ranks, rank) &&
                (!r->listed || r->inode != inode || r->mtime != mtime)) {
         r->inode = inode;
         r->mtime = mtime;
@@ -89,14 +89,14 @@ void ti__on_listed(struct ti__peer *p, const json_t *j)
                 bytes = json_integer_value(json_array_get(file, 1));
 
         if (rank < 0 || rank >= TI_RANKS_MAX || bytes < 0 || bytes > TI__TRACE_BYTES_MAX ||
-            ti_ranges_hold(p->have, rank)) {
+            ti_ranges_hold(&p->have, rank)) {
             ti__protocol_error(p, "a list with a rank that is none, or is there twice");
             return;
         }
         if (rank >= job->np)
             continue;
         ti__made_progress(p);
-        ti_ranges_add(p->have, rank);
+        ti_ranges_add(&p->have, rank);
         if (job->kind == TI__REMOVE)
             ti__check_removable(p, rank, bytes);
         else if (job->rank[rank].reference == TI__LOCAL_COPY)

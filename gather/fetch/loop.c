@@ -88,7 +88,7 @@ static bool second_round(struct ti__job *job)
     if (job->kind != TI__FETCH || job->round++ > 0)
         return false;
     for (int64_t i = 0; i < job->nodes.n; i++)
-        json_array_clear(job->peer[i].refused);
+        ti_ranges_clear(&job->peer[i].refused);
     for (int64_t r = 0; r < job->np; r++) {
         struct ti__rank *rank = &job->rank[r];
         struct ti__peer *p = rank->named >= 0 ? &job->peer[rank->named] : NULL;
@@ -100,7 +100,7 @@ static bool second_round(struct ti__job *job)
         ti__assign_sender(job, r);
         if (rank->sender < 0 && p && ti__in_tree(p) && !ti__abandoned(p) && !p->no_directory) {
             rank->sender = p->i;
-            ti_ranges_add(p->to_send, r);
+            ti_ranges_add(&p->to_send, r);
             p->result->wanted++;
             ti__wake(p);
         }

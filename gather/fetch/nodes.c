@@ -85,62 +85,22 @@ static ti_status read_via(struct ti_nodes *n, int64_t i, const json_t *via, bool
     return TI_OK;
 }
 
-static int by_first(const void *a, const void *b)
-{
-    const json_int_t *x = a, *y = b;
-
-    return (x[0] > y[0]) - (x[0] < y[0]);
-}
-
-/* The ranges in ascending order, without overlaps; NULL if `list` is not a list of ranges. */
-static json_t *sorted(const json_t *list)
-{
-    size_t n = json_array_size(list);
-    json_int_t(*range)[2] = n ? calloc(n, sizeof *range) : NULL;
-    json_t *out = json_is_array(list) && (range || !n) ? json_array() : NULL;
-
-    for (size_t i = 0; out && i < n; i++) {
-        range[i][0] = ti_ranges_edge(list, i, 0);
-        range[i][1] = ti_ranges_edge(list, i, 1);
-        if (json_array_size(json_array_get(list, i)) != 2 || range[i][0] < 0 ||
-            range[i][0] > range[i][1] || range[i][1] >= TI_RANKS_MAX) {
-            json_decref(out);
-            out = NULL;
-        }
-    }
-    if (out && n)
-        qsort(range, n, sizeof *range, by_first);
-    for (size_t i = 0; out && i < n; i++) {
-        size_t last = json_array_size(out);
-
-        if (last && range[i][0] <= ti_ranges_edge(out, last - 1, 1) + 1) {
-            if (range[i][1] > ti_ranges_edge(out, last - 1, 1))
-                json_integer_set(json_array_get(json_array_get(out, last - 1), 1), range[i][1]);
-        } else {
-            json_array_append_new(out, json_pack("[I, I]", range[i][0], range[i][1]));
-        }
-    }
-    free(range);
-    return out;
-}
-
-static ti_status read_ranks(struct ti_nodes *n, int64_t i, json_t *node, struct ti_err *err)
+static ti_status read_ranks(struct ti_nodes *n, int64_t i, const json_t *node, struct ti_err *err)
 {
     const json_t *ranks = json_object_get(node, "ranks");
     json_int_t np = json_integer_value(json_object_get(n->run, "np"));
-    json_t *list;
+    struct ti_ranges *set = &n->node[i].ranks;
 
     if (!ranks || json_is_null(ranks))
         return np > 0 && np <= TI_RANKS_MAX
                    ? TI_OK
                    : bad_node(n, i, "its \"ranks\" are not known, nor how many there are (\"np\")",
                               err);
-    list = sorted(ranks);
-    if (!list || json_object_set_new(node, "ranks", list) < 0)
+    if (!ti_ranges_of_json(ranks, TI_RANKS_MAX, set))
         return bad_node(n, i, "\"ranks\" is no list of [FIRST, LAST]", err);
-    if (np > 0 && json_array_size(list) && ti_ranges_edge(list, json_array_size(list) - 1, 1) >= np)
+    if (np > 0 && set->n && set->range[set->n - 1].last >= np)
         return bad_node(n, i, "\"ranks\" has some that the run does not have (\"np\")", err);
-    n->node[i].ranks = json_object_get(node, "ranks");
+    n->node[i].ranks_known = true;
     return TI_OK;
 }
 
@@ -255,6 +215,8 @@ ti_status ti_nodes_read(const char *path, struct ti_nodes *out, struct ti_err *e
 
 void ti_nodes_free(struct ti_nodes *n)
 {
+    for (int64_t i = 0; i < n->n; i++)
+        ti_ranges_free(&n->node[i].ranks);
     free(n->node);
     free(n->site);
     free(n->via);

@@ -32,7 +32,8 @@ struct ti_source_node {
     const char *name, *host, *gateway, *tiara, *directory; /* of RUN.json */
     int site;            /* index of its site; nodes without a site are grouped by gateway */
     bool local;          /* on this machine */
-    const json_t *ranks; /* NULL: not known */
+    bool ranks_known;
+    struct ti_ranges ranks;
     int64_t bytes;       /* of all its traces, at the end of the run; 0: not known */
 };
 

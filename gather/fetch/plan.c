@@ -131,19 +131,15 @@ static int64_t first_unnamed(int32_t *next, int64_t rank)
 /* Marks the ranks that RUN.json names for this node and for no earlier node. */
 static void want_named(struct ti__job *job, struct ti__peer *p, int32_t *next)
 {
-    const json_t *range;
-    size_t k;
+    for (size_t k = 0; k < p->node->ranks.n; k++) {
+        const struct ti_range *range = &p->node->ranks.range[k];
 
-    json_array_foreach(p->node->ranks, k, range)
-    {
-        int64_t last = json_integer_value(json_array_get(range, 1)),
-                r = first_unnamed(next, json_integer_value(json_array_get(range, 0)));
-
-        for (; r <= last; r = first_unnamed(next, r + 1)) {
+        for (int64_t r = first_unnamed(next, range->first); r <= range->last;
+             r = first_unnamed(next, r + 1)) {
             next[r] = (int32_t)r + 1;
             if (!is_wanted(job, r))
                 continue;
-            ti_ranges_add(p->ranks, r);
+            ti_ranges_add(&p->ranks, r);
             job->rank[r].named = p->i;
             want(job, r);
         }
@@ -161,13 +157,10 @@ static void count_wanted(const struct ti__job *job, int32_t *before)
 /* Wanted ranks that RUN.json names for this node, even if other nodes have them too. */
 static int64_t wanted_of(const struct ti__peer *p, const int32_t *before)
 {
-    const json_t *range;
     int64_t n = 0;
-    size_t k;
 
-    json_array_foreach(p->node->ranks, k, range) n +=
-        before[json_integer_value(json_array_get(range, 1)) + 1] -
-        before[json_integer_value(json_array_get(range, 0))];
+    for (size_t k = 0; k < p->node->ranks.n; k++)
+        n += before[p->node->ranks.range[k].last + 1] - before[p->node->ranks.range[k].first];
     return n;
 }
 
@@ -182,22 +175,22 @@ static void choose_by_ranges(struct ti__job *job, int32_t *table)
     for (int64_t i = 0; i < job->nodes.n && !ti_gather_stop; i++) {
         if (ti_node_is_here(&job->nodes, &job->nodes.node[i]))
             continue;
-        if (job->nodes.node[i].ranks)
-            want_named(job, &job->peer[i], table);
-        unknown = unknown || !job->nodes.node[i].ranks;
+        want_named(job, &job->peer[i], table);
+        unknown = unknown || !job->nodes.node[i].ranks_known;
     }
     for (int64_t r = 0; unknown && r < job->np; r++)
         if (job->rank[r].state != TI__WANTED && is_wanted(job, r))
             want(job, r);
-    for (int64_t r = 0; job->f->away && r < job->np; r++)
+    for (int64_t r = 0; job->plan_only && r < job->np; r++)
         if (job->rank[r].state == TI__WANTED)
-            ti_ranges_add(job->f->away, r);
+            ti_ranges_add(&job->f->away, r);
     count_wanted(job, table);
     for (int64_t i = 0; i < job->nodes.n && !ti_gather_stop; i++) {
         struct ti__peer *p = &job->peer[i];
-        int64_t wanted = p->ranks ? wanted_of(p, table) : 0;
+        int64_t wanted = wanted_of(p, table);
 
-        if (ti_node_is_here(&job->nodes, p->node) || (p->ranks ? wanted == 0 : job->f->wanted == 0))
+        if (ti_node_is_here(&job->nodes, p->node) ||
+            (p->node->ranks_known ? wanted : job->f->wanted) == 0)
             continue;
         p->result->state = TI_FETCH_WAITING;
         p->result->wanted = job->plan_only ? wanted : 0; /* else it counts what is assigned */
@@ -210,8 +203,7 @@ ti_status ti__choose_ranks(struct ti__job *job, struct ti_err *err)
     ti_status st = job->kind == TI__FETCH ? find_local_files(job, err) : TI_OK;
     int32_t *table = calloc((size_t)job->np + 1, sizeof *table);
 
-    job->f->away = job->plan_only ? json_array() : NULL;
-    if (st == TI_OK && (!table || (job->plan_only && !job->f->away)))
+    if (st == TI_OK && !table)
         st = ti__no_memory(err);
     if (st == TI_OK)
         choose_by_ranges(job, table);
@@ -224,11 +216,12 @@ ti_status ti__choose_ranks(struct ti__job *job, struct ti_err *err)
 /* Bytes that a node has to send, by RUN.json; 0: not known. */
 static int64_t planned_bytes(const struct ti__peer *p)
 {
-    int64_t all = ti_ranges_count(p->node->ranks);
+    int64_t all = ti_ranges_count(&p->node->ranks);
 
-    if (p->node->local || !p->node->ranks)
+    if (p->node->local || !p->node->ranks_known)
         return p->node->local ? 0 : p->node->bytes;
-    return all ? (int64_t)((double)p->node->bytes * (double)ti_ranges_count(p->ranks) / (double)all)
+    return all ? (int64_t)((double)p->node->bytes * (double)ti_ranges_count(&p->ranks) /
+                           (double)all)
                : 0;
 }
 

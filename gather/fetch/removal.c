@@ -12,9 +12,9 @@ void ti__check_removable(struct ti__peer *p, int64_t rank, int64_t bytes)
     const struct ti_run *run = p->job->run;
 
     if (p->job->rank[rank].state != TI__WANTED ||
-        (p->ranks && !ti_ranges_hold(p->node->ranks, rank)))
+        (p->node->ranks_known && !ti_ranges_hold(&p->node->ranks, rank)))
         return;
-    if (ti_ranges_hold(p->remove_answered, rank))
+    if (ti_ranges_hold(&p->remove_answered, rank))
         ti__add_finding(p->job, p->i, -1, rank,
                         "it could not be removed: is the directory writable?", NULL);
     else if (run->rank[rank].file.st_size == bytes)
@@ -28,30 +28,28 @@ void ti__remove_if_equal(struct ti__peer *p, int64_t rank, int64_t bytes, uint32
     const struct ti_run_rank *r = &p->job->run->rank[rank];
 
     if (r->file.st_size == bytes && r->crc32c == crc)
-        ti_ranges_add(p->to_send, rank);
+        ti_ranges_add(&p->to_send, rank);
     else
         ti__add_finding(p->job, p->i, -1, rank, NOT_GATHERED, NULL);
 }
 
 void ti__ask_remove(struct ti__peer *p)
 {
-    json_t *later;
-    const json_t *range;
-    size_t i;
+    struct ti_ranges later = {0};
 
-    if (json_array_size(p->to_send) == 0 || json_array_size(p->to_checksum) || p->checksumming)
+    if (!p->to_send.n || p->to_checksum.n || p->checksumming.n)
         return;
-    later = json_array();
-    p->being_removed = json_array();
-    json_array_foreach(p->to_send, i, range) json_array_append(
-        i < REMOVE_RANGES_MAX ? p->being_removed : later, json_array_get(p->to_send, i));
-    json_decref(p->to_send);
+    ti_ranges_clear(&p->being_removed);
+    for (size_t i = 0; i < p->to_send.n; i++)
+        ti_ranges_add_range(i < REMOVE_RANGES_MAX ? &p->being_removed : &later,
+                            p->to_send.range[i].first, p->to_send.range[i].last);
+    ti_ranges_free(&p->to_send);
     p->to_send = later;
     p->removing = true;
     ti__made_progress(p);
-    ti__request(p, json_pack("{s:s, s:i, s:O, s:s, s:s}", "do", "remove", "id", 4, "ranks",
-                             p->being_removed, "directory", p->node->directory, "run_id",
-                             p->job->nodes.run_id));
+    ti__request(p, json_pack("{s:s, s:i, s:o, s:s, s:s}", "do", "remove", "id", 4, "ranks",
+                             ti_ranges_json(&p->being_removed), "directory", p->node->directory,
+                             "run_id", p->job->nodes.run_id));
 }
 
 bool ti__on_removed(struct ti__peer *p, const json_t *j)
@@ -59,17 +57,16 @@ bool ti__on_removed(struct ti__peer *p, const json_t *j)
     json_int_t n = json_integer_value(json_object_get(j, "removed"));
     bool again;
 
-    if (!p->removing || n < 0 || n > ti_ranges_count(p->being_removed)) {
+    if (!p->removing || n < 0 || n > ti_ranges_count(&p->being_removed)) {
         ti__protocol_error(p, "more traces removed than there were");
         return false;
     }
     ti__made_progress(p);
     p->job->removed += n;
     p->removing = false;
-    p->some_remain = p->some_remain || n < ti_ranges_count(p->being_removed);
-    ti__ranges_add_all(p->remove_answered, p->being_removed);
-    json_decref(p->being_removed);
-    p->being_removed = NULL;
+    p->some_remain = p->some_remain || n < ti_ranges_count(&p->being_removed);
+    ti_ranges_add_all(&p->remove_answered, &p->being_removed);
+    ti_ranges_clear(&p->being_removed);
     p->job->dirty = true;
     ti__ask_remove(p);
     again = !p->removing && p->some_remain;

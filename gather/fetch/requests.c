@@ -1,20 +1,14 @@
 #include "gather/fetch/requests.h"
 
-json_t *ti__unanswered_ranks(const struct ti__peer *p)
+struct ti_ranges ti__unanswered_ranks(const struct ti__peer *p)
 {
-    json_t *list = json_array();
-    const json_t *range;
-    size_t i;
+    struct ti_ranges left = {0};
 
-    json_array_foreach(p->requested, i,
-                       range) for (int64_t r = json_integer_value(json_array_get(range, 0));
-                                   r <= json_integer_value(json_array_get(range, 1)); r++)
-    {
+    ti_ranges_foreach (&p->requested, r)
         if (p->job->rank[r].state == TI__WANTED && p->job->rank[r].sender == p->i &&
-            !ti_ranges_hold(p->to_send, r))
-            ti_ranges_add(list, r);
-    }
-    return list;
+            !ti_ranges_hold(&p->to_send, r))
+            ti_ranges_add(&left, r);
+    return left;
 }
 
 void ti__end_send(struct ti__peer *p)
@@ -26,10 +20,9 @@ void ti__end_send(struct ti__peer *p)
         ti_parts_keep(&p->job->parts, &part);
     }
     p->resume_bytes = 0;
-    if (!p->requested)
+    if (!p->requested.n)
         return;
-    json_decref(p->requested);
-    p->requested = NULL;
+    ti_ranges_clear(&p->requested);
     p->job->sending--;
     p->job->dirty = true;
     if (p->result->state == TI_FETCH_SENDING)
@@ -38,23 +31,20 @@ void ti__end_send(struct ti__peer *p)
 
 void ti__requeue(struct ti__peer *p)
 {
-    json_t *left = ti__unanswered_ranks(p);
+    struct ti_ranges left = ti__unanswered_ranks(p);
 
     ti__end_send(p);
-    ti__ranges_add_all(p->to_send, left);
-    json_decref(left);
-    ti__ranges_add_all(p->to_checksum, p->checksumming);
-    json_decref(p->checksumming);
-    p->checksumming = NULL;
+    ti_ranges_add_all(&p->to_send, &left);
+    ti_ranges_free(&left);
+    ti_ranges_add_all(&p->to_checksum, &p->checksumming);
+    ti_ranges_clear(&p->checksumming);
     p->crc_bytes = 0;
     if (p->job->kind == TI__REMOVE) { /* list again what is left */
-        if (p->removing || json_array_size(p->to_checksum) || json_array_size(p->to_send) ||
-            p->listing == TI__ASKED)
+        if (p->removing || p->to_checksum.n || p->to_send.n || p->listing == TI__ASKED)
             p->listing = TI__UNASKED;
         p->removing = false;
-        json_decref(p->being_removed);
-        p->being_removed = NULL;
-        json_array_clear(p->to_checksum);
-        json_array_clear(p->to_send);
+        ti_ranges_clear(&p->being_removed);
+        ti_ranges_clear(&p->to_checksum);
+        ti_ranges_clear(&p->to_send);
     }
 }

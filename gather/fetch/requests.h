@@ -4,8 +4,8 @@
 
 #include "gather/fetch/job.h"
 
-/* A new list: requested ranks that were neither received nor queued again. */
-json_t *ti__unanswered_ranks(const struct ti__peer *p);
+/* Requested ranks that were neither received nor queued again; release with ti_ranges_free(). */
+struct ti_ranges ti__unanswered_ranks(const struct ti__peer *p);
 
 /* The request "send" is over.  Of a trace that came in part, the part is kept. */
 void ti__end_send(struct ti__peer *p);

@@ -18,7 +18,7 @@ void ti_fetch_free(struct ti_fetch *f)
         free(f->failure[i].through);
         free(f->failure[i].why);
         free(f->failure[i].hint);
-        json_decref(f->failure[i].ranks);
+        ti_ranges_free(&f->failure[i].ranks);
     }
     free(f->failure);
     for (int64_t i = 0; i < f->nnodes; i++) {
@@ -26,11 +26,11 @@ void ti_fetch_free(struct ti_fetch *f)
         free(f->node[i].site);
         free(f->node[i].why);
         free(f->node[i].hint);
-        json_decref(f->node[i].not_compared);
+        ti_ranges_free(&f->node[i].not_compared);
     }
     free(f->node);
     free(f->closed);
-    json_decref(f->away);
+    ti_ranges_free(&f->away);
     *f = (struct ti_fetch){0};
 }
 
@@ -63,10 +63,10 @@ static void print_one(const struct ti_fetch_failure *x)
 {
     char ranks[256], numbers[280] = "", site[300], through[300] = "";
 
-    if (json_array_size(x->ranks) > 0)
+    if (x->ranks.n)
         snprintf(numbers, sizeof numbers, "%s %s",
-                 ti_ranges_count(x->ranks) == 1 ? "rank" : "ranks",
-                 ti_ranges_text(x->ranks, ranks, sizeof ranks));
+                 ti_ranges_count(&x->ranks) == 1 ? "rank" : "ranks",
+                 ti_ranges_text(&x->ranks, ranks, sizeof ranks));
     if (x->through)
         snprintf(through, sizeof through, " (through '%.256s')", x->through);
     if (x->node)
@@ -100,13 +100,13 @@ static void print_group(const struct ti_fetch *f, int first, const char *seen, i
 static void print_cause(const struct ti_fetch *f, int first, char *seen)
 {
     const struct ti_fetch_failure *x = &f->failure[first];
-    int64_t ranks = ti_ranges_count(x->ranks);
+    int64_t ranks = ti_ranges_count(&x->ranks);
     int n = 1;
 
     for (int i = first + 1; seen && i < f->nfailures; i++)
         if (!seen[i] && same_cause(x, &f->failure[i])) {
             seen[i] = 2;
-            ranks += ti_ranges_count(f->failure[i].ranks);
+            ranks += ti_ranges_count(&f->failure[i].ranks);
             n++;
         }
     if (n > 1)
@@ -126,14 +126,14 @@ static void print_not_compared(const struct ti_fetch *f)
     for (int64_t i = 0; i < f->nnodes && lines <= LINES_MAX; i++) {
         const struct ti_fetch_node *x = &f->node[i];
 
-        if (!x->not_compared)
+        if (!x->not_compared.n)
             continue;
         if (lines++ == LINES_MAX)
             ti_warn("... and others: --json has them all");
         else
             ti_warn("node '%s' has %s %s too: whether they are equal is not known", x->name,
-                    ti_ranges_count(x->not_compared) == 1 ? "rank" : "ranks",
-                    ti_ranges_text(x->not_compared, ranks, sizeof ranks));
+                    ti_ranges_count(&x->not_compared) == 1 ? "rank" : "ranks",
+                    ti_ranges_text(&x->not_compared, ranks, sizeof ranks));
     }
 }
 
@@ -175,9 +175,9 @@ json_t *ti_fetch_json(const struct ti_fetch *f)
 
     for (int i = 0; list && i < f->nfailures; i++) {
         const struct ti_fetch_failure *x = &f->failure[i];
-        json_t *item =
-            json_pack("{s:s?, s:s?, s:s?, s:O, s:s, s:s?}", "node", x->node, "site", x->site,
-                      "through", x->through, "ranks", x->ranks, "error", x->why, "hint", x->hint);
+        json_t *item = json_pack("{s:s?, s:s?, s:s?, s:o, s:s, s:s?}", "node", x->node, "site",
+                                 x->site, "through", x->through, "ranks", ti_ranges_json(&x->ranks),
+                                 "error", x->why, "hint", x->hint);
 
         json_array_append_new(list, item ? item : json_null());
     }

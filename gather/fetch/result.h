@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
+#include "formats/ranges.h"
 #include "gather/fetch/tree.h"
 
 /* X(name): state of a node. */
@@ -41,15 +42,15 @@ struct ti_fetch_node {
     const char *transport; /* of its last connection: "libssh2", "OpenSSH", "relay"...; NULL */
     int retries;           /* connections to it after the first */
     char *why, *hint;      /* if it was abandoned, or could not send all; NULL */
-    json_t
-        *not_compared; /* ranks that others have too, where its copy could not be checked; NULL */
+    struct ti_ranges
+        not_compared; /* ranks that others have too, where its copy could not be checked */
 };
 
 /* Ranks that could not be fetched. */
 struct ti_fetch_failure {
     char *node;           /* NULL: not the fault of one node */
     char *site, *through; /* its site; the relay it was connected through last, NULL: none */
-    json_t *ranks;        /* [[FIRST, LAST]...]; empty in ti_fetch_remove() where unknown */
+    struct ti_ranges ranks; /* empty in ti_fetch_remove() where unknown */
     char *why, *hint;     /* without the node's name; hint may be NULL */
     bool gone;            /* the nodes answered that they do not have them */
 };
@@ -58,7 +59,7 @@ struct ti_fetch_failure {
 struct ti_fetch {
     int64_t nodes;   /* that have ranks to fetch, or may have some */
     int64_t wanted;  /* ranks that were not here */
-    json_t *away;    /* these, [[FIRST, LAST]...], of a plan; else NULL */
+    struct ti_ranges away; /* these, of a plan; else none */
     int64_t fetched; /* ranks */
     int64_t bytes;   /* of traces, received */
     int64_t total;   /* to be received in all; 0: not known yet */

@@ -3,8 +3,8 @@
 static bool can_send(const struct ti__job *job, int64_t node, int64_t rank)
 {
     return node >= 0 && !ti__abandoned(&job->peer[node]) &&
-           ti_ranges_hold(job->peer[node].have, rank) &&
-           !ti_ranges_hold(job->peer[node].refused, rank);
+           ti_ranges_hold(&job->peer[node].have, rank) &&
+           !ti_ranges_hold(&job->peer[node].refused, rank);
 }
 
 /* The node that RUN.json names, else any other that has a copy; -1: none, or not known yet. */
@@ -49,7 +49,7 @@ void ti__assign_sender(struct ti__job *job, int64_t rank)
         return;
     p = &job->peer[sender];
     r->sender = sender;
-    ti_ranges_add(p->to_send, rank);
+    ti_ranges_add(&p->to_send, rank);
     p->result->wanted++;
     p->result->wanted_bytes += r->bytes;
     ti__wake(p);
@@ -68,20 +68,12 @@ static void release_rank(struct ti__peer *p, int64_t rank)
 }
 
 /* Only ranks of `list` that are wanted. */
-static void for_each_wanted(struct ti__peer *p, const json_t *list,
+static void for_each_wanted(struct ti__peer *p, const struct ti_ranges *list,
                             void (*call)(struct ti__peer *p, int64_t rank))
 {
-    const json_t *range;
-    size_t i;
-
-    json_array_foreach(list, i, range)
-    {
-        int64_t last = json_integer_value(json_array_get(range, 1));
-
-        for (int64_t r = json_integer_value(json_array_get(range, 0)); r <= last; r++)
-            if (p->job->rank[r].state == TI__WANTED)
-                call(p, r);
-    }
+    ti_ranges_foreach (list, r)
+        if (p->job->rank[r].state == TI__WANTED)
+            call(p, r);
 }
 
 static void assign(struct ti__peer *p, int64_t rank)
@@ -91,18 +83,17 @@ static void assign(struct ti__peer *p, int64_t rank)
 
 void ti__release_ranks(struct ti__peer *p)
 {
-    for_each_wanted(p, p->have, release_rank);
-    for_each_wanted(p, p->ranks, release_rank);
-    ti__ranges_add_all(p->not_compared, p->to_checksum);
-    ti__ranges_add_all(p->not_compared, p->checksumming);
-    json_array_clear(p->to_send);
-    json_array_clear(p->to_checksum);
-    json_decref(p->checksumming);
-    p->checksumming = NULL;
+    for_each_wanted(p, &p->have, release_rank);
+    for_each_wanted(p, &p->ranks, release_rank);
+    ti_ranges_add_all(&p->not_compared, &p->to_checksum);
+    ti_ranges_add_all(&p->not_compared, &p->checksumming);
+    ti_ranges_clear(&p->to_send);
+    ti_ranges_clear(&p->to_checksum);
+    ti_ranges_clear(&p->checksumming);
 }
 
 void ti__assign_listed(struct ti__peer *p)
 {
-    for_each_wanted(p, p->have, assign);
-    for_each_wanted(p, p->ranks, assign);
+    for_each_wanted(p, &p->have, assign);
+    for_each_wanted(p, &p->ranks, assign);
 }

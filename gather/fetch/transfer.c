@@ -18,74 +18,62 @@
 
 /* --- requests ------------------------------------------------------------ */
 
-/* Splits to_send: as many ranks as fit into one request go to `ranks`, the others to `later`.
- * `from` gets length and CRC of the parts to resume. */
-static void divide(struct ti__peer *p, json_t *ranks, json_t *from, json_t *later)
+/* Adds a rank to a request, with length and CRC of the part to resume, if there is one. */
+static void request_rank(struct ti__peer *p, int64_t rank, json_t *from)
 {
-    const json_t *range;
-    size_t i;
+    const struct ti_part *part = ti_parts_of(&p->job->parts, rank);
 
-    json_array_foreach(p->to_send, i, range)
-    {
-        int64_t last = json_integer_value(json_array_get(range, 1));
-
-        for (int64_t r = json_integer_value(json_array_get(range, 0)); r <= last; r++) {
-            const struct ti_part *part;
-
-            if (json_array_size(ranks) >= RANGES_MAX || json_array_size(from) >= RESUMED_MAX) {
-                ti__ranges_add_from(later, p->to_send, i, r);
-                return;
-            }
-            if (p->job->rank[r].state != TI__WANTED)
-                continue;
-            ti_ranges_add(ranks, r);
-            part = ti_parts_of(&p->job->parts, r);
-            if (!part)
-                continue;
-            p->resume_bytes += part->bytes;
-            json_array_append_new(from, json_pack("[I, I, I]", (json_int_t)r,
-                                                  (json_int_t)part->bytes, (json_int_t)part->crc));
-        }
-    }
+    ti_ranges_add(&p->requested, rank);
+    if (!part)
+        return;
+    p->resume_bytes += part->bytes;
+    json_array_append_new(from, json_pack("[I, I, I]", (json_int_t)rank, (json_int_t)part->bytes,
+                                          (json_int_t)part->crc));
 }
 
-static json_t *next_ranks(struct ti__peer *p, json_t *from)
+/* Moves as many ranks of to_send as fit into one request to `requested`. */
+static void divide(struct ti__peer *p, json_t *from)
 {
-    json_t *ranks = json_array(), *later = json_array();
+    struct ti_ranges later = {0};
 
-    divide(p, ranks, from, later);
-    json_decref(p->to_send);
+    ti_ranges_foreach (&p->to_send, r) {
+        if (p->requested.n >= RANGES_MAX || json_array_size(from) >= RESUMED_MAX) {
+            ti_ranges_add_range(&later, r, p->to_send.range[r_range].last);
+            break;
+        }
+        if (p->job->rank[r].state == TI__WANTED)
+            request_rank(p, r, from);
+    }
+    ti_ranges_free(&p->to_send);
     p->to_send = later;
-    return ranks;
 }
 
 static void ask_send(struct ti__peer *p)
 {
-    json_t *from = json_array(), *ranks;
+    json_t *from = json_array();
 
     p->resume_bytes = 0;
-    json_array_clear(p->answered);
-    ranks = next_ranks(p, from);
+    ti_ranges_clear(&p->answered);
+    divide(p, from);
     ti__made_progress(p);
     p->job->dirty = true;
-    if (json_array_size(ranks) == 0) {
-        json_decref(ranks);
+    if (!p->requested.n) {
         json_decref(from);
         return;
     }
-    p->requested = ranks;
     p->job->sending++;
     p->result->state = TI_FETCH_SENDING;
-    ti_conn_request(p->conn, json_pack("{s:s, s:i, s:O, s:o, s:s, s:s, s:I}", "do", "send", "id",
-                                       SEND_ID, "ranks", ranks, "from", from, "directory",
-                                       p->node->directory, "run_id", p->job->nodes.run_id, "credit",
-                                       (json_int_t)ti_window_begin(&p->window, ti_now())));
+    ti_conn_request(p->conn,
+                    json_pack("{s:s, s:i, s:o, s:o, s:s, s:s, s:I}", "do", "send", "id", SEND_ID,
+                              "ranks", ti_ranges_json(&p->requested), "from", from, "directory",
+                              p->node->directory, "run_id", p->job->nodes.run_id, "credit",
+                              (json_int_t)ti_window_begin(&p->window, ti_now())));
 }
 
 static bool waits_to_send(const struct ti__peer *p)
 {
-    return p->ready && !ti__abandoned(p) && p->listing == TI__LISTED && !p->requested &&
-           json_array_size(p->to_send) > 0;
+    return p->ready && !ti__abandoned(p) && p->listing == TI__LISTED && !p->requested.n &&
+           p->to_send.n;
 }
 
 /* Nodes with the most data first, so that all end at about the same time. */
@@ -113,8 +101,8 @@ void ti__start_sends(struct ti__job *job)
 /* True if the rank was requested from this node and its end was not reported yet. */
 static bool is_expected(const struct ti__peer *p, int64_t rank)
 {
-    return p->requested && rank >= 0 && rank < p->job->np && ti_ranges_hold(p->requested, rank) &&
-           !ti_ranges_hold(p->answered, rank) && p->job->rank[rank].sender == p->i;
+    return rank >= 0 && rank < p->job->np && ti_ranges_hold(&p->requested, rank) &&
+           !ti_ranges_hold(&p->answered, rank) && p->job->rank[rank].sender == p->i;
 }
 
 void ti__on_sending(struct ti__peer *p, const json_t *j)
@@ -190,7 +178,7 @@ static void reassign(struct ti__peer *p, int64_t rank, const char *why)
     struct ti__rank *r = &p->job->rank[rank];
 
     ti__add_finding(p->job, p->i, -1, rank, why, NULL);
-    ti_ranges_add(p->refused, rank);
+    ti_ranges_add(&p->refused, rank);
     r->sender = -1;
     p->result->wanted--;
     p->result->wanted_bytes -= r->bytes;
@@ -202,10 +190,10 @@ static void reassign(struct ti__peer *p, int64_t rank, const char *why)
 static void give_to_other(struct ti__peer *p, int64_t rank)
 {
     struct ti__rank *r = &p->job->rank[rank];
-    bool first = json_array_size(p->refused) == 0;
+    bool first = !p->refused.n;
 
     r->damaged = true;
-    ti_ranges_add(p->refused, rank);
+    ti_ranges_add(&p->refused, rank);
     if (!ti__has_other_sender(p->job, rank)) {
         r->state = TI__DAMAGED;
         return;
@@ -235,7 +223,7 @@ static void on_damaged(struct ti__peer *p, int64_t rank)
     r->retried = true;
     p->job->f->again++;
     p->result->wanted_bytes += r->bytes;
-    ti_ranges_add(p->to_send, rank);
+    ti_ranges_add(&p->to_send, rank);
 }
 
 static void on_complete(struct ti__peer *p, int64_t rank)
@@ -271,7 +259,7 @@ void ti__on_sent(struct ti__peer *p, const json_t *j)
         return;
     }
     ti__made_progress(p);
-    ti_ranges_add(p->answered, rank);
+    ti_ranges_add(&p->answered, rank);
     if (p->job->rank[rank].state != TI__WANTED || error) {
         if (ours)
             ti_receive_drop(&p->in, p->job->nodes.dir);
@@ -292,20 +280,16 @@ void ti__on_sent(struct ti__peer *p, const json_t *j)
 
 void ti__on_send_end(struct ti__peer *p)
 {
-    json_t *left;
-    const json_t *range;
-    size_t i;
+    struct ti_ranges left;
 
-    if (!p->requested) {
+    if (!p->requested.n) {
         ti__protocol_error(p, "the end of what nobody asked for");
         return;
     }
     ti__made_progress(p);
     left = ti__unanswered_ranks(p);
     ti__end_send(p);
-    json_array_foreach(left, i,
-                       range) for (int64_t r = json_integer_value(json_array_get(range, 0));
-                                   r <= json_integer_value(json_array_get(range, 1)); r++)
+    ti_ranges_foreach (&left, r)
         reassign(p, r, "ti-node did not send it");
-    json_decref(left);
+    ti_ranges_free(&left);
 }

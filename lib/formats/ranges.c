@@ -1,21 +1,21 @@
 #include "formats/ranges.h"
 
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-json_int_t ti_ranges_edge(const json_t *list, size_t i, size_t which)
-{
-    return json_integer_value(json_array_get(json_array_get(list, i), which));
-}
+#include "common/map.h"
 
 /* Index of the first range that ends at `rank` or after it. */
-static size_t find(const json_t *list, int64_t rank)
+static size_t find(const struct ti_ranges *set, int64_t rank)
 {
-    size_t low = 0, high = json_array_size(list);
+    size_t low = 0, high = set->n;
 
     while (low < high) {
         size_t mid = (low + high) / 2;
 
-        if (ti_ranges_edge(list, mid, 1) < rank)
+        if (set->range[mid].last < rank)
             low = mid + 1;
         else
             high = mid;
@@ -23,56 +23,123 @@ static size_t find(const json_t *list, int64_t rank)
     return low;
 }
 
-void ti_ranges_add(json_t *list, int64_t rank)
+void ti_ranges_add_range(struct ti_ranges *set, int64_t first, int64_t last)
 {
-    size_t n = json_array_size(list), i = n && ti_ranges_edge(list, n - 1, 1) < rank ? n : find(list, rank);
-    bool before = i > 0 && ti_ranges_edge(list, i - 1, 1) == rank - 1,
-         behind = i < n && ti_ranges_edge(list, i, 0) == rank + 1;
+    bool behind = set->n && set->range[set->n - 1].last < first - 1;
+    size_t i = behind ? set->n : find(set, first - 1), end = i;
 
-    if (i < n && ti_ranges_edge(list, i, 0) <= rank)
-        return;
-    if (before && behind) {
-        json_integer_set(json_array_get(json_array_get(list, i - 1), 1), ti_ranges_edge(list, i, 1));
-        json_array_remove(list, i);
-    } else if (before) {
-        json_integer_set(json_array_get(json_array_get(list, i - 1), 1), rank);
-    } else if (behind) {
-        json_integer_set(json_array_get(json_array_get(list, i), 0), rank);
-    } else {
-        json_array_insert_new(list, i, json_pack("[I, I]", (json_int_t)rank, (json_int_t)rank));
+    /* those from `i` to before `end` touch the new range, and become one with it */
+    for (; end < set->n && set->range[end].first <= last + 1; end++) {
+        first = set->range[end].first < first ? set->range[end].first : first;
+        last = set->range[end].last > last ? set->range[end].last : last;
     }
+    if (i == end)
+        set->range = ti_grow(set->range, &set->cap, set->n + 1, sizeof *set->range);
+    if (end < set->n && end != i + 1)
+        memmove(&set->range[i + 1], &set->range[end], (set->n - end) * sizeof *set->range);
+    set->n += 1 - (end - i);
+    set->range[i] = (struct ti_range){first, last};
 }
 
-int64_t ti_ranges_count(const json_t *list)
+void ti_ranges_add(struct ti_ranges *set, int64_t rank)
+{
+    ti_ranges_add_range(set, rank, rank);
+}
+
+void ti_ranges_add_all(struct ti_ranges *set, const struct ti_ranges *other)
+{
+    for (size_t i = 0; i < other->n; i++)
+        ti_ranges_add_range(set, other->range[i].first, other->range[i].last);
+}
+
+void ti_ranges_clear(struct ti_ranges *set)
+{
+    set->n = 0;
+}
+
+void ti_ranges_free(struct ti_ranges *set)
+{
+    free(set->range);
+    *set = (struct ti_ranges){0};
+}
+
+int64_t ti_ranges_count(const struct ti_ranges *set)
 {
     int64_t n = 0;
 
-    for (size_t i = 0; i < json_array_size(list); i++)
-        n += ti_ranges_edge(list, i, 1) - ti_ranges_edge(list, i, 0) + 1;
+    for (size_t i = 0; i < set->n; i++)
+        n += set->range[i].last - set->range[i].first + 1;
     return n;
 }
 
-bool ti_ranges_hold(const json_t *list, int64_t rank)
+bool ti_ranges_hold(const struct ti_ranges *set, int64_t rank)
 {
-    size_t i = find(list, rank);
+    size_t i = find(set, rank);
 
-    return i < json_array_size(list) && ti_ranges_edge(list, i, 0) <= rank;
+    return i < set->n && set->range[i].first <= rank;
 }
 
-char *ti_ranges_text(const json_t *list, char *buf, size_t room)
+char *ti_ranges_text(const struct ti_ranges *set, char *buf, size_t room)
 {
     size_t n = 0;
 
     buf[0] = '\0';
-    for (size_t i = 0; i < json_array_size(list); i++) {
+    for (size_t i = 0; i < set->n; i++) {
+        const struct ti_range *r = &set->range[i];
+
         if (n + 48 > room) {
             snprintf(buf + n, room - n, ", ...");
             break;
         }
-        n += (size_t)snprintf(buf + n, room - n, "%s%" JSON_INTEGER_FORMAT, n ? ", " : "",
-                              ti_ranges_edge(list, i, 0));
-        if (ti_ranges_edge(list, i, 1) > ti_ranges_edge(list, i, 0))
-            n += (size_t)snprintf(buf + n, room - n, "-%" JSON_INTEGER_FORMAT, ti_ranges_edge(list, i, 1));
+        n += (size_t)snprintf(buf + n, room - n, "%s%" PRId64, n ? ", " : "", r->first);
+        if (r->last > r->first)
+            n += (size_t)snprintf(buf + n, room - n, "-%" PRId64, r->last);
     }
     return buf;
+}
+
+json_t *ti_ranges_json(const struct ti_ranges *set)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < set->n; i++)
+        json_array_append_new(list, json_pack("[I, I]", (json_int_t)set->range[i].first,
+                                              (json_int_t)set->range[i].last));
+    return list;
+}
+
+static int by_first(const void *a, const void *b)
+{
+    const struct ti_range *x = a, *y = b;
+
+    return (x->first > y->first) - (x->first < y->first);
+}
+
+bool ti_ranges_of_json(const json_t *list, int64_t limit, struct ti_ranges *out)
+{
+    struct ti_ranges all = {0};
+    const json_t *item;
+    size_t i;
+
+    *out = (struct ti_ranges){0};
+    if (!json_is_array(list))
+        return false;
+    all.range = ti_grow(NULL, &all.cap, json_array_size(list), sizeof *all.range);
+    json_array_foreach(list, i, item)
+    {
+        const json_t *first = json_array_get(item, 0), *last = json_array_get(item, 1);
+        struct ti_range *r = &all.range[all.n++];
+
+        *r = (struct ti_range){json_integer_value(first), json_integer_value(last)};
+        if (json_array_size(item) != 2 || !json_is_integer(first) || !json_is_integer(last) ||
+            r->first < 0 || r->first > r->last || r->last >= limit) {
+            ti_ranges_free(&all);
+            return false;
+        }
+    }
+    if (all.n) /* in order, each is added at the end */
+        qsort(all.range, all.n, sizeof *all.range, by_first);
+    ti_ranges_add_all(out, &all);
+    ti_ranges_free(&all);
+    return true;
 }

@@ -1,6 +1,7 @@
 /*
- * Sets of ranks as JSON: ascending ranges [[FIRST, LAST], ...], so that a million consecutive ranks
- * take as much room as one.
+ * Sets of ranks, as ascending ranges that do not touch, so that a million consecutive ranks take as
+ * much room as one.  A zeroed struct is an empty set.  In files and messages, a set is JSON:
+ * [[FIRST, LAST], ...].
  */
 #ifndef TI_RANGES_H
 #define TI_RANGES_H
@@ -10,15 +11,38 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Add a rank, in any order. */
-void ti_ranges_add(json_t *list, int64_t rank);
-int64_t ti_ranges_count(const json_t *list); /* of ranks */
-bool ti_ranges_hold(const json_t *list, int64_t rank);
+struct ti_ranges {
+    struct ti_range {
+        int64_t first, last;
+    } * range;
+    size_t n, cap;
+};
 
-/* The first (`which` 0) or last (1) rank of range `i`. */
-json_int_t ti_ranges_edge(const json_t *list, size_t i, size_t which);
+/* Add a rank, consecutive ranks, or the ranks of another set; in any order. */
+void ti_ranges_add(struct ti_ranges *set, int64_t rank);
+void ti_ranges_add_range(struct ti_ranges *set, int64_t first, int64_t last);
+void ti_ranges_add_all(struct ti_ranges *set, const struct ti_ranges *other);
+
+void ti_ranges_clear(struct ti_ranges *set); /* keeps the memory */
+void ti_ranges_free(struct ti_ranges *set);  /* the set is empty then */
+
+int64_t ti_ranges_count(const struct ti_ranges *set); /* of ranks */
+bool ti_ranges_hold(const struct ti_ranges *set, int64_t rank);
+
+/* Loop over the ranks of a set, which must not change meanwhile.  `break` leaves only a range. */
+#define ti_ranges_foreach(set, rank)                                                               \
+    for (size_t rank##_range = 0; rank##_range < (set)->n; rank##_range++)                         \
+        for (int64_t rank = (set)->range[rank##_range].first;                                      \
+             rank <= (set)->range[rank##_range].last; rank++)
 
 /* "8-11, 14" into buf, cut with "..." if it does not fit; returns buf. */
-char *ti_ranges_text(const json_t *list, char *buf, size_t room);
+char *ti_ranges_text(const struct ti_ranges *set, char *buf, size_t room);
+
+/* As JSON: a new array; NULL when memory is short. */
+json_t *ti_ranges_json(const struct ti_ranges *set);
+
+/* From JSON, in any order: set *out, to be released with ti_ranges_free().  False, and an empty
+ * set, unless `list` is an array of [FIRST, LAST] with 0 <= FIRST <= LAST < limit. */
+bool ti_ranges_of_json(const json_t *list, int64_t limit, struct ti_ranges *out);
 
 #endif

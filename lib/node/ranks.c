@@ -176,17 +176,14 @@ json_t *ti_ranks_json(const struct ti_ranks *r)
 #define SUMS(X)    X(events) X(volume) X(negative)
 #define LARGEST(X) X(init_seconds_max) X(app_seconds_max) X(flush_seconds_max)
 
-static json_t *ranges_of(const struct ti_ranks *r, int end)
+static struct ti_ranges ranges_of(const struct ti_ranks *r, int end)
 {
-    json_t *list = json_array();
+    struct ti_ranges set = {0};
 
-    for (int64_t i = 0, last; i < r->np; i = last + 1) {
-        for (last = i; last + 1 < r->np && r->end[i] == end && r->end[last + 1] == end;)
-            last++;
+    for (int64_t i = 0; i < r->np; i++)
         if (r->end[i] == end)
-            json_array_append_new(list, json_pack("[I, I]", (json_int_t)i, (json_int_t)last));
-    }
-    return list;
+            ti_ranges_add(&set, i);
+    return set;
 }
 
 json_t *ti_ranks_report(const struct ti_ranks *r)
@@ -211,11 +208,11 @@ json_t *ti_ranks_report(const struct ti_ranks *r)
     json_object_set_new(j, "untraced", calls);
     json_object_set_new(j, "caveats", ti_caveats_json(&r->caveats));
     for (unsigned i = 0; i < ENDS; i++) {
-        json_t *list = ranges_of(r, ends[i].end);
+        struct ti_ranges set = ranges_of(r, ends[i].end);
 
-        if (json_array_size(list))
-            json_object_set(by, ends[i].name, list);
-        json_decref(list);
+        if (set.n)
+            json_object_set_new(by, ends[i].name, ti_ranges_json(&set));
+        ti_ranges_free(&set);
     }
     json_object_set_new(j, "ends", by);
     return j;
@@ -229,82 +226,60 @@ static int64_t count_of(const json_t *report, const char *key)
     return v < 0 ? 0 : v > INT64_C(1) << 53 ? INT64_C(1) << 53 : v;
 }
 
-/* Whether `ranges` are valid ascending ranges of ranks. */
-static bool ranges_make_sense(const struct ti_ranks *r, const json_t *ranges)
+/* Parse "ends": the ranks that ended in each way.  False unless these sets are disjoint, and have
+ * only ranks of `own`. */
+static bool parse_ends(const struct ti_ranks *r, const json_t *by, const json_t *own,
+                       struct ti_ranges set[ENDS])
 {
-    int64_t least = 0;
-    const json_t *range;
-    size_t k;
-
-    json_array_foreach(ranges, k, range)
-    {
-        int64_t first = json_integer_value(json_array_get(range, 0)),
-                last = json_integer_value(json_array_get(range, 1));
-
-        if (json_array_size(range) != 2 || first < least || last < first || last >= r->np)
-            return false;
-        least = last + 1;
-    }
-    return true;
-}
-
-static void merge_ends(struct ti_ranks *r, const json_t *by)
-{
-    for (unsigned i = 0; i < ENDS; i++) {
-        const json_t *range;
-        size_t k;
-
-        json_array_foreach(json_object_get(by, ends[i].name), k, range)
-        {
-            int64_t first = json_integer_value(json_array_get(range, 0)),
-                    last = json_integer_value(json_array_get(range, 1));
-
-            memset(r->end + first, ends[i].end, (size_t)(last - first + 1));
-            r->with_trace += last - first + 1;
-            *(ends[i].end < 0 ? &r->unreadable : &r->by_end[ends[i].end]) += last - first + 1;
-        }
-    }
-}
-
-/* Whether the lists are disjoint and have only ranks of `own`. */
-static bool are_apart(const json_t *by, const json_t *own)
-{
-    json_t *all = json_array();
+    struct ti_ranges all = {0}, owned;
+    bool ok = ti_ranges_of_json(own, r->np, &owned);
     int64_t sum = 0;
-    bool apart = true;
 
     for (unsigned i = 0; i < ENDS; i++) {
-        const json_t *range, *list = json_object_get(by, ends[i].name);
-        size_t k;
+        const json_t *list = json_object_get(by, ends[i].name);
 
-        sum += ti_ranges_count(list);
-        json_array_foreach(list, k, range) for (int64_t rank = ti_ranges_edge(list, k, 0);
-                                                rank <= ti_ranges_edge(list, k, 1); rank++)
-        {
-            apart = apart && ti_ranges_hold(own, rank);
-            ti_ranges_add(all, rank);
-        }
+        ok = (!list || ti_ranges_of_json(list, r->np, &set[i])) && ok;
+        sum += ti_ranges_count(&set[i]);
+        ti_ranges_add_all(&all, &set[i]);
     }
-    apart = apart && ti_ranges_count(all) == sum;
-    json_decref(all);
-    return apart;
+    ok = ok && ti_ranges_count(&all) == sum;
+    ti_ranges_add_all(&all, &owned);
+    ok = ok && ti_ranges_count(&all) == ti_ranges_count(&owned);
+    ti_ranges_free(&all);
+    ti_ranges_free(&owned);
+    return ok;
+}
+
+static void merge_ends(struct ti_ranks *r, const struct ti_ranges set[ENDS])
+{
+    for (unsigned i = 0; i < ENDS; i++) {
+        int64_t n = ti_ranges_count(&set[i]);
+
+        ti_ranges_foreach (&set[i], rank)
+            r->end[rank] = (signed char)ends[i].end;
+        r->with_trace += n;
+        *(ends[i].end < 0 ? &r->unreadable : &r->by_end[ends[i].end]) += n;
+    }
 }
 
 bool ti_ranks_merge(struct ti_ranks *r, const json_t *own, const json_t *report)
 {
     const json_t *by = json_object_get(report, "ends"), *calls;
     const char *unit = json_string_value(json_object_get(report, "unit")), *name;
+    struct ti_ranges set[ENDS] = {0};
     double seconds;
     void *at;
+    bool ok;
 
     if (!json_is_object(by))
         return false;
+    ok = parse_ends(r, by, own, set);
+    if (ok)
+        merge_ends(r, set);
     for (unsigned i = 0; i < ENDS; i++)
-        if (!ranges_make_sense(r, json_object_get(by, ends[i].name)))
-            return false;
-    if (!are_apart(by, own))
+        ti_ranges_free(&set[i]);
+    if (!ok)
         return false;
-    merge_ends(r, by);
     r->bytes += count_of(report, "bytes");
 #define ADD_SUM(field) r->field += (uint64_t)count_of(report, #field);
     SUMS(ADD_SUM)

@@ -54,7 +54,7 @@ ti_status ti_send_start(struct ti_send *s, const json_t *request, const char *di
         return ti_err_set(err, TI_ERR_INPUT, "one \"send\" at a time");
     memset(s, 0, sizeof *s);
     s->fd = -1;
-    if (!ti_ranges_ok(json_object_get(request, "ranks")))
+    if (!ti__ranks_ok(json_object_get(request, "ranks"), TI_RANKS_MAX))
         return ti_err_set(err, TI_ERR_INPUT, "\"ranks\" must be a list of [FIRST, LAST]");
     if (!ti_from_ok(json_object_get(request, "from")))
         return ti_err_set(err, TI_ERR_INPUT, "\"from\" must be a list of [RANK, BYTES, CRC32C]");

@@ -50,7 +50,8 @@ static ti_status check_open(const struct ti__serve *s, const json_t *request, st
     if (!dir || dir[0] != '/')
         return ti_err_set(err, TI_ERR_INPUT, "the trace directory '%s' is not absolute",
                           dir ? dir : "");
-    if (np < 1 || np > TI_RANKS_MAX || !ti_ranges_ok(json_object_get(request, "ranks")))
+    if (np < 1 || np > TI_RANKS_MAX ||
+        !ti__ranks_ok(json_object_get(request, "ranks"), TI_RANKS_MAX))
         return ti_err_set(err, TI_ERR_INPUT, "\"np\" or \"ranks\" makes no sense");
     if (!all_strings(json_object_get(request, "env")) ||
         !all_strings(json_object_get(request, "wrapper")) ||

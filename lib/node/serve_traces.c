@@ -68,7 +68,7 @@ ti_status ti__do_crc(struct ti__serve *s, const json_t *request, struct ti_err *
 {
     const json_t *ranks = json_object_get(request, "ranks");
 
-    if (!ti_ranges_ok(ranks) || json_array_size(ranks) > CRCS || ti_ranges_count(ranks) > CRCS)
+    if (!ti__ranks_ok(ranks, CRCS))
         return ti_err_set(err, TI_ERR_INPUT,
                           "\"ranks\" must be a list of [FIRST, LAST], %d ranks at most", CRCS);
     return ti__start_task(s, request, "crc", compute_crcs, err);

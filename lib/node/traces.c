@@ -19,9 +19,10 @@ enum { AT_RUN_ID = 24 }; /* in a trace's header, see formats/trace.h */
 
 /* --- ranges --------------------------------------------------------------- */
 
-bool ti_ranges_ok(const json_t *list)
+bool ti__ranks_ok(const json_t *list, int64_t most)
 {
     const json_t *range;
+    int64_t sum = 0;
     size_t i;
 
     if (!json_is_array(list))
@@ -34,9 +35,10 @@ bool ti_ranges_ok(const json_t *list)
             json_integer_value(first) < 0 || json_integer_value(last) >= TI_RANKS_MAX ||
             json_integer_value(first) > json_integer_value(last))
             return false;
+        sum += json_integer_value(last) - json_integer_value(first) + 1;
     }
     /* ranges may overlap, and a frame has room for thousands of them: limit their sum */
-    return ti_ranges_count(list) <= TI_RANKS_MAX;
+    return sum <= most;
 }
 
 /* --- files --------------------------------------------------------------- */
@@ -82,7 +84,8 @@ ti_status ti__traces_folder(const json_t *request, const char *directory, const 
     i = i ? i : run_id;
     if (!d || !*d || !i || strlen(i) != 2 * TI_RUN_ID_BYTES)
         return ti_err_set(err, TI_ERR_INPUT, "of which run? \"directory\" and \"run_id\" tell");
-    if (json_object_get(request, "ranks") && !ti_ranges_ok(json_object_get(request, "ranks")))
+    if (json_object_get(request, "ranks") &&
+        !ti__ranks_ok(json_object_get(request, "ranks"), TI_RANKS_MAX))
         return ti_err_set(err, TI_ERR_INPUT, "\"ranks\" must be a list of [FIRST, LAST]");
     snprintf(id, 40, "%s", i);
     *dir = open(d, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -341,9 +344,9 @@ static void remove_node_json(int dir, const char *run_id, struct files *there)
     const char *id = json_string_value(json_object_get(run, "run_id"));
     struct left left = {.dir = dir};
 
-    if (ti_ranges_ok(ranks))
+    if (ti__ranks_ok(ranks, TI_RANKS_MAX))
         each_in(there, ranks, look_if_left, &left);
-    for (size_t i = 0; !ti_ranges_ok(ranks) && i < there->n; i++)
+    for (size_t i = 0; !ti__ranks_ok(ranks, TI_RANKS_MAX) && i < there->n; i++)
         look_if_left(&there->file[i], &left);
     if (id && strcmp(id, run_id) == 0 && !left.any)
         unlinkat(dir, TI_NODE_JSON, 0);
@@ -375,7 +378,7 @@ ti_status ti_traces_remove(const json_t *request, const char *directory, const c
     ti_status st;
 
     *removed = 0;
-    if (!ti_ranges_ok(json_object_get(request, "ranks")))
+    if (!ti__ranks_ok(json_object_get(request, "ranks"), TI_RANKS_MAX))
         return ti_err_set(err, TI_ERR_INPUT, "\"ranks\" must be a list of [FIRST, LAST]");
     st = ti__traces_folder(request, directory, run_id, &dir, id, err);
     if (st != TI_OK)

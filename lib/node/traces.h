@@ -28,8 +28,9 @@ json_t *ti_traces_crc(const json_t *request, const char *directory, const char *
 ti_status ti_traces_remove(const json_t *request, const char *directory, const char *run_id,
                            int64_t *removed, struct ti_err *err);
 
-/* Whether `list` is [[FIRST, LAST]...] with at most TI_RANKS_MAX ranks. */
-bool ti_ranges_ok(const json_t *list);
+/* Whether `list` is [[FIRST, LAST]...] with at most `most` ranks, those that are there twice
+ * counted twice. */
+bool ti__ranks_ok(const json_t *list, int64_t most);
 
 /* Check the request's "ranks" and open its directory, or else `directory`.  The run's id goes to
  * `id`. On failure *dir is -1, and errno is ENOENT if the directory does not exist. */

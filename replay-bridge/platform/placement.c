@@ -252,20 +252,18 @@ json_t *ti_place_json(const struct ti_hosts *hosts, const uint32_t *host_of, int
 {
     uint32_t *first = first_of_name(hosts);
     size_t none = 0;
-    json_t **ranks = ti_grow(NULL, &none, hosts->n, sizeof *ranks);
+    struct ti_ranges *ranks = ti_grow(NULL, &none, hosts->n, sizeof *ranks);
     json_t *list = json_array();
 
     for (int64_t rank = 0; rank < np; rank++) {
-        uint32_t host = first[host_of[rank]];
-
-        if (!ranks[host])
-            ranks[host] = json_array();
-        ti_ranges_add(ranks[host], rank);
+        ti_ranges_add(&ranks[first[host_of[rank]]], rank);
     }
-    for (size_t h = 0; h < hosts->n; h++)
-        if (ranks[h])
-            json_array_append_new(
-                list, json_pack("{s:s, s:o}", "host", hosts->list[h].name, "ranks", ranks[h]));
+    for (size_t h = 0; h < hosts->n; h++) {
+        if (ranks[h].n)
+            json_array_append_new(list, json_pack("{s:s, s:o}", "host", hosts->list[h].name,
+                                                  "ranks", ti_ranges_json(&ranks[h])));
+        ti_ranges_free(&ranks[h]);
+    }
     free(ranks);
     free(first);
     return list;

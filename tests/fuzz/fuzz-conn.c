@@ -642,20 +642,14 @@ static void account(const struct ti_fetch *f, ti_status st)
     }
     must(came == f->fetched, "other ranks than nodes sent");
     for (int i = 0; i < f->nfailures; i++) {
-        const json_t *range;
-        size_t k;
+        const struct ti_fetch_failure *x = &f->failure[i];
 
-        if (!f->failure[i].node)
-            missing += ti_ranges_count(f->failure[i].ranks);
-        must(f->failure[i].why && json_is_array(f->failure[i].ranks), "a failure without a cause");
-        json_array_foreach(f->failure[i].ranks, k, range)
-        {
-            json_int_t last = json_integer_value(json_array_get(range, 1));
-
-            for (json_int_t r = json_integer_value(json_array_get(range, 0)); r <= last; r++) {
-                must(r >= 0 && r < NP && !rank[r], "told to be missing, and is here or told twice");
-                rank[r] = true;
-            }
+        if (!x->node)
+            missing += ti_ranges_count(&x->ranks);
+        must(x->why != NULL, "a failure without a cause");
+        ti_ranges_foreach (&x->ranks, r) {
+            must(r >= 0 && r < NP && !rank[r], "told to be missing, and is here or told twice");
+            rank[r] = true;
         }
     }
     for (int r = 0; r < NP; r++)

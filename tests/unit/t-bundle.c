@@ -174,8 +174,14 @@ static int64_t listed(const struct ti_source *s, const char *list)
     int64_t n = 0;
     size_t i;
 
-    json_array_foreach(json_object_get(ti_source_manifest(s), list), i, item) n +=
-        ti_ranges_count(json_object_get(item, "ranks"));
+    json_array_foreach(json_object_get(ti_source_manifest(s), list), i, item)
+    {
+        struct ti_ranges ranks;
+
+        assert_true(ti_ranges_of_json(json_object_get(item, "ranks"), TI_RANKS_MAX, &ranks));
+        n += ti_ranges_count(&ranks);
+        ti_ranges_free(&ranks);
+    }
     return n;
 }
 

@@ -318,18 +318,14 @@ static void are_told(const struct ti_fetch *f, const char *even, const char *odd
     assert_int_equal(f->nfailures, these.nodes);
     for (int i = 0; i < f->nfailures; i++) {
         const struct ti_fetch_failure *x = &f->failure[i];
-        const json_t *range;
         int64_t node = atoll(x->node + 1);
-        size_t k;
 
         assert_string_equal(x->why, node % 2 ? odd : even);
-        json_array_foreach(x->ranks, k, range)
-        {
-            assert_int_equal(json_integer_value(json_array_get(range, 0)) % these.nodes, node);
-            assert_int_equal(json_integer_value(json_array_get(range, 0)),
-                             json_integer_value(json_array_get(range, 1)));
+        for (size_t k = 0; k < x->ranks.n; k++) {
+            assert_int_equal(x->ranks.range[k].first % these.nodes, node);
+            assert_int_equal(x->ranks.range[k].first, x->ranks.range[k].last);
         }
-        ranks += ti_ranges_count(x->ranks);
+        ranks += ti_ranges_count(&x->ranks);
     }
     assert_int_equal(ranks, these.np);
 }
