@@ -38,15 +38,24 @@ int64_t ti_rank_map_node_of(const struct ti_rank_map *m, int64_t rank)
     return low - 1;
 }
 
-json_t *ti_rank_map_ranges(const struct ti_rank_map *m, int64_t node)
+struct ti_ranges ti_rank_map_ranges(const struct ti_rank_map *m, int64_t node)
 {
-    int64_t rank = m->node ? 0 : m->first[node];
-    int64_t end = m->node ? m->np : rank + m->ranks[node];
-    json_t *list = json_array();
+    struct ti_ranges set = {.n = 0};
 
-    for (; rank < end; rank++)
-        if (!m->node || m->node[rank] == node)
-            ti_ranges_add(list, rank);
+    if (!m->node && m->ranks[node])
+        ti_ranges_add_range(&set, m->first[node], m->first[node] + m->ranks[node] - 1);
+    for (int64_t rank = 0; m->node && rank < m->np; rank++)
+        if (m->node[rank] == node)
+            ti_ranges_add(&set, rank);
+    return set;
+}
+
+json_t *ti_rank_map_json(const struct ti_rank_map *m, int64_t node)
+{
+    struct ti_ranges set = ti_rank_map_ranges(m, node);
+    json_t *list = ti_ranges_json(&set);
+
+    ti_ranges_free(&set);
     return list;
 }
 

@@ -8,6 +8,7 @@
 #include "acquire/plan/order.h"
 #include "acquire/plan/place.h"
 #include "common/err.h"
+#include "formats/ranges.h"
 #include "formats/sites.h"
 
 /* All pointers are borrowed from the placement and the order. */
@@ -25,8 +26,9 @@ struct ti_rank_map ti_rank_map_of(const struct ti_rank_placement *place,
 /* The node of a rank; -1 if there is no such rank. */
 int64_t ti_rank_map_node_of(const struct ti_rank_map *m, int64_t rank);
 
-/* The ranks of a node as formats/ranges.h has them.  A new object; NULL when out of memory. */
-json_t *ti_rank_map_ranges(const struct ti_rank_map *m, int64_t node);
+/* The ranks of a node; release them with ti_ranges_free().  And the same as JSON, a new array. */
+struct ti_ranges ti_rank_map_ranges(const struct ti_rank_map *m, int64_t node);
+json_t *ti_rank_map_json(const struct ti_rank_map *m, int64_t node);
 
 /*
  * Write an Open MPI hostfile to `path`; "-" is standard output.  It has "NAME slots=N" for each

@@ -48,7 +48,7 @@ ti_status ti__nodes_collect(struct ti_acquisition *a, struct ti_err *err)
 
         if (!ti_fleet_ok(b->fleet, u->node, NULL))
             continue;
-        own = ti_rank_map_ranges(&b->map, u->node);
+        own = ti_rank_map_json(&b->map, u->node);
         u->bytes = json_integer_value(json_object_get(answer, "bytes"));
         if (!ti_ranks_merge(&a->ranks, own, answer))
             ti_warn("node %s: its list of traces is malformed",
@@ -70,7 +70,7 @@ static json_t *remove_request(struct ti_fleet *f, int64_t node, void *arg)
     if (!u || !u->open)
         return NULL;
     return json_pack("{s:s, s:o}", "do", "remove", "ranks",
-                     ti_rank_map_ranges(&((struct ti_nodes_backend *)arg)->map, u->node));
+                     ti_rank_map_json(&((struct ti_nodes_backend *)arg)->map, u->node));
 }
 
 void ti__nodes_remove(struct ti_acquisition *a)
@@ -106,16 +106,15 @@ void ti__nodes_say_where(struct ti_acquisition *a, ti_status app)
 }
 
 /* The ranks of a node that left no whole trace. */
-static json_t *missing(const struct ti_nodes_backend *b, const struct ti_used_node *u)
+static struct ti_ranges missing(const struct ti_nodes_backend *b, const struct ti_used_node *u)
 {
-    json_t *own = ti_rank_map_ranges(&b->map, u->node), *list = json_array();
+    struct ti_ranges own = ti_rank_map_ranges(&b->map, u->node), set = {.n = 0};
 
-    for (size_t i = 0; i < json_array_size(own); i++)
-        for (int64_t rank = ti_ranges_edge(own, i, 0); rank <= ti_ranges_edge(own, i, 1); rank++)
-            if (b->a->ranks.end[rank] != TI_END_COMPLETE)
-                ti_ranges_add(list, rank);
-    json_decref(own);
-    return list;
+    ti_ranges_foreach (&own, rank)
+        if (b->a->ranks.end[rank] != TI_END_COMPLETE)
+            ti_ranges_add(&set, rank);
+    ti_ranges_free(&own);
+    return set;
 }
 
 /* Print the first few nodes whose ranks have no complete trace. */
@@ -127,14 +126,14 @@ void ti__nodes_say_missing(const struct ti_acquisition *a)
 
     for (int64_t i = 0; i < b->nused; i++) {
         const struct ti_used_node *u = &b->used[i];
-        json_t *list = missing(b, u);
+        struct ti_ranges set = missing(b, u);
 
-        if (json_array_size(list) && said++ < NODES_SAID)
+        if (set.n && said++ < NODES_SAID)
             ti_say("node '%s': %" PRId64 " of its %" PRId64 " ranks (%s) left no whole trace%s",
-                   b->sites->node[u->node].name, ti_ranges_count(list), u->n,
-                   ti_ranges_text(list, ranks, sizeof ranks),
+                   b->sites->node[u->node].name, ti_ranges_count(&set), u->n,
+                   ti_ranges_text(&set, ranks, sizeof ranks),
                    u->disk_full ? ", for its disk is full" : "");
-        json_decref(list);
+        ti_ranges_free(&set);
     }
     if (said > NODES_SAID)
         ti_say("... and those of %" PRId64 " more nodes", said - NODES_SAID);

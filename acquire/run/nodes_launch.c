@@ -44,11 +44,11 @@ static json_t *open_request(struct ti_fleet *f, int64_t node, void *arg)
     request = json_pack(
         "{s:s, s:s, s:s, s:I, s:o, s:b, s:s, s:o, s:o, s:s, s:s, s:b, s:b, s:b, s:b, s:[s, s]}",
         "do", "open", "run_id", b->a->run_id, "trace_dir", u->directory, "np",
-        (json_int_t)b->a->o->np, "ranks", ti_rank_map_ranges(&b->map, u->node), "force", 0,
-        "program", cluster->program ? cluster->program : b->ask.program, "env", jenv, "wrapper",
-        jwrapper, "node", b->sites->node[node].name, "cwd", b->cwd, "idle", b->a->plan.folding > 1,
-        "drowsy", b->a->plan.drowsy, "valgrind", b->a->choice.valgrind, "no_core",
-        b->a->choice.valgrind, "scratch", u->tmp, u->shm);
+        (json_int_t)b->a->o->np, "ranks", ti_rank_map_json(&b->map, u->node), "force", 0, "program",
+        cluster->program ? cluster->program : b->ask.program, "env", jenv, "wrapper", jwrapper,
+        "node", b->sites->node[node].name, "cwd", b->cwd, "idle", b->a->plan.folding > 1, "drowsy",
+        b->a->plan.drowsy, "valgrind", b->a->choice.valgrind, "no_core", b->a->choice.valgrind,
+        "scratch", u->tmp, u->shm);
     ti_args_free(&env);
     ti_args_free(&wrapper);
     return request;

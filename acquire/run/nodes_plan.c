@@ -228,7 +228,7 @@ static json_t *nodes_json(const struct ti_nodes_backend *b)
                             ti__text(m->hello, "host"), "gateway", or_null(site->gateway), "via",
                             m->is_local ? json_null() : via_json(b->sites->via), "tiara",
                             or_null(cluster->tiara), "directory", u->directory, "ranks",
-                            ti_rank_map_ranges(&b->map, u->node), "folding",
+                            ti_rank_map_json(&b->map, u->node), "folding",
                             cores > 0 ? (double)u->n / cores : (double)u->n));
     }
     return list;

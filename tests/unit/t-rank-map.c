@@ -28,7 +28,7 @@ static struct ti_rank_map map_by(const struct ti_order *order)
 static void check_ranges(const struct ti_rank_map *m, const char *const wanted[NODES])
 {
     for (int64_t i = 0; i < NODES; i++) {
-        json_t *list = ti_rank_map_ranges(m, i);
+        json_t *list = ti_rank_map_json(m, i);
         char *text = json_dumps(list, JSON_COMPACT);
 
         assert_string_equal(text, wanted[i]);
