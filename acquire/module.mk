@@ -11,7 +11,8 @@ acquire_src := acquire/options.c gather/bundle/output.c \
                 result.c local.c forward.c mpirun.c choose.c pilot.c measure.c report.c runlog.c) \
   $(sites_src) $(sound_src) $(node_src)
 # for runs over several nodes
-nodes_src := $(call in,fleet,fleet.c fleet_ask.c fleet_names.c here.c rsh.c survey.c survey_print.c) \
+nodes_src := $(call in,fleet,fleet.c fleet_ask.c fleet_names.c here.c rsh.c survey.c \
+                  survey_print.c) \
   $(call in,run,nodes.c nodes_survey.c nodes_plan.c nodes_launch.c nodes_dry_launch.c \
                 nodes_watch.c nodes_collect.c) \
   $(remote_src) $(conn_src)
