@@ -26,7 +26,7 @@ struct work {
     struct ti_tree_cost predicted;
     struct ti_report_rate rate;
     struct ti_scanner *scanner; /* NULL: scan after the fetch only */
-    struct ti_bundle *bundle; /* NULL: a plan */
+    struct ti_bundle *bundle;   /* NULL: a plan */
 };
 
 static void on_signal(int number)
@@ -195,8 +195,9 @@ static void hint_missing(const struct work *w, bool force, struct ti_err *err)
     char *command = NULL;
 
     if (ti_fetch_all_gone(&w->fetched))
-        ti_err_hint(err, "no node has them any more; unless a disk there is not mounted, only another run "
-                         "can give them");
+        ti_err_hint(
+            err, "no node has them any more; unless a disk there is not mounted, only another run "
+                 "can give them");
     else if ((command = again(w->o, force)) != NULL)
         ti_err_hint(err, "\"%s\" fetches what is missing; what is here stays", command);
     free(command);

@@ -140,8 +140,8 @@ void ti_report_tick(const struct ti_fetch *f, void *arg)
     char line[512];
 
     if (ti_progress_on())
-        ti_progress(
-            "%s", ti_report_progress(arg, f, ti_wall(), terminal_columns(), line, sizeof line));
+        ti_progress("%s",
+                    ti_report_progress(arg, f, ti_wall(), terminal_columns(), line, sizeof line));
 }
 
 /* --- ranks --------------------------------------------------------------- */
@@ -297,8 +297,8 @@ static json_t *run_json(const struct ti_run *run, const struct ti_gather_options
                      (json_int_t)run->gathered, "nodes", run->nnodes, "events",
                      ti_json_u64(run->events), "volume", ti_json_u64(run->volume), "estimate",
                      run->estimate, "differ", run->differ, "bytes", (json_int_t)bytes, "seconds",
-                     seconds, "removed", (json_int_t)removed, "missing", ti_run_bad_ranks(run, false),
-                     "incomplete", ti_run_bad_ranks(run, true));
+                     seconds, "removed", (json_int_t)removed, "missing",
+                     ti_run_bad_ranks(run, false), "incomplete", ti_run_bad_ranks(run, true));
 }
 
 static void summary_json(const struct ti_run *run, const struct ti_gather_options *o, int64_t bytes,

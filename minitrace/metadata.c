@@ -1,4 +1,4 @@
-/* What a trace says about its process, program and machine. */
+/* The metadata of a trace: its process, program and machine. */
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <stdio.h>

@@ -6,8 +6,8 @@
 #include "common/cli.h"
 #include "common/clock.h"
 
-struct ti__pending {
-    struct ti__pending *next;
+struct ti__request {
+    struct ti__request *next;
     int64_t id;
     ti_fleet_answer *done;
     void *arg;
@@ -20,7 +20,7 @@ void ti__fleet_message(struct ti_fleet *f, int64_t node, const json_t *message)
 {
     struct ti_fleet_node_priv *p = f->member[node].priv;
     const json_t *id = json_object_get(message, "id");
-    struct ti__pending **at = &p->pending, *q;
+    struct ti__request **at = &p->pending, *q;
 
     if (!json_is_integer(id)) {
         if (f->callbacks.on_message)
@@ -41,9 +41,9 @@ void ti__fleet_message(struct ti_fleet *f, int64_t node, const json_t *message)
 void ti__fleet_no_answers(struct ti_fleet *f, int64_t node)
 {
     struct ti_fleet_node_priv *p = f->member[node].priv;
-    struct ti__pending *next;
+    struct ti__request *next;
 
-    for (struct ti__pending *q = p->pending; q; q = next) {
+    for (struct ti__request *q = p->pending; q; q = next) {
         next = q->next;
         p->pending = next;
         if (q->done)
@@ -71,13 +71,13 @@ bool ti_fleet_ask(struct ti_fleet *f, int64_t node, json_t *request, ti_fleet_an
                   void *arg)
 {
     struct ti_fleet_node_priv *p = f->member[node].priv;
-    struct ti__pending *q = request && p->conn ? calloc(1, sizeof *q) : NULL;
+    struct ti__request *q = request && p->conn ? calloc(1, sizeof *q) : NULL;
 
     if (!q) {
         json_decref(request);
         return false;
     }
-    *q = (struct ti__pending){p->pending, ++f->next_id, done, arg};
+    *q = (struct ti__request){p->pending, ++f->next_id, done, arg};
     json_object_set_new(request, "id", json_integer(q->id));
     p->pending = q;
     if (ti_conn_request(p->conn, request))
@@ -106,14 +106,14 @@ static void round_done(struct ti_fleet *f, int64_t node, const json_t *answer, v
 static void abandon(struct ti_fleet *f, const struct round *r)
 {
     for (int64_t i = 0; i < f->n; i++)
-        for (struct ti__pending *q = f->member[i].priv->pending; q; q = q->next)
+        for (struct ti__request *q = f->member[i].priv->pending; q; q = q->next)
             if (q->arg == r)
                 q->done = NULL;
 }
 
 static bool is_asked(const struct ti_fleet *f, int64_t node, const struct round *r)
 {
-    for (struct ti__pending *q = f->member[node].priv->pending; q; q = q->next)
+    for (struct ti__request *q = f->member[node].priv->pending; q; q = q->next)
         if (q->arg == r && q->done)
             return true;
     return false;

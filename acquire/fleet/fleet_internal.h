@@ -14,13 +14,13 @@
 #define TI__FLEET_POLL_MS 250
 
 /* A request without an answer so far. */
-struct ti__pending;
+struct ti__request;
 
 struct ti_fleet_node_priv {
     struct ti_fleet *fleet;
     int64_t node;
     struct ti_conn *conn; /* NULL: none yet, or it has ended */
-    struct ti__pending *pending;
+    struct ti__request *pending;
     int64_t
         scout;    /* the node that is connected first, and may be the relay to this one; -1: none */
     bool relayed; /* the connection goes through the scout */

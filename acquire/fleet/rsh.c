@@ -154,7 +154,7 @@ bool ti_rsh_on_data(struct ti_rsh *r, int64_t node, const struct ti_frame *frame
 {
     struct caller *c = r ? find(r, node, frame->stream) : NULL;
 
-    if (!c || (frame->type != TI_FRAME_OUTPUT && frame->type != TI_FRAME_ERRPUT))
+    if (!c || (frame->type != TI_FRAME_OUTPUT && frame->type != TI_FRAME_STDERR))
         return false;
     /* A caller may read nothing because mpirun is stopped.  It is dropped after one timeout:
      * waiting again would block all others, and behind a lost part of a frame nothing can be

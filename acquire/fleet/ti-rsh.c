@@ -105,7 +105,7 @@ static int take(const struct ti_frame *frame, const char *host)
     const char *error;
     int status;
 
-    if (frame->type == TI_FRAME_OUTPUT || frame->type == TI_FRAME_ERRPUT) {
+    if (frame->type == TI_FRAME_OUTPUT || frame->type == TI_FRAME_STDERR) {
         put(frame->type == TI_FRAME_OUTPUT ? STDOUT_FILENO : STDERR_FILENO, frame->payload,
             frame->bytes);
         return -1;

@@ -35,7 +35,7 @@ void ti_plan_settings(struct ti_plan *plan)
 {
     plan->yield = plan->folding > 1;
     plan->ob1 = plan->folding >= TI_FOLD_OB1;
-    plan->drowsy = plan->folding >= TI_FOLD_DROWSY;
+    plan->timer_slack = plan->folding >= TI_FOLD_TIMER_SLACK;
     plan->idle = plan->folding >= TI_FOLD_IDLE;
     plan->lazy_procs = plan->folding >= TI_FOLD_LAZY_PROCS;
 }

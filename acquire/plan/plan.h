@@ -23,15 +23,14 @@
  *                    no longer starve the launcher.  Over several nodes it is used whenever
  *                    ranks share a core, because ti-node needs processor time, too.
  *   procs on demand  7.5 to 6.0 s at 64
- *   drowsy (node/launch.h)  CPU seconds beside other work, one or two runs each, both with procs
- *                    on demand: 4.6 to 3.5 at 32, 16 and 20 to 10 at 64, 86 to 48 at 128; no effect
- *                    at 16
- * One run each at 64 ranks a core showed no effect of fewer components (btl self,vader or
- * self,tcp; coll cut down), smaller segments of vader, the gds hash of PMIx,
- * HWLOC_COMPONENTS=-x86 or async_mpi_init: 10.7 to 13.9 s, 11 to 14 s without.
+ *   timer_slack (node/launch.h)  CPU seconds beside other work, one or two runs each, both with
+ * procs on demand: 4.6 to 3.5 at 32, 16 and 20 to 10 at 64, 86 to 48 at 128; no effect at 16 One
+ * run each at 64 ranks a core showed no effect of fewer components (btl self,vader or self,tcp;
+ * coll cut down), smaller segments of vader, the gds hash of PMIx, HWLOC_COMPONENTS=-x86 or
+ * async_mpi_init: 10.7 to 13.9 s, 11 to 14 s without.
  */
 #define TI_FOLD_OB1        2
-#define TI_FOLD_DROWSY     16
+#define TI_FOLD_TIMER_SLACK 16
 #define TI_FOLD_IDLE       32
 #define TI_FOLD_LAZY_PROCS 64
 
@@ -104,7 +103,7 @@ struct ti_plan {
     int64_t largest_np; /* that fits; INT64_MAX if unknown */
     bool fits;          /* also if unknown */
     double start_seconds; /* ti_plan_start_seconds(), of the node that takes longest */
-    bool yield, ob1, drowsy, idle, lazy_procs;
+    bool yield, ob1, timer_slack, idle, lazy_procs;
 };
 
 /* Memory of a rank with tracing, from that of the program alone. */
@@ -115,7 +114,7 @@ void ti_plan_make(const struct ti_plan_in *in, struct ti_plan *plan);
 /* TIARA_LINGER in seconds, for so many ranks on one node. */
 int ti_plan_linger(int64_t ranks);
 
-/* Set yield, ob1, drowsy, idle and lazy_procs by plan->folding. */
+/* Set yield, ob1, timer_slack, idle and lazy_procs by plan->folding. */
 void ti_plan_settings(struct ti_plan *plan);
 
 /* TI_ERR_INPUT when memory does not suffice: what is needed, what is available, what would fit. */

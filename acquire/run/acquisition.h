@@ -103,9 +103,9 @@ struct ti_run_progress {
 };
 
 /*
- * What differs between this machine and nodes.  The functions are called in this order; those from
- * `plan` to `close` once for each try.  After an error `stop`, `close` and `destroy` are called all
- * the same.
+ * The interface of the back ends: all that differs between this machine and nodes.  The functions
+ * are called in this order; those from `plan` to `close` once for each try.  After an error `stop`,
+ * `close` and `destroy` are called all the same.
  */
 struct ti_backend {
     /* --probe, instead of all others: print what the nodes are; NULL: there are no nodes. */

@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "node/program.h"
 #include "minitrace/counters/counter.h"
+#include "node/program.h"
 
 /* The result that the trying child sends. */
 struct answer {
@@ -216,7 +216,8 @@ static ti_status choose_auto(bool sum, const struct ti_program *program, const c
         return TI_OK;
     }
     ti_err_set(err, TI_ERR_INPUT, "no exact counter works here: %s; %s", why.text, why_not.text);
-    ti_err_hint(err, "make papi or valgrind work, compile with ti-mpicc, choose another event with -c papi:EVENT (see "
+    ti_err_hint(err, "make papi or valgrind work, compile with ti-mpicc, choose another event with "
+                     "-c papi:EVENT (see "
                      "papi_native_avail), or take an estimate with -c cputime");
     return TI_ERR_INPUT;
 }

@@ -1,5 +1,5 @@
 /*
- * What is said of an acquisition as a whole: the plan as a table; RUN.json in the run directory,
+ * Descriptions of a whole acquisition: the plan as a table; RUN.json in the run directory,
  * which is written before the launch and again after the run; and the summary of --json.
  */
 #ifndef TI_DESCRIBE_H

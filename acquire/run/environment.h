@@ -1,6 +1,6 @@
 /*
- * What surrounds the program in each rank: variables, settings of the library, the command in front
- * of it, standard input.
+ * The surroundings of the program in each rank: variables, settings of the library, the command in
+ * front of it, standard input.
  */
 #ifndef TI_ENVIRONMENT_H
 #define TI_ENVIRONMENT_H

@@ -243,7 +243,7 @@ static ti_status start(struct ti_acquisition *a, struct ti_err *err)
 {
     struct local *run = a->state;
     struct ti_launch l = {.argv = a->command.v,
-                          .drowsy = a->plan.drowsy,
+                          .timer_slack = a->plan.timer_slack,
                           .run_id = a->run_id,
                           .stdin_path = a->repeated            ? ti_environment_input()
                                         : isatty(STDIN_FILENO) ? "/dev/null"

@@ -16,7 +16,7 @@
 #define CHECK_S        5.0 /* between checks for unanswered connections */
 #define NO_ANSWER_S    15.0 /* after so long a connection counts as unanswered */
 #define MISSING_LOOKS  3
-#define RANK_TAG       "TIARA-CENSUS"
+#define RANK_TAG       "TIARA-DRY-LAUNCH"
 #define NETWORK_HINT                                                                               \
     "mpirun's daemons connect from the nodes to this machine, and to each other, at any port: "    \
     "look for a firewall; where machines have several networks, 'network =' in the sites file, "   \

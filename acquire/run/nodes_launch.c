@@ -46,9 +46,9 @@ static json_t *open_request(struct ti_fleet *f, int64_t node, void *arg)
         "do", "open", "run_id", b->a->run_id, "trace_dir", u->directory, "np",
         (json_int_t)b->a->o->np, "ranks", ti_rank_map_json(&b->map, u->node), "force", 0, "program",
         cluster->program ? cluster->program : b->ask.program, "env", jenv, "wrapper", jwrapper,
-        "node", b->sites->node[node].name, "cwd", b->cwd, "idle", b->a->plan.folding > 1, "drowsy",
-        b->a->plan.drowsy, "valgrind", b->a->choice.valgrind, "no_core", b->a->choice.valgrind,
-        "scratch", u->tmp, u->shm);
+        "node", b->sites->node[node].name, "cwd", b->cwd, "idle", b->a->plan.folding > 1,
+        "timer_slack", b->a->plan.timer_slack, "valgrind", b->a->choice.valgrind, "no_core",
+        b->a->choice.valgrind, "scratch", u->tmp, u->shm);
     ti_args_free(&env);
     ti_args_free(&wrapper);
     return request;
@@ -125,7 +125,7 @@ static void rank_command(const struct ti_nodes_backend *b, bool dry_launch, stru
     ti_args_add(out, "exec \"$TIARA_NODE\" run \"$@\"");
     ti_args_add(out, "ti-node");
     if (dry_launch)
-        ti_args_add(out, "--census");
+        ti_args_add(out, "--dry-launch");
     for (int i = 0; i < b->a->o->program.n && !dry_launch; i++)
         ti_args_add(out, i ? b->a->o->program.v[i] : b->ask.program);
 }

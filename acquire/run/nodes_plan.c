@@ -207,8 +207,8 @@ static json_t *via_json(char *const *via)
     return list;
 }
 
-/* The nodes in RUN.json: what ti-gather needs to fetch the traces (gather/fetch/nodes.h), and facts for
- * readers. */
+/* The nodes in RUN.json: what ti-gather needs to fetch the traces (gather/fetch/nodes.h), and facts
+ * for readers. */
 static json_t *nodes_json(const struct ti_nodes_backend *b)
 {
     json_t *list = json_array();

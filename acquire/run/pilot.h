@@ -35,8 +35,8 @@ struct ti_pilot {
     bool ended;         /* the program ended by itself */
     int wait_status;    /* if ended */
     double seconds;
-    int signal; /* that interrupted the pilot; 0: none */
-    int left;   /* processes that could not be ended */
+    int signal;               /* that interrupted the pilot; 0: none */
+    int left;                 /* processes that could not be ended */
     char said[TI_PILOT_SAID]; /* the end of its standard error output */
 };
 
@@ -50,6 +50,7 @@ int64_t ti_pilot_failed_rank(const char *said);
  */
 ti_status ti_pilot_run(const struct ti_mpirun *m, const struct ti_mpirun_job *job,
                        const struct ti_plan *plan, const char *run_id, const char *stdin_path,
-                       const cpu_set_t *pin, bool overlay, struct ti_pilot *out, struct ti_err *err);
+                       const cpu_set_t *pin, bool overlay, struct ti_pilot *out,
+                       struct ti_err *err);
 
 #endif

@@ -10,7 +10,7 @@
 /* After the program was found: name the run directory and the bundle.  TI_ERR_USAGE. */
 ti_status ti_preflight_names(struct ti_acquisition *a, struct ti_err *err);
 
-/* That, and find our own files and mpirun, and look at this machine. */
+/* ti_preflight_names(); also find our own files and mpirun, and examine this machine. */
 ti_status ti_preflight_machine(struct ti_acquisition *a, struct ti_err *err);
 
 /* All that a run on this machine needs: the program, ti_preflight_machine(), and a counter that

@@ -1,4 +1,4 @@
-/* What all batch systems have in common. */
+/* Functions that all batch systems need. */
 #ifndef TI_BATCH_H
 #define TI_BATCH_H
 

@@ -39,7 +39,8 @@ static void reject(struct ti_run_file *f, enum ti_rank_state state, char *proble
 
 static void add_stray(struct ti_run *run, const char *name, char *reason)
 {
-    run->stray = ti_grow(run->stray, &run->stray_room, (size_t)run->nstrays + 1, sizeof *run->stray);
+    run->stray =
+        ti_grow(run->stray, &run->stray_room, (size_t)run->nstrays + 1, sizeof *run->stray);
     run->stray[run->nstrays++] = (struct ti_run_stray){name, reason};
 }
 
@@ -89,7 +90,8 @@ static ti_status read_file(const struct ti_run *run, struct ti_run_file *f, stru
     const struct ti_rank_scan *r = ti_scanner_get(run->scanner, f->claim, f->name);
 
     if (!r)
-        return ti_gather_stop ? ti_err_set(err, TI_ERR_IO, "interrupted") : ti__run_no_memory(run, err);
+        return ti_gather_stop ? ti_err_set(err, TI_ERR_IO, "interrupted")
+                              : ti__run_no_memory(run, err);
     if (!r->header) {
         reject(f, r->state, strdup(r->problem));
         return TI_OK;
@@ -112,7 +114,8 @@ static ti_status check_file(struct ti_run *run, struct ti_run_file *f, struct ti
     const struct ti_rank_scan *r = ti_scanner_get(run->scanner, f->claim, f->name);
 
     if (!r)
-        return ti_gather_stop ? ti_err_set(err, TI_ERR_IO, "interrupted") : ti__run_no_memory(run, err);
+        return ti_gather_stop ? ti_err_set(err, TI_ERR_IO, "interrupted")
+                              : ti__run_no_memory(run, err);
     if (r->header && (r->file.st_size != f->bytes || r->crc32 != f->crc32)) {
         reject(f, TI_RANK_UNREADABLE, text("'%s' changed while it was checked", f->name));
         return TI_OK;

@@ -40,7 +40,7 @@ static int64_t *find_members(const struct ti_zip *z, const struct ti_run *run)
 }
 
 ti_status ti_bundle_open_back(int fd, const char *path, const struct ti_run *run, struct ti_zip **z,
-                           int64_t **member, struct ti_err *err)
+                              int64_t **member, struct ti_err *err)
 {
     ti_status st = ti_zip_open(fd, path, z, err);
     bool whole;
@@ -79,7 +79,8 @@ static bool is_manifest_of(const char *text, const struct ti_run *run)
     return is;
 }
 
-ti_status ti_bundle_read_back(int fd, const char *path, const struct ti_run *run, struct ti_err *err)
+ti_status ti_bundle_read_back(int fd, const char *path, const struct ti_run *run,
+                              struct ti_err *err)
 {
     struct ti_zip *z = NULL;
     int64_t *member = NULL, offset;
@@ -155,8 +156,7 @@ ti_status ti_bundle_check_replaced(const char *output, const struct ti_run *run,
         goto out; /* publish() reports what is wrong with it */
     rank = malloc(((size_t)ti_zip_count(z) + 1) * sizeof *rank);
     if (!rank)
-        st = ti_err_errno(err, TI_ERR_IO, "cannot look into '%s', which is to be replaced",
-                          output);
+        st = ti_err_errno(err, TI_ERR_IO, "cannot look into '%s', which is to be replaced", output);
     else if (is_of(z, fd, run))
         find_lost(z, run, rank, &n);
     if (n) {

@@ -1,6 +1,6 @@
 /*
- * What the check of a run directory (gather/bundle/check.h) found: which ranks' traces are there
- * and sound, what is wrong with the others, and sums and metadata of the run.
+ * The findings of the check of a run directory (gather/bundle/check.h): which ranks' traces are
+ * there and sound, what is wrong with the others, and sums and metadata of the run.
  */
 #ifndef TI_RUN_H
 #define TI_RUN_H

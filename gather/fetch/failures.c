@@ -70,7 +70,8 @@ static ti_status add_failure(struct ti__job *job, int32_t node, struct ti_ranges
     struct ti_fetch_failure *more;
 
     f->worst = TI_ERR_PARTIAL;
-    f->failure = ti_grow(f->failure, &f->failure_room, (size_t)f->nfailures + 1, sizeof *f->failure);
+    f->failure =
+        ti_grow(f->failure, &f->failure_room, (size_t)f->nfailures + 1, sizeof *f->failure);
     more = &f->failure[f->nfailures++];
     *more = (struct ti_fetch_failure){.ranks = ranks, .why = strdup(why), .hint = copy(hint)};
     if (p) {

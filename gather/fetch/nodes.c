@@ -186,7 +186,8 @@ static ti_status read_nodes(const char *path, struct ti_nodes *out, struct ti_er
     nodes = json_object_get(out->run, "nodes");
     if (st != TI_OK || json_array_size(nodes) == 0)
         return st;
-    out->others = (sb.st_uid != geteuid() && sb.st_uid != 0) || (sb.st_mode & (S_IWOTH | S_IWGRP)) != 0;
+    out->others =
+        (sb.st_uid != geteuid() && sb.st_uid != 0) || (sb.st_mode & (S_IWOTH | S_IWGRP)) != 0;
     id = json_string_value(json_object_get(out->run, "run_id"));
     if (!id)
         return ti_err_set(err, TI_ERR_INPUT, "'%s/RUN.json' has \"nodes\", and no \"run_id\"",

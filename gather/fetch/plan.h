@@ -1,4 +1,4 @@
-/* What a fetch is to do: which ranks are wanted, from which nodes, and over which tree. */
+/* The plan of a fetch: which ranks are wanted, from which nodes, and over which tree. */
 #ifndef TI_FETCH_PLAN_H
 #define TI_FETCH_PLAN_H
 

@@ -1,4 +1,4 @@
-/* What becomes of a node's requests when they end, or when its connection does. */
+/* The end of a node's requests: answered, or lost with the connection. */
 #ifndef TI_FETCH_REQUESTS_H
 #define TI_FETCH_REQUESTS_H
 

@@ -1,4 +1,4 @@
-/* What a fetch did: nodes, counts, and failures. */
+/* The result of a fetch: nodes, counts, and failures. */
 #ifndef TI_FETCH_RESULT_H
 #define TI_FETCH_RESULT_H
 

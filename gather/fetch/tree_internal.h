@@ -1,4 +1,4 @@
-/* What tree.c and tree_cost.c share. */
+/* Shared by tree.c and tree_cost.c. */
 #ifndef TI_TREE_INTERNAL_H
 #define TI_TREE_INTERNAL_H
 

@@ -130,7 +130,7 @@ struct ti_cli {
     void (*on_option)(void *options, const struct ti_opt *opt, const char *arg);
 };
 
-/* What ti_cli_parse() returns unless the tool shall end: no exit status. */
+/* The result of ti_cli_parse() when the tool continues; no exit status has this value. */
 enum { TI_CLI_END = -1 };
 
 /*

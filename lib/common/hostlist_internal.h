@@ -1,5 +1,5 @@
 /*
- * What expanding (hostlist.c) and folding (hostlist_fold.c) of hostlists have in common.
+ * Shared by the expansion (hostlist.c) and the folding (hostlist_fold.c) of hostlists.
  */
 #ifndef TI_HOSTLIST_INTERNAL_H
 #define TI_HOSTLIST_INTERNAL_H

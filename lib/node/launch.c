@@ -155,7 +155,7 @@ static _Noreturn void child(const struct ti_launch *l, int report, pid_t parent)
         core.rlim_cur = 0;
         setrlimit(RLIMIT_CORE, &core);
     }
-    if (l->drowsy)
+    if (l->timer_slack)
         prctl(PR_SET_TIMERSLACK, TI_TIMER_SLACK_NS, 0, 0, 0);
     execvp(l->argv[0], l->argv);
     stillborn(report, "execute");

@@ -44,7 +44,7 @@ struct ti_launch {
     const cpu_set_t *pin;    /* run on these cores; NULL: as we do */
     bool no_core;            /* no core dumps: valgrind would leave vgcore.PID */
     bool survive;            /* it gets no SIGTERM when we die */
-    bool drowsy;             /* its timer slack is TI_TIMER_SLACK_NS */
+    bool timer_slack;        /* its timer slack is TI_TIMER_SLACK_NS */
     long files;              /* the soft limit of descriptors is raised to this */
 };
 

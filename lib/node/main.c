@@ -14,7 +14,7 @@
 
 static int usage(void)
 {
-    fputs("ti-node: which of 'serve', 'run PROGRAM [ARGUMENT]...' and 'run --census'?\n"
+    fputs("ti-node: which of 'serve', 'run PROGRAM [ARGUMENT]...' and 'run --dry-launch'?\n"
           "ti-acquire and ti-gather start it; it is not for people\n",
           stderr);
     return TI_ERR_USAGE;
@@ -63,7 +63,7 @@ int main(int argc, char **argv)
         return serve(argc == 3 && strcmp(argv[2], "--shipped") == 0);
     if (argc == 5 && strcmp(argv[1], "install") == 0)
         return install(argv + 2);
-    if (argc == 3 && strcmp(argv[1], "run") == 0 && strcmp(argv[2], "--census") == 0)
+    if (argc == 3 && strcmp(argv[1], "run") == 0 && strcmp(argv[2], "--dry-launch") == 0)
         return ti_start(0, NULL, 1);
     if (argc >= 3 && strcmp(argv[1], "run") == 0)
         return ti_start(argc - 2, argv + 2, 0);

@@ -58,14 +58,15 @@ bool ti_overlay_enter(void)
     struct stat st;
     int lower, upper;
 
-    if (stat(".", &st) != 0 || !getcwd(dir, sizeof dir) || strcmp(dir, "/") == 0 || has_mounts_below(dir))
+    if (stat(".", &st) != 0 || !getcwd(dir, sizeof dir) || strcmp(dir, "/") == 0 ||
+        has_mounts_below(dir))
         return false;
     if (!have_namespace())
         return false;
     /* paths through descriptors, because names may have commas and colons */
     lower = open(".", O_PATH | O_DIRECTORY);
-    if (lower < 0 || mount("tiara", dir, "tmpfs", 0, "size=25%") != 0 ||
-        chdir(dir) != 0 || mkdir("upper", 0700) != 0 || mkdir("work", 0700) != 0 ||
+    if (lower < 0 || mount("tiara", dir, "tmpfs", 0, "size=25%") != 0 || chdir(dir) != 0 ||
+        mkdir("upper", 0700) != 0 || mkdir("work", 0700) != 0 ||
         chmod("upper", st.st_mode & 07777) != 0)
         return false;
     upper = open(".", O_PATH | O_DIRECTORY);

@@ -167,7 +167,7 @@ void ti_procs_poll(const struct ti_procs *p, bool read, struct pollfd *fds, nfds
 /* Read one piece of its output. */
 static void take(struct ti_child *c, int k, struct ti_outbox *out)
 {
-    enum ti_frame_type type = k == 1 ? TI_FRAME_OUTPUT : TI_FRAME_ERRPUT;
+    enum ti_frame_type type = k == 1 ? TI_FRAME_OUTPUT : TI_FRAME_STDERR;
     unsigned char buf[PIECE];
     ssize_t n = read(c->fd[k], buf, sizeof buf);
 

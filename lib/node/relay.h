@@ -1,6 +1,6 @@
 /*
- * ti-node as a relay ("reach", session/messages.h).  It starts children, which are ti-nodes on other
- * nodes, with this node's OpenSSH client, and passes their bytes on unread.
+ * ti-node as a relay ("reach", session/messages.h).  It starts children, which are ti-nodes on
+ * other nodes, with this node's OpenSSH client, and passes their bytes on unread.
  *
  * The children's output is read in turns, a piece of each, while the outbox has room.  Input for a
  * child is queued.  A child whose queue exceeds the limit is abandoned.

@@ -1,6 +1,6 @@
 /*
- * Sending rank files to ti-gather ("send", session/messages.h): a state machine that reads and sends
- * one piece at a time.
+ * Sending rank files to ti-gather ("send", session/messages.h): a state machine that reads and
+ * sends one piece at a time.
  *
  * Per rank: skip the bytes that the receiver has already, after comparing their CRC; then send the
  * rest, as far as the credit allows.

@@ -153,7 +153,7 @@ static void set_scheduling(const json_t *run)
 
     if (json_is_true(json_object_get(run, "idle")))
         sched_setscheduler(0, SCHED_IDLE, &param);
-    if (json_is_true(json_object_get(run, "drowsy")))
+    if (json_is_true(json_object_get(run, "timer_slack")))
         prctl(PR_SET_TIMERSLACK, TI_TIMER_SLACK_NS, 0, 0, 0);
     if (json_is_true(json_object_get(run, "no_core")) && getrlimit(RLIMIT_CORE, &core) == 0) {
         core.rlim_cur = 0;
@@ -194,7 +194,8 @@ static void linger(void)
         nanosleep(&a_moment, NULL);
 }
 
-static ti_status become(int argc, char *const *argv, bool census, int *status, struct ti_err *err)
+static ti_status become(int argc, char *const *argv, bool dry_launch, int *status,
+                        struct ti_err *err)
 {
     json_t *run = NULL;
     const char *cwd;
@@ -204,11 +205,11 @@ static ti_status become(int argc, char *const *argv, bool census, int *status, s
     *status = TI_START_REFUSED;
     if (st == TI_OK)
         st = read_node_json(&run, err);
-    if (st == TI_OK && census && !text_of(run, "node"))
+    if (st == TI_OK && dry_launch && !text_of(run, "node"))
         st = ti_err_set(err, TI_ERR_INPUT, "'%s' does not say which node this is (\"node\")",
                         getenv("TIARA_NODE_FILE"));
-    if (st == TI_OK && census) {
-        printf("TIARA-CENSUS %" PRId64 " %s\n", rank, text_of(run, "node"));
+    if (st == TI_OK && dry_launch) {
+        printf("TIARA-DRY-LAUNCH %" PRId64 " %s\n", rank, text_of(run, "node"));
         *status = fflush(stdout) == 0 ? 0 : TI_ERR_IO;
         linger();
         json_decref(run);
@@ -230,12 +231,12 @@ static ti_status become(int argc, char *const *argv, bool census, int *status, s
     return st;
 }
 
-int ti_start(int argc, char *const *argv, int census)
+int ti_start(int argc, char *const *argv, int dry_launch)
 {
     struct ti_err err = {"", ""};
     int status;
 
-    if (become(argc, argv, census, &status, &err) != TI_OK) {
+    if (become(argc, argv, dry_launch, &status, &err) != TI_OK) {
         fprintf(stderr, "ti-node: %s\n", err.text);
         if (err.hint[0])
             fprintf(stderr, "hint: %s\n", err.hint);

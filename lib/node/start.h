@@ -11,9 +11,9 @@
  * Become the rank.  Reads TIARA_NODE_FILE (written by "open", session/messages.h) and checks that
  * this rank is planned for this node.  Sets environment, directory and scheduling class, and
  * executes `argv` after the wrapper; the file's "program", if present, replaces argv[0].  With
- * `census`, only prints "TIARA-CENSUS RANK NODE".  Returns only on failure or after a census: an
- * exit status; errors were printed.
+ * `dry_launch`, only prints "TIARA-DRY-LAUNCH RANK NODE".  Returns only on failure or after that:
+ * an exit status; errors were printed.
  */
-int ti_start(int argc, char *const *argv, int census);
+int ti_start(int argc, char *const *argv, int dry_launch);
 
 #endif

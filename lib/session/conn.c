@@ -237,7 +237,7 @@ static void on_frame(struct ti_conn *conn, const struct ti_frame *f)
         on_message(conn, f);
         break;
     case TI_FRAME_OUTPUT:
-    case TI_FRAME_ERRPUT:
+    case TI_FRAME_STDERR:
         on_stream_output(conn, f);
         break;
     case TI_FRAME_DATA:

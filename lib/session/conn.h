@@ -49,7 +49,7 @@ struct ti_conn_callbacks {
     /* `relay`: a relay in between ended, and is the cause.  Its own `ended` came before. */
     void (*ended)(struct ti_conn *conn, enum ti_channel_end end, bool relay,
                   const struct ti_err *why, void *arg);
-    /* OUTPUT or ERRPUT of a process that the node was told to start; NULL: none is ever started,
+    /* OUTPUT or STDERR of a process that the node was told to start; NULL: none is ever started,
      * and such a frame is an error of the node */
     void (*process)(struct ti_conn *conn, const struct ti_frame *frame, void *arg);
     /* what ti-node writes to standard error, of direct connections only; for a log */

@@ -26,11 +26,11 @@
 
 /* X(name, number, meaning): numbers stay once released */
 #define TI_FRAME_TYPES(X)                                                                          \
-    X(HELLO, 1, "the node's first frame: JSON, see session/messages.h")                               \
+    X(HELLO, 1, "the node's first frame: JSON, see session/messages.h")                            \
     X(MESSAGE, 2, "JSON, an object with \"do\" or \"is\"")                                         \
     X(INPUT, 3, "for the standard input of process `stream`; empty: its end")                      \
     X(OUTPUT, 4, "what process `stream` wrote to standard output; empty: its end")                 \
-    X(ERRPUT, 5, "to standard error")                                                              \
+    X(STDERR, 5, "to standard error")                                                              \
     X(DATA, 6, "the next bytes of the trace of rank `stream`")
 
 #define TI_FRAME_ENUM(name, number, text) TI_FRAME_##name = number,

@@ -38,8 +38,8 @@
  *             "program": argv[0] on this node, or null for that of `ti-node run`,
  *             "env": [VAR=VALUE...], "wrapper": [...], "node": its name,
  *             "cwd": of the ranks, if it exists, "idle": bool (SCHED_IDLE),
- *             "drowsy": bool (TI_TIMER_SLACK_NS), "valgrind": bool (set VALGRIND_LIB to the folder
- *             of our tool), "no_core": bool, "scratch": [at most 2 directories, made for the run
+ *             "timer_slack": bool (TI_TIMER_SLACK_NS), "valgrind": bool (set VALGRIND_LIB to the
+ *             folder of our tool), "no_core": bool, "scratch": [at most 2 directories, made for the run
  *             and removed with their contents when ti-node ends]}
  *            Makes and locks the run directory, and writes into its NODE.json what `ti-node run`
  *            needs: "directory".  `ti-node run` sets LD_PRELOAD, TIARA_TRACE_DIR and TIARA_RUN_ID;
@@ -47,7 +47,7 @@
  *            its own, also on a shared file system.  It is removed in the end if nothing is traced.
  * "spawn"    {"stream": N > 0, "command": for /bin/sh -c, "files": number of descriptors}
  *            Starts a process of the run with TIARA_NODE (this program), TIARA_NODE_NAME and
- *            TIARA_NODE_FILE in its environment: "pid".  Its output follows in OUTPUT and ERRPUT
+ *            TIARA_NODE_FILE in its environment: "pid".  Its output follows in OUTPUT and STDERR
  *            frames, then {"is": "ended", "stream": N, "status": wait status} without an id.
  *            Processes that it left behind may write later.
  * "kill"     {"stream": N, "signal": number, or left out: SIGKILL}

@@ -248,9 +248,9 @@ struct pair_search {
     struct ti_walk *w[2];
     bool ended[2];
     uint64_t fed[2];    /* messages of this pair */
-    struct ti_map keys; /* (gid, tag, lot) */
+    struct ti_map keys; /* (gid, tag, partitioned) */
     /* of either side: messages that were cancelled, for certain or perhaps (event,
-     * request), and the holes they left on their channels (gid, tag, lot, number) */
+     * request), and the holes they left on their channels (gid, tag, partitioned, number) */
     struct ti_map cancelled[2], holes[2];
     struct channel *channel;
     size_t cap;
@@ -260,7 +260,7 @@ struct pair_search {
 static struct channel *channel_at(struct pair_search *l, const struct ti_msg *m)
 {
     size_t known = l->keys.n;
-    int64_t c = ti_map_add(&l->keys, m->gid, m->tag, m->lot, 0);
+    int64_t c = ti_map_add(&l->keys, m->gid, m->tag, m->partitioned, 0);
 
     l->channel = ti_grow(l->channel, &l->cap, l->keys.n, sizeof *l->channel);
     if ((size_t)c == known)
@@ -342,7 +342,7 @@ static uint64_t number_of(const struct pair_search *l, const struct ti_msg *m)
 
     for (size_t i = 0; i < holes->n; i++)
         below += holes->key[i][0] == m->gid && holes->key[i][1] == m->tag &&
-                 holes->key[i][2] == m->lot && (uint64_t)holes->key[i][3] < m->seq;
+                 holes->key[i][2] == m->partitioned && (uint64_t)holes->key[i][3] < m->seq;
     return m->seq - below;
 }
 
@@ -435,7 +435,7 @@ static void cancel(struct pair_search *l, const struct ti_msg *m, bool certain)
         return;
     ti_map_add(&l->cancelled[m->recv], (int64_t)m->event, m->req, 0, 0);
     if (m->hole || !certain)
-        ti_map_add(&l->holes[m->recv], m->gid, m->tag, m->lot, (int64_t)m->seq);
+        ti_map_add(&l->holes[m->recv], m->gid, m->tag, m->partitioned, (int64_t)m->seq);
     if (!certain)
         channel_at(l, m)->maybe[m->recv]++;
 }

@@ -6,7 +6,7 @@ static uint64_t channel_hash(const struct ti_msg *m)
 {
     uint64_t h = ti_hash_word(TI_HASH_START, (uint64_t)m->gid);
 
-    return ti_hash_word(ti_hash_word(h, (uint64_t)m->tag), (uint64_t)m->lot);
+    return ti_hash_word(ti_hash_word(h, (uint64_t)m->tag), (uint64_t)m->partitioned);
 }
 
 int64_t ti_lane_of(const struct ti_msg *m)

@@ -40,7 +40,7 @@ struct ti_msg {
     int64_t peer;    /* world rank of the other side */
     int64_t gid;     /* global number of the communicator, see comms.h */
     int64_t tag;
-    int64_t lot;           /* 1 + the number of a partitioned request among its like; else 0 */
+    int64_t partitioned;   /* 1 + the number of a partitioned request among its like; else 0 */
     int64_t bytes;         /* send: size; receive: room */
     int64_t req;           /* number of the request, -1 for a blocking call */
     uint64_t seq;          /* number on its channel, from 0 */

@@ -19,7 +19,7 @@ struct request {
     bool persistent, cancelled;
     uint64_t event; /* that made it, or started it last */
     uint32_t op;
-    int64_t lot;           /* partitioned: as in struct ti_msg */
+    int64_t partitioned;   /* partitioned: as in struct ti_msg */
     struct ti_event *init; /* persistent: the event that made it */
     struct ti_msg msg[2];
     int nmsgs;

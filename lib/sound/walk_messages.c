@@ -3,7 +3,7 @@
 /* ----------------------------------------------------------------- channels -- */
 
 /* Keys of counters: of a channel's messages or, with PARTITIONED, of its partitioned requests. */
-enum { PARTITIONED = 2, LOTS = 4 };
+enum { PARTITIONED = 2, CHANNEL_KINDS = 4 };
 
 static struct count *counter(struct ti_walk *w, const struct ti_msg *m, int64_t which)
 {
@@ -15,13 +15,13 @@ static struct count *counter(struct ti_walk *w, const struct ti_msg *m, int64_t 
 
 static struct count *channel_of(struct ti_walk *w, const struct ti_msg *m)
 {
-    return counter(w, m, (m->recv ? 1 : 0) + m->lot * LOTS);
+    return counter(w, m, (m->recv ? 1 : 0) + m->partitioned * CHANNEL_KINDS);
 }
 
 uint64_t ti_walk_posted(const struct ti_walk *w, const struct ti_msg *m)
 {
-    int64_t c =
-        ti_map_find(&w->channels, m->gid, m->tag, m->peer, (m->recv ? 1 : 0) + m->lot * LOTS);
+    int64_t c = ti_map_find(&w->channels, m->gid, m->tag, m->peer,
+                            (m->recv ? 1 : 0) + m->partitioned * CHANNEL_KINDS);
 
     return c < 0 ? 0 : w->count[c].next;
 }
@@ -88,7 +88,7 @@ static ti_status match(struct ti_walk *w, struct ti_step *step, struct ti_msg *m
 
 /*
  * Post one half of `ev`, which is the event of the step or the init of a persistent request.  recv,
- * req and lot of *m are set; the other members are filled in.
+ * req and partitioned of *m are set; the other members are filled in.
  */
 static ti_status post_half(struct ti_walk *w, struct ti_step *step, const struct ti_event *ev,
                            struct ti_msg *m, struct ti_err *err)
@@ -130,7 +130,7 @@ ti_status ti__walk_post(struct ti_walk *w, struct ti_step *step, const struct ti
     ti_status st = TI_OK;
 
     for (int recv = 0; recv < 2 && !st; recv++) {
-        struct ti_msg m = {.recv = recv, .req = req, .lot = q ? q->lot : 0};
+        struct ti_msg m = {.recv = recv, .req = req, .partitioned = q ? q->partitioned : 0};
 
         if (!ti_op_is(ev->op, recv ? TI_T_RECEIVES : TI_T_SENDS))
             continue;
@@ -160,7 +160,7 @@ void ti__walk_lot(struct ti_walk *w, struct ti_step *step, struct request *q)
 
     if (ev->arg[TI_F_PEER] != TI_NULL &&
         address(w, step, &m, ev->arg[TI_F_COMM], ev->arg[TI_F_PEER], ev->arg[TI_F_TAG]))
-        q->lot = 1 + (int64_t)counter(w, &m, PARTITIONED + (m.recv ? 1 : 0))->next++;
+        q->partitioned = 1 + (int64_t)counter(w, &m, PARTITIONED + (m.recv ? 1 : 0))->next++;
 }
 
 /* ----------------------------------------------------------- matched probes -- */

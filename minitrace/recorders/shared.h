@@ -1,4 +1,4 @@
-/* What the recorders share, and what others may ask them. */
+/* Functions that recorders share, and questions that other files may ask them. */
 #ifndef TI_SHARED_H
 #define TI_SHARED_H
 

@@ -137,7 +137,7 @@ evil 'hello(); put(frame(OUTPUT, 1, frame(HELLO, 0, b"{}")))' "${nonsense}output
 evil 'hello(); put(frame(OUTPUT, 0, b""))' "$nonsense"
 evil 'hello(); say(**{"is": "ended", "stream": 1})' "${nonsense}the end of what"
 evil 'hello(); put(frame(INPUT, 0, b"x"))' "$nonsense"
-evil 'hello(); put(frame(ERRPUT, 1, b"x"))' "$nonsense"
+evil 'hello(); put(frame(STDERR, 1, b"x"))' "$nonsense"
 evil 'hello(); put(frame(DATA, 1, b"x")[:-1] + b"y" + b"z" * 20)' 'LOST own \| what came is no frame'
 evil 'hello(); put(b"TiF1\6\0\0\0\0\0\0\0\0\0\0\377aaaa")' 'LOST own \| .*it is too large'
 evil 'put(b"y\n" * 600000)' 'NO_COMMAND own \| 1 MiB of other output came'

@@ -15,7 +15,7 @@ BUILD = os.path.abspath(os.environ.get("TI_BUILD", "build"))
 TI_NODE = os.path.join(BUILD, "ti-node")
 RUN_ID = os.urandom(16).hex()  # all processes of a run carry its id
 
-HELLO, MESSAGE, INPUT, OUTPUT, ERRPUT, DATA = range(1, 7)
+HELLO, MESSAGE, INPUT, OUTPUT, STDERR, DATA = range(1, 7)
 
 TABLE = []
 for value in range(256):

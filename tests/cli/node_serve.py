@@ -12,7 +12,7 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(__file__))
-from node_driver import (BUILD, DATA, ERRPUT, INPUT, MESSAGE, RUN_ID, TI_NODE, NodeTest, crc32c, frame,
+from node_driver import (BUILD, DATA, STDERR, INPUT, MESSAGE, RUN_ID, TI_NODE, NodeTest, crc32c, frame,
                          processes_of, traces, wait_for)
 
 
@@ -172,7 +172,7 @@ class Runs(NodeTest):
         self.assertEqual(os.waitstatus_to_exitcode(node.told("ended", stream=5)["status"]), 3)
         self.assertEqual(node.output(5),
                          ("n1 %s/NODE.json %s\none\ntwo\n" % (directory, TI_NODE)).encode())
-        self.assertEqual(node.output(5, ERRPUT), b"oops\n")
+        self.assertEqual(node.output(5, STDERR), b"oops\n")
         self.assertEqual(node.end(), 0)
         self.assertEqual(processes_of(RUN_ID), [])
 
@@ -242,13 +242,13 @@ class Runs(NodeTest):
                 self.assertTrue(done.stderr.startswith("ti-node: "), done)
         self.assertEqual(node.end(), 0)
 
-    def test_census_tells_rank_and_node(self):
+    def test_dry_launch_tells_rank_and_node(self):
         node = self.serve()
         directory = self.opened(node)
         run = {**os.environ, "TIARA_NODE_FILE": directory + "/NODE.json"}
-        done = subprocess.run([TI_NODE, "run", "--census"], env={**run, "PMIX_RANK": "3"},
+        done = subprocess.run([TI_NODE, "run", "--dry-launch"], env={**run, "PMIX_RANK": "3"},
                               capture_output=True, text=True)
-        self.assertEqual((done.returncode, done.stdout), (0, "TIARA-CENSUS 3 n1\n"), done)
+        self.assertEqual((done.returncode, done.stdout), (0, "TIARA-DRY-LAUNCH 3 n1\n"), done)
         self.assertEqual(node.end(), 0)
 
     def test_run_file_without_node_is_refused(self):
@@ -260,7 +260,7 @@ class Runs(NodeTest):
             with open(directory + "/NODE.json") as was, open(nameless, "w") as file:
                 json.dump({**json.load(was), "node": name}, file)
             os.chmod(nameless, 0o600)
-            done = subprocess.run([TI_NODE, "run", "--census"], capture_output=True, text=True,
+            done = subprocess.run([TI_NODE, "run", "--dry-launch"], capture_output=True, text=True,
                                   env={**run, "PMIX_RANK": "3", "TIARA_NODE_FILE": nameless})
             self.assertEqual((done.returncode, done.stdout), (113, ""), done)
             self.assertIn('("node")', done.stderr, done)

@@ -697,7 +697,7 @@ static void fuzz_serve(const uint8_t *data, size_t bytes)
 
 /* --- run ----------------------------------------------------------------- */
 
-static void fuzz_run(const uint8_t *data, size_t bytes, bool census)
+static void fuzz_run(const uint8_t *data, size_t bytes, bool dry_launch)
 {
     static char program[] = "program";
     char path[96], *argv[] = {program, NULL};
@@ -710,7 +710,7 @@ static void fuzz_run(const uint8_t *data, size_t bytes, bool census)
     setenv("OMPI_COMM_WORLD_RANK", "1", 1);
     fflush(stdout);
     dup2(null, STDOUT_FILENO);
-    must(ti_start(1, argv, census) != 0 || census, "what cannot be executed was");
+    must(ti_start(1, argv, dry_launch) != 0 || dry_launch, "what cannot be executed was");
     fflush(stdout);
     dup2(out, STDOUT_FILENO);
     close(out);

@@ -36,7 +36,7 @@ done
 for step in ship probe plan "dry launch" start application collect; do
     grep -q "\"name\": \"$step\"" lu.8.run/RUN.json || fail "run: no step '$step' in RUN.json"
 done
-grep -q "all 8 ranks are where they were planned" lu.8.run/run.log || fail "run: the log has no census"
+grep -q "all 8 ranks are where they were planned" lu.8.run/run.log || fail "run: the log has no dry launch"
 "$o/ti-info" lu.tib >info || fail "ti-info: $(cat info)"
 grep -q "bundle of 8 ranks" info || fail "run: $(head -1 info)"
 grep -q "nodes  *4: n1.site1" info || fail "run: the bundle knows no nodes"

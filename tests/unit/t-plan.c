@@ -96,8 +96,8 @@ static void test_modes(void **state)
     }
     assert_false(plan_of(62, 2, 0, 0).idle);
     assert_true(plan_of(63, 2, 0, 0).idle);
-    assert_false(plan_of(30, 2, 0, 0).drowsy);
-    assert_true(plan_of(31, 2, 0, 0).drowsy);
+    assert_false(plan_of(30, 2, 0, 0).timer_slack);
+    assert_true(plan_of(31, 2, 0, 0).timer_slack);
     assert_true(plan_of(3, 2, 0, 0).ob1);
     assert_false(plan_of(2, 2, 0, 0).ob1);
 }

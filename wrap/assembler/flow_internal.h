@@ -1,5 +1,5 @@
 /*
- * What the files of flow.h share.  decode.c finds the instructions, by insn.h.  live.c finds blocks
+ * Shared by the files of flow.h.  decode.c finds the instructions, by insn.h.  live.c finds blocks
  * and what is live in them.  loops.c and place.c choose additions for loops and for blocks, and
  * plan.c makes the list.
  */
