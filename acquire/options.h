@@ -62,8 +62,8 @@ extern const struct ti_cli ti_acquire_cli;
 /* Parse the command line.  Returns TI_CLI_END, or the exit status as ti_cli_parse() does. */
 int ti_options_parse(int argc, char **argv, struct ti_options *o);
 
-/* For other tools: take the operands PROGRAM ARGUMENT... [-- MPIRUN-ARGUMENT...].  Results as
- * above. */
+/* For other tools: take the operands PROGRAM ARGUMENT... [-- MPIRUN-ARGUMENT...].
+ * Returns TI_CLI_END, or the exit status. */
 int ti_options_operands(struct ti_options *o, int argc, char **argv);
 
 void ti_options_free(struct ti_options *o);

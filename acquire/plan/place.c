@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define POLICY_NAME(name, text) text,
+#define POLICY_NAME(name, text, meaning) text,
 const char *const ti_policy_names[TI_POLICY_COUNT] = {TI_POLICIES(POLICY_NAME)};
 
 /* --- slots of a hostfile ------------------------------------------------- */

@@ -59,10 +59,10 @@
 
 /* X(name, text): --policy */
 #define TI_POLICIES(X)                                                                             \
-    X(MEMORY, "memory")   /* every node equally full; the paper's */                               \
-    X(SPEED, "speed")     /* least time: by cores and their speed, as far as memory allows */      \
-    X(COMPACT, "compact") /* fewest nodes */
-#define TI_POLICY_ENUM(name, text) TI_POLICY_##name,
+    X(MEMORY, "memory", "all nodes equally full")                 /* the paper's */                \
+    X(SPEED, "speed", "the least time, by cores and their speed") /* as far as memory allows */    \
+    X(COMPACT, "compact", "the fewest nodes")
+#define TI_POLICY_ENUM(name, text, meaning) TI_POLICY_##name,
 enum ti_policy { TI_POLICIES(TI_POLICY_ENUM) TI_POLICY_COUNT };
 
 extern const char *const ti_policy_names[TI_POLICY_COUNT];

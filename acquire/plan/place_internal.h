@@ -6,6 +6,8 @@
  *   place_family.c    the rule that all nodes are of one processor family
  *   place_policy.c    memory, speed, compact
  *   place_refuse.c    requests that contradict themselves or cannot be met
+ *   place_options.c   the request from the options of the command line
+ *   place_print.c     the plan as a table
  */
 #ifndef TI_PLACE_INTERNAL_H
 #define TI_PLACE_INTERNAL_H

@@ -68,14 +68,22 @@ ti_status ti_place_parse_mode(const char *text, struct ti_place_request *in, str
     return TI_OK;
 }
 
-static ti_status take_policy(const char *text, struct ti_place_request *in, struct ti_err *err)
+static ti_status parse_policy(const char *text, struct ti_place_request *in, struct ti_err *err)
 {
+    char all[128] = "";
+
     for (int p = 0; p < TI_POLICY_COUNT; p++)
         if (strcmp(text, ti_policy_names[p]) == 0) {
             in->policy = (enum ti_policy)p;
             return TI_OK;
         }
-    return ti_err_set(err, TI_ERR_USAGE, "--policy is memory, speed or compact, not '%s'", text);
+    for (int p = 0; p < TI_POLICY_COUNT; p++)
+        snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s",
+                 p == 0                    ? ""
+                 : p + 1 < TI_POLICY_COUNT ? ", "
+                                           : " or ",
+                 ti_policy_names[p]);
+    return ti_err_set(err, TI_ERR_USAGE, "--policy must be %s, not '%s'", all, text);
 }
 
 /* --- all of it ----------------------------------------------------------- */
@@ -97,7 +105,7 @@ ti_status ti_place_request_from_options(const struct ti_options *o, const struct
         .family = o->family,
     };
     if (o->policy)
-        st = take_policy(o->policy, in, err);
+        st = parse_policy(o->policy, in, err);
     if (st == TI_OK && o->mode)
         st = ti_place_parse_mode(o->mode, in, err);
     return st;

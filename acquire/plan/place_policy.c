@@ -274,10 +274,6 @@ static void set_full_load(const struct ti_place_request *in, struct ti__pool *po
 
 static bool place_by_load(const struct ti_place_request *in, struct ti__pool *pool)
 {
-    if (in->policy == TI_POLICY_SPEED)
-        weigh_by_speed(in, pool);
-    else if (!weigh_by_memory(in, pool))
-        return false;
     set_full_load(in, pool);
     if (pool->wanted)
         choose_sites_by_load(pool);
@@ -468,8 +464,17 @@ static void limit_by_cores(const struct ti_place_request *in, struct ti__pool *p
 
 bool ti__place_by_policy(const struct ti_place_request *in, struct ti__pool *pool)
 {
-    if (in->policy != TI_POLICY_COMPACT)
+    switch (in->policy) {
+    case TI_POLICY_MEMORY:
+        return weigh_by_memory(in, pool) && place_by_load(in, pool);
+    case TI_POLICY_SPEED:
+        weigh_by_speed(in, pool);
         return place_by_load(in, pool);
-    limit_by_cores(in, pool);
-    return place_compact(in, pool);
+    case TI_POLICY_COMPACT:
+        limit_by_cores(in, pool);
+        return place_compact(in, pool);
+    case TI_POLICY_COUNT:
+        break;
+    }
+    TI_BUG("a policy that is none");
 }

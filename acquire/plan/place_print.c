@@ -271,10 +271,10 @@ static struct unknown find_unknown(const struct ti_place_request *in,
 
 static void print_policy(const struct ti_place_request *in, const struct unknown *u, FILE *out)
 {
-    static const char *const means[TI_POLICY_COUNT] = {
-        [TI_POLICY_MEMORY] = "all nodes equally full",
-        [TI_POLICY_SPEED] = "the least time, by cores and their speed",
-        [TI_POLICY_COMPACT] = "the fewest nodes",
+    static const char *const means[] = {
+#define MEANING(name, text, meaning) meaning,
+        TI_POLICIES(MEANING)
+#undef MEANING
     };
 
     ti_print(out, "  policy    %s: %s", ti_policy_names[in->policy], means[in->policy]);

@@ -103,9 +103,10 @@ struct ti_run_progress {
 };
 
 /*
- * The interface of the back ends: all that differs between this machine and nodes.  The functions
- * are called in this order; those from `plan` to `close` once for each try.  After an error `stop`,
- * `close` and `destroy` are called all the same.
+ * The interface of the back ends: all that differs between this machine and nodes.  They are called
+ * in about this order: `plan` to `remove` and `close` in each try, `wait` and `update` many times,
+ * `say_missing` and `say_where` after the last try.  `close` and `destroy` are called whatever
+ * happened, `stop` if `open` was called.
  */
 struct ti_backend {
     /* --probe, instead of all others: print what the nodes are; NULL: there are no nodes. */

@@ -11,9 +11,12 @@
  * with the plan. */
 ti_status ti_pipeline_run(struct ti_acquisition *a, struct ti_err *err);
 
-/* For several runs with the same checks: open the run directory; and one try, without the bundle.
- * The back end's close() is the caller's. */
+/* The two following are for ti-skew, which runs a program several times after one check. */
+
+/* Open the run directory. */
 ti_status ti_pipeline_open(struct ti_acquisition *a, struct ti_err *err);
+
+/* Run the program once, and make no bundle.  The caller calls the back end's close(). */
 ti_status ti_pipeline_try(struct ti_acquisition *a, struct ti_err *err);
 
 #endif

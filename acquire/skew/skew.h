@@ -31,7 +31,7 @@ struct ti_skew_options {
 
 extern const struct ti_cli ti_skew_cli;
 
-/* Parse the command line; result as of ti_options_parse(). */
+/* Parse the command line.  Returns TI_CLI_END, or the exit status. */
 int ti_skew_options_parse(int argc, char **argv, struct ti_skew_options *o);
 
 /* ------------------------------------------------------------------ runs -- */

@@ -1,11 +1,11 @@
-/* Gives nodes up: for an error, for nonsense, or because they make no progress. */
+/* Abandons nodes: after an error or nonsense, or because they make no progress. */
 #ifndef TI_FETCH_ABANDON_H
 #define TI_FETCH_ABANDON_H
 
 #include "gather/fetch/job.h"
 
-/* Expects nothing more from the node: its ranks go to others.  Its connection stays, as a relay for
- * others. */
+/* Expects nothing more from the node: its ranks go to others.  Its connection stays if there is
+ * one, since the node may still relay others. */
 void ti__abandon(struct ti__peer *p, const struct ti_err *why);
 
 /* The node sent `what`, which makes no sense: abandons and disconnects it. */

@@ -10,7 +10,7 @@ struct ti_ranges ti__unanswered_ranks(const struct ti__peer *p);
 /* The request "send" is over.  Of a trace that came in part, the part is kept. */
 void ti__end_send(struct ti__peer *p);
 
-/* The connection ended: what was requested and not answered is to be requested again. */
+/* The node will answer nothing more: what was requested of it is to be requested again. */
 void ti__requeue(struct ti__peer *p);
 
 #endif

@@ -13,7 +13,7 @@ struct ti_fetch;
 struct ti_fetch_settings {
     enum ti_transport transport;
     const char *ssh_config;            /* as ssh -F; NULL */
-    int64_t timeout_s;                 /* a node that is silent for so long is abandoned */
+    int64_t timeout_s;                 /* a connection that is silent for so long is lost */
     int arity;                         /* as in struct ti_tree_in */
     const struct ti_tree_costs *costs; /* NULL: ti_tree_costs_default() */
     bool forward_agent;                /* as in struct ti_conns_config */

@@ -8,16 +8,20 @@
 #include "formats/caveats.h"
 #include "formats/reader.h"
 
+/* clang-format off */
 /*
  * Totals of one operation.  `bytes` is what the rank gives:
  *   sends         the message; nothing to MPI_PROC_NULL
- *   collectives   the rank's share, summed over its partners (null neighbours count).  Where only
- * the root gives (bcast, scatter, scatterv), its share for one rank one-sided     what is put into
- * the window (the origin's side) files         what is written All other operations have 0.  `got`
- * is what a one-sided operation brings back (the target's side), or what is read from a file. Split
- * and non-blocking calls on files count what they ask for, the others what was moved.  Each start
- * of a persistent request counts with the operation that made the request.
+ *   collectives   the rank's share, summed over its partners (null neighbours count); where only
+ *                 the root gives (bcast, scatter, scatterv), its share for one rank
+ *   one-sided     what is put into the window (the origin's side)
+ *   files         what is written
+ * All other operations have 0.  `got` is what a one-sided operation brings back (the target's
+ * side), or what is read from a file.  Split and non-blocking calls on files count what they ask
+ * for, the others what was moved.  Each start of a persistent request counts with the operation
+ * that made the request.
  */
+/* clang-format on */
 struct ti_op_count {
     uint64_t events, bytes, got;
 };

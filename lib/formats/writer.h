@@ -28,7 +28,7 @@
 #include "formats/event.h"
 #include "formats/trace.h"
 
-#define TI_WRITER_BYTES (84 * 1024) /* of the 128 KiB that the library may use */
+#define TI_WRITER_BYTES (84 * 1024) /* of the 96 KiB that the library maps */
 
 /* Most events of a chunk.  The first chunk holds TI_CHUNK_EVENTS_FIRST, so that a short trace of a
  * killed rank is not lost.  Each further chunk holds four times as many as the one before, up to

@@ -59,8 +59,8 @@ void ti_relay_run(struct ti_relay *r);
 /* Stop, or resume, reading from the children. */
 void ti_relay_hold(struct ti_relay *r, bool hold);
 
-/* Number of pieces read so far, and of children that wait for their turn: for fairness between the
- * relay and other users of the outbox. */
+/* For fairness between the relay and other users of the outbox: how many pieces of children's
+ * output were read so far, and how many children wait for their turn. */
 uint64_t ti_relay_turned(const struct ti_relay *r);
 int ti_relay_waiting(const struct ti_relay *r);
 

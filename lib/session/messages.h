@@ -3,14 +3,14 @@
  * The requests of ti-acquire and ti-gather to ti-node, and its answers: JSON objects in frames
  * (session/frame.h).
  *
- * ti-node runs at the node's end of one channel, for as long as the acquisition lasts.  A request
+ * ti-node runs at the node's end of one channel, for as long as the channel is open.  A request
  * can do no more than the user could do there by ssh, and only "spawn" names a program to execute.
  * When its standard input ends, ti-node ends every process of the run (they carry TIARA_RUN_ID) and
  * itself, except after "leave".  So nothing is left behind on any node when ti-acquire dies.
  *
- * A request is {"do": NAME, "id": N, ...}.  Its answer is one {"is": NAME, "id": N, ...}, or
- * {"is": "error", "id": N, "error": TEXT, "hint": TEXT, "status": N}.  ti-node also sends messages
- * without an id, which answer no request.
+ * A request is {"do": NAME, "id": N, ...}.  Its answer, if it has one, is
+ * {"is": NAME, "id": N, ...}, or {"is": "error", "id": N, "error": TEXT, "hint": TEXT, "status": N}.
+ * ti-node also sends messages without an id, which answer no request.
  *
  * Below, the first braces of an entry are members of the request; the text after them tells the
  * members of the answer.
@@ -39,8 +39,8 @@
  *             "env": [VAR=VALUE...], "wrapper": [...], "node": its name,
  *             "cwd": of the ranks, if it exists, "idle": bool (SCHED_IDLE),
  *             "timer_slack": bool (TI_TIMER_SLACK_NS), "valgrind": bool (set VALGRIND_LIB to the
- *             folder of our tool), "no_core": bool, "scratch": [at most 2 directories, made for the run
- *             and removed with their contents when ti-node ends]}
+ *             folder of our tool), "no_core": bool, "scratch": [at most 2 directories, made for
+ *             the run and removed with their contents when ti-node ends]}
  *            Makes and locks the run directory, and writes into its NODE.json what `ti-node run`
  *            needs: "directory".  `ti-node run` sets LD_PRELOAD, TIARA_TRACE_DIR and TIARA_RUN_ID;
  *            an LD_PRELOAD in "env" comes before our library.  Each node must have a directory of

@@ -2,6 +2,10 @@
  * The time constants of connections: one list for ti-acquire, ti-gather and ti-node's relays.
  * Names ending in _S are seconds, in _MS milliseconds.
  *
+ * Timeouts of the work that goes over connections stand where that work is:
+ * gather/fetch/abandon.c and connect.c, acquire/run/nodes_watch.c and the files beside it,
+ * node/serve.c; and those of SSH's transports in remote/.
+ *
  * Options come first: `--silence` of ti-acquire and `--timeout` of ti-gather set `silence_s` of
  * struct ti_conns_config.  "Silence" is time without any byte from the other side, measured with
  * ti_sessions_clock(), so time in which this process did not listen is not counted.

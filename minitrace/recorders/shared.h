@@ -76,6 +76,7 @@ int64_t ti_redop(MPI_Op op);
  *
  * ti_lend_status()   give a call that ignores its status one of ours
  * ti_match()         set in the event what a wildcard matched, from the status
+ * ti_was_cancelled() whether the status is that of a cancelled message
  * ti_wildcard()      whether a receive from this peer and tag has a wildcard
  * ti_envelope()      begin an event with communicator, peer and tag; if the communicator
  *                    is unknown, end the recording and return NULL

@@ -81,8 +81,8 @@
 #ifndef TI_TICOUNT_H
 #define TI_TICOUNT_H
 
-/* Request (version, 0, 0, 0, 0): the address of the live counter, a uint64_t[3].  0, valgrind's
- * default, without ticount or if its version differs. */
+/* Request (version, 0, 0, 0, 0).  Returns the address of the live counter, a uint64_t[3]; or 0 if
+ * there is no ticount, or one of another version. */
 #define TI_TICOUNT_REQ_WORD (('T' << 24) | ('I' << 16))
 #define TI_TICOUNT_VERSION  4
 

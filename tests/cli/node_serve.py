@@ -412,10 +412,10 @@ class Ends(NodeTest):
         node.ask("spawn", stream=1, command="exec sleep 100")
         node.ask("leave")
         self.assertEqual(node.end(), 0)
-        left = processes_of(RUN_ID)
-        self.assertEqual(len(left), 1)
+        # while it executes `sleep`, its environment cannot be read
+        wait_for(lambda: len(processes_of(RUN_ID)) == 1, "the process is not left alone")
         self.assertTrue(os.path.exists(directory + "/NODE.json"))
-        os.kill(left[0], signal.SIGKILL)
+        os.kill(processes_of(RUN_ID)[0], signal.SIGKILL)
 
     def test_output_that_nobody_reads_costs_no_memory(self):
         """Its writers are held up; the end of the channel is noticed."""

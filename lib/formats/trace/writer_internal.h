@@ -82,7 +82,7 @@ struct symbol {
 };
 
 struct ti_writer {
-    int fd;    /* may have become another file's, see ti__is_own() */
+    int fd;    /* may have become another file's, see is_own() in writer_file.c */
     dev_t dev; /* identity of our file */
     ino_t ino;
     const char *path; /* to open the file again; the caller's */
