@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/cli.h"
+#include "common/map.h"
 #include "formats/json.h"
 
 #define FREE_LEAST (INT64_C(1) << 20)
@@ -36,15 +37,7 @@ void ti_survey_add(struct ti_survey *s, int64_t node, bool fatal, bool remote, c
         s->usable[node] = false;
         s->unusable++;
     }
-    if (s->nfindings == s->room) {
-        int64_t room = s->room ? 2 * s->room : 64;
-        struct ti_survey_finding *grown = realloc(s->finding, (size_t)room * sizeof *grown);
-
-        if (!grown)
-            return;
-        s->finding = grown;
-        s->room = room;
-    }
+    s->finding = ti_grow(s->finding, &s->room, (size_t)s->nfindings + 1, sizeof *s->finding);
     f = &s->finding[s->nfindings++];
     *f = (struct ti_survey_finding){.node = node, .fatal = fatal, .remote = remote};
     va_start(ap, fmt);

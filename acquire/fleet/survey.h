@@ -43,7 +43,8 @@ struct ti_survey {
     bool *usable;   /* per node */
     int64_t n, asked, unusable;
     struct ti_survey_finding *finding;
-    int64_t nfindings, room;
+    int64_t nfindings;
+    size_t room;
     char counter[96]; /* the counter of all usable nodes; "": they have no common one */
 };
 

@@ -6,24 +6,15 @@
 
 #include "acquire/plan/bisect.h"
 #include "common/cli.h"
+#include "common/map.h"
 
 /* --- the graph ------------------------------------------------------------ */
 
 void ti_pair_add(struct ti_pair_list *l, int64_t a, int64_t b, int64_t weight)
 {
-    if (l->failed || a == b || weight <= 0)
+    if (a == b || weight <= 0)
         return;
-    if (l->n == l->cap) {
-        size_t cap = l->cap ? 2 * l->cap : 1024;
-        struct ti_pair_weight *more = realloc(l->pair, cap * sizeof *more);
-
-        if (!more) {
-            l->failed = true;
-            return;
-        }
-        l->pair = more;
-        l->cap = cap;
-    }
+    l->pair = ti_grow(l->pair, &l->cap, l->n + 1, sizeof *l->pair);
     l->pair[l->n++] = (struct ti_pair_weight){(int32_t)a, (int32_t)b, weight};
 }
 
@@ -80,7 +71,7 @@ ti_status ti_graph_make(struct ti_pair_list *l, int64_t np, struct ti_graph *out
     at = calloc((size_t)np + 1, sizeof *at);
     g.to = malloc((2 * l->n + 1) * sizeof *g.to);
     g.weight = malloc((2 * l->n + 1) * sizeof *g.weight);
-    if (l->failed || !g.start || !at || !g.to || !g.weight) {
+    if (!g.start || !at || !g.to || !g.weight) {
         ti_err_set(err, TI_ERR_IO, "no memory for the traffic between ranks");
         ti_graph_free(&g);
         goto out;

@@ -41,7 +41,6 @@ struct ti_pair_list {
         int64_t weight;
     } * pair;
     size_t n, cap;
-    bool failed; /* out of memory; nothing more is added */
 };
 
 void ti_pair_add(struct ti_pair_list *l, int64_t a, int64_t b, int64_t weight);

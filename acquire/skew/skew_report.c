@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "acquire/skew/skew.h"
+#include "common/map.h"
 #include "formats/json.h"
 
 /* --- figures ------------------------------------------------------------- */
@@ -109,19 +110,15 @@ void ti_skew_figures(const struct ti_skew *s, const struct ti_skew_np *np,
 
 struct table {
     char (*cell)[COLUMNS][CELL];
+    size_t room;
     int rows, columns;
 };
 
-/* Append a row of empty cells; NULL when out of memory. */
+/* Append a row of empty cells. */
 static char (*add_row(struct table *t))[CELL]
 {
-    char(*grown)[COLUMNS][CELL] = realloc(t->cell, (size_t)(t->rows + 1) * sizeof *grown);
-
-    if (!grown)
-        abort();
-    t->cell = grown;
-    memset(grown[t->rows], 0, sizeof *grown);
-    return grown[t->rows++];
+    t->cell = ti_grow(t->cell, &t->room, (size_t)t->rows + 1, sizeof *t->cell);
+    return t->cell[t->rows++];
 }
 
 static void heading(struct table *t, const char *const *words)

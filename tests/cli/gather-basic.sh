@@ -62,7 +62,7 @@ run 2 ti-gather
 run 2 ti-gather a b
 run 2 ti-gather --nonsense lu.run
 run 2 ti-gather --resume lu.run
-says err "hint: the same command again"
+says err "hint: run the same command again"
 run 2 ti-gather --compress=9 lu.run
 says err "hint: traces are compressed already"
 run 4 ti-gather /nonexistent.run

@@ -125,7 +125,7 @@ says err 'warning: 1 rank damaged, counted as far as it is sound: 2; '
 says out 'traffic of 5 of 5 ranks'
 mktrace --np 4 --add request odd.run
 run 3 ti-info --traffic odd.run
-says err 'warning: 1 event is not sound, and may lack traffic; rank 1, event '
+says err 'warning: 1 event is not sound, so traffic may be missing; rank 1, event '
 says err 'hint: ti-info --verify says more'
 
 run 2 ti-info --traffic --histogram a.tib
