@@ -88,7 +88,7 @@ front "${acquire[@]}" "./my show" -- --no-such-option </dev/null >out 2>err
 [ "$(ls "my show.4.run")" = run.log ] || fail "mpirun's option: left: $(ls "my show.4.run")"
 rm -r "my show.4.run"
 front "${acquire[@]}" --json --write-hostfile - "./my show" </dev/null >out 2>err
-[ $? -eq 2 ] && grep -q "both want" err && [ ! -s out ] || fail "two for standard output: $(cat err out)"
+[ $? -eq 2 ] && grep -q "both write" err && [ ! -s out ] || fail "two for standard output: $(cat err out)"
 refused 2 "cores of this machine" --pin 0 "./my show"
 refused 3 "NO_SUCH_EVENT" --also NO_SUCH_EVENT "./my show"
 refused 4 "no/such/log" --log no/such/log "./my show"
@@ -123,7 +123,7 @@ front_now=(timeout -k 30 120 "$bed" front)
 interrupt "ship$"
 none_left "interrupted while connecting"
 interrupt "ranks have started"
-grep -q "what was traced is on the nodes" err || fail "interrupted: $(cat err)"
+grep -q "the traces are on the nodes" err || fail "interrupted: $(cat err)"
 [ -z "$("$bed" ps)" ] || fail "interrupted: still running: $("$bed" ps)"
 front "$o/ti-gather" --remove ./*.run -o rest.tib >out 2>&1
 [ -s rest.tib ] || fail "interrupted: no bundle: $(cat out)"
