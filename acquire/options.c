@@ -12,7 +12,7 @@
 #include "formats/writer.h"
 
 /* --mca has two arguments, getopt handles one. */
-static ti_status take_mca(void *options, const char *key, struct ti_err *err)
+static ti_status parse_mca(void *options, const char *key, struct ti_err *err)
 {
     struct ti_options *o = options;
     const char *value = ti_cli_second_argument();
@@ -26,7 +26,7 @@ static ti_status take_mca(void *options, const char *key, struct ti_err *err)
 }
 
 /* Variables are kept apart from mpirun's other arguments, because some are reserved for us. */
-static ti_status take_env(void *options, const char *var, struct ti_err *err)
+static ti_status parse_env(void *options, const char *var, struct ti_err *err)
 {
     static const char *const ours[] = {"TIARA_TRACE_DIR", "TIARA_COUNTER",        "TIARA_RUN_ID",
                                        "TIARA_THREADS",   "TIARA_TIMES",          "TIARA_ALSO",
@@ -46,7 +46,7 @@ static ti_status take_env(void *options, const char *var, struct ti_err *err)
     return TI_OK;
 }
 
-static ti_status take_isa(void *options, const char *arg, struct ti_err *err)
+static ti_status parse_isa(void *options, const char *arg, struct ti_err *err)
 {
     struct ti_options *o = options;
 
@@ -58,7 +58,7 @@ static ti_status take_isa(void *options, const char *arg, struct ti_err *err)
                             "--isa must be " TI_ISA_LEVELS ", or native, not '%s'", arg);
 }
 
-static ti_status take_pilot(void *options, const char *arg, struct ti_err *err)
+static ti_status parse_pilot(void *options, const char *arg, struct ti_err *err)
 {
     struct ti_options *o = options;
 
@@ -68,7 +68,7 @@ static ti_status take_pilot(void *options, const char *arg, struct ti_err *err)
                        : ti_pilot_list(arg, (int64_t[TI_MEMORY_POINTS_MAX]){0}, &(int){0}, err);
 }
 
-static ti_status take_redact(void *options, const char *arg, struct ti_err *err)
+static ti_status parse_redact(void *options, const char *arg, struct ti_err *err)
 {
     struct ti_options *o = options;
 
@@ -101,9 +101,9 @@ static const struct ti_opt opts[] = {
      "let glibc select its functions as on a machine that has\n"
      "just LEVEL: " TI_ISA_LEVELS "; or\n"
      "native [default: the common level if nodes differ]",
-     TI_OPT_FUNCTION(take_isa)},
+     TI_OPT_FUNCTION(parse_isa)},
     {'x', "env", "VAR[=VALUE]", "pass a variable to the ranks, as mpirun does",
-     TI_OPT_FUNCTION(take_env)},
+     TI_OPT_FUNCTION(parse_env)},
     {0, "times", NULL, "also record how long bursts and calls take", TI_OPT_FLAG(times)},
     {0, "also", "EVENT[,EVENT]", "also count these PAPI events in bursts", TI_OPT_NAME(also)},
     {0, "no-dry-launch", NULL, "on several nodes: do not test the placement first",
@@ -113,7 +113,7 @@ static const struct ti_opt opts[] = {
     {0, "retry", "N", "if a node fails, run again without it, N times at most",
      TI_OPT_INTEGER(retries, 0, 100)},
     {0, "log", "FILE", "the log of a run on several nodes [default: in DIR]", TI_OPT_TEXT(log)},
-    {0, "mca", "KEY VALUE", "a parameter of Open MPI, as for mpirun", TI_OPT_FUNCTION(take_mca)},
+    {0, "mca", "KEY VALUE", "a parameter of Open MPI, as for mpirun", TI_OPT_FUNCTION(parse_mca)},
     {0, "timeout", "SEC", "end the run after SEC seconds [default: never]",
      TI_OPT_INTEGER(timeout_s, 1, INT64_C(1) << 31)},
     {0, "silence", "SEC",
@@ -157,7 +157,7 @@ static const struct ti_opt opts[] = {
     {0, "pilot", "N[,N...]",
      "measure the memory of a rank in runs with N ranks, and\n"
      "extrapolate; no: never run the program to measure it",
-     TI_OPT_FUNCTION(take_pilot)},
+     TI_OPT_FUNCTION(parse_pilot)},
     {0, "like", "BUNDLE",
      "a former run: place ranks that communicate much on one\n"
      "node, and estimate the time from the time of that run",
@@ -188,7 +188,7 @@ static const struct ti_opt opts[] = {
     {0, "redact", "PATTERN",
      "do not record arguments of the program that match, such\n"
      "as '--password=*'; may be given several times",
-     TI_OPT_FUNCTION(take_redact)},
+     TI_OPT_FUNCTION(parse_redact)},
     {0, "force", NULL, "replace the run in DIR, and BUNDLE", TI_OPT_FLAG(force)},
     {0, "no-gather", NULL, "leave the traces in DIR, do not make a bundle", TI_OPT_FLAG(no_gather)},
     {0, "keep", NULL, "make the bundle, and keep DIR", TI_OPT_FLAG(keep)},
@@ -237,7 +237,7 @@ int ti_options_operands(struct ti_options *o, int argc, char **argv)
 
         if (!is_env)
             ti_args_add(&o->mpirun, argv[i]);
-        else if (take_env(o, argv[++i], &err) != TI_OK)
+        else if (parse_env(o, argv[++i], &err) != TI_OK)
             return (int)ti_cli_reject(o->cli, &err);
     }
     if (ti_mpirun_check_user(&o->mpirun, &err) != TI_OK) {

@@ -6,7 +6,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-static ti_status take_arity(void *options, const char *arg, struct ti_err *err)
+static ti_status parse_arity(void *options, const char *arg, struct ti_err *err)
 {
     struct ti_gather_options *o = options;
     int64_t k;
@@ -22,7 +22,7 @@ static ti_status take_arity(void *options, const char *arg, struct ti_err *err)
     return TI_OK;
 }
 
-static ti_status take_assume(void *options, const char *arg, struct ti_err *err)
+static ti_status parse_assume(void *options, const char *arg, struct ti_err *err)
 {
     struct ti_gather_options *o = options;
 
@@ -52,11 +52,11 @@ static const struct ti_opt opts[] = {
     {0, "arity", "K",
      "children of a node of the tree per round: 1 to 64, auto\n"
      "(the cheapest tree) or star [default: 4]",
-     TI_OPT_FUNCTION(take_arity)},
+     TI_OPT_FUNCTION(parse_arity)},
     {0, "assume", "LIST",
      "network that --plan and --arity auto assume, such as\n"
      "rtt=20ms,rate=100mbit,site-rate=50mbit",
-     TI_OPT_FUNCTION(take_assume)},
+     TI_OPT_FUNCTION(parse_assume)},
     {0, "timeout", "SEC",
      "abandon a node that sends nothing for SEC seconds\n"
      "[default: 60]",

@@ -89,7 +89,7 @@ static bool one_of(const char *name, const char *first, const char *second, stru
 }
 
 /* "4096", "64K", "16M" */
-static bool take_buffer(struct ti_err *err)
+static bool read_buffer(struct ti_err *err)
 {
     const char *text = getenv("TIARA_BUFFER");
     char *unit;
@@ -123,7 +123,7 @@ static long linger_seconds(void)
     return seconds >= 0 && seconds <= LINGER_MOST && !*end ? seconds : -1;
 }
 
-static bool take_linger(struct ti_err *err)
+static bool read_linger(struct ti_err *err)
 {
     if (linger_seconds() >= 0)
         return true;
@@ -143,7 +143,7 @@ static bool open_counter(struct ti_err *err)
 
     if (!one_of("TIARA_THREADS", "caller", "sum", err) ||
         !one_of("TIARA_MODE", "full", "whole", err) || !one_of("TIARA_TIMES", "1", "0", err) ||
-        !take_buffer(err) || !take_linger(err) || !ti_nodes_take(err) ||
+        !read_buffer(err) || !read_linger(err) || !ti_nodes_read(err) ||
         ti_counter_open(&wish, &ti_state.counter, err) != TI_OK)
         return false;
     if (ti_extra_open(&ti_state.counter, ti_state.level != MPI_THREAD_SERIALIZED, &ti_state.extras,

@@ -30,10 +30,10 @@ void ti_linger(void);
 bool ti_agree(const char *dir, const struct ti_err *why, bool go_on, uint8_t id[TI_RUN_ID_BYTES],
               struct ti_err *err);
 
-/* nodes.c: ti_nodes_take() reads TIARA_RANKS_PER_NODE; false and `err` if it is not a number.
+/* nodes.c: ti_nodes_read() reads TIARA_RANKS_PER_NODE; false and `err` if it is not a number.
  * ti_nodes_begin() is called once; from then on the library answers the application's questions
  * for nodes. */
-bool ti_nodes_take(struct ti_err *err);
+bool ti_nodes_read(struct ti_err *err);
 void ti_nodes_begin(void);
 
 #endif

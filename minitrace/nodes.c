@@ -186,7 +186,7 @@ static void name_f08(char *name, MPI_Fint *len, MPI_Fint *ierr, size_t bytes)
         next.name_f08(name, len, ierr, bytes);
 }
 
-bool ti_nodes_take(struct ti_err *err)
+bool ti_nodes_read(struct ti_err *err)
 {
     const char *text = getenv("TIARA_RANKS_PER_NODE");
     char *end;

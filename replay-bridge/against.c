@@ -81,7 +81,7 @@ static int64_t common_ranks(const json_t *runs)
     return (int64_t)least;
 }
 
-static ti_status take(const json_t *j, struct ti_against *out, struct ti_err *err)
+static ti_status read_json(const json_t *j, struct ti_against *out, struct ti_err *err)
 {
     const json_t *runs = json_object_get(j, "runs");
     size_t n = json_array_size(runs);
@@ -129,7 +129,7 @@ ti_status ti_against_read(const char *path, struct ti_against *out, struct ti_er
         return ti_err_set(err, TI_ERR_INPUT, "%s:%d:%d: %s", path, why.line, why.column, why.text);
     st = check(path, j, err);
     if (!st)
-        st = take(j, out, err);
+        st = read_json(j, out, err);
     json_decref(j);
     return st;
 }

@@ -33,7 +33,7 @@ static int path_links(const struct ti_topology *topology)
     return 1;
 }
 
-static void take_speeds(struct ti_calibrated *c, const struct ti_topology *topology)
+static void use_speeds(struct ti_calibrated *c, const struct ti_topology *topology)
 {
     const struct ti_calibration *f = &c->file;
     bool node = f->network.within && strcmp(f->network.within, "node") == 0;
@@ -56,7 +56,7 @@ static void add(struct ti_calibrated *c, const char *key, const char *text)
         c->ncfg++;
 }
 
-static void take_settings(struct ti_calibrated *c)
+static void use_settings(struct ti_calibrated *c)
 {
     const struct ti_calibration *f = &c->file;
     char size[32];
@@ -89,8 +89,8 @@ ti_status ti_calibrated_read(const char *path, const struct ti_topology *topolog
     free(more);
     if (st)
         return st;
-    take_speeds(out, topology);
-    take_settings(out);
+    use_speeds(out, topology);
+    use_settings(out);
     return TI_OK;
 }
 

@@ -178,8 +178,8 @@ static ti_status no_hosts(const char *path, struct ti_err *err)
 }
 
 /* The hosts that ranks may use: from the hostfile, else from the platform. */
-static ti_status take_hosts(const struct ti_replay_options *o, struct ti_replay_result *res,
-                            const struct ti_hosts *platform, bool sure, struct ti_err *err)
+static ti_status use_hosts(const struct ti_replay_options *o, struct ti_replay_result *res,
+                           const struct ti_hosts *platform, bool sure, struct ti_err *err)
 {
     ti_status st;
 
@@ -200,9 +200,8 @@ static ti_status take_hosts(const struct ti_replay_options *o, struct ti_replay_
 }
 
 /* Places ranks by the placement file; slots of the platform are no limit then. */
-static ti_status take_placement_file(const struct ti_replay_options *o,
-                                     struct ti_replay_result *res, const struct ti_hosts *platform,
-                                     bool sure, struct ti_err *err)
+static ti_status use_placement_file(const struct ti_replay_options *o, struct ti_replay_result *res,
+                                    const struct ti_hosts *platform, bool sure, struct ti_err *err)
 {
     bool limited = o->hostfile || o->ranks_per_host;
     struct ti_hosts placed;
@@ -226,9 +225,9 @@ ti_status ti_replay_find_hosts(const struct ti_replay_options *o, struct ti_repl
 
     res->made_hosts = (int64_t)platform.n;
     if (!st)
-        st = take_hosts(o, res, &platform, sure, err);
+        st = use_hosts(o, res, &platform, sure, err);
     if (!st && o->placement.kind == TI_PLACE_FILE)
-        st = take_placement_file(o, res, &platform, sure, err);
+        st = use_placement_file(o, res, &platform, sure, err);
     ti_hosts_free(&platform);
     if (!st && !res->hosts.n)
         st = no_hosts(o->platform, err);

@@ -158,7 +158,7 @@ static uint64_t events(const struct ti_replay_result *res)
     return n;
 }
 
-static void take_message(void *arg, const char *line)
+static void show_message(void *arg, const char *line)
 {
     struct ti_replay_result *res = arg;
 
@@ -305,7 +305,7 @@ static ti_status simulate(const struct ti_replay_options *o, struct ti_replay_re
         sim.done = share_done;
     }
     if (o->links)
-        sim.message = take_message;
+        sim.message = show_message;
     res->messages.host_of = res->host_of;
     res->messages.np = res->np;
     sim.cfg = ti_calibrated_cfg(&o->calibrated, (char **)(uintptr_t)o->cfg, o->ncfg, &sim.ncfg);

@@ -14,7 +14,7 @@
 
 /* ---- options ---- */
 
-static ti_status take_topology(void *options, const char *arg, struct ti_err *err)
+static ti_status parse_topology(void *options, const char *arg, struct ti_err *err)
 {
     struct ti_replay_options *o = options;
 
@@ -22,14 +22,14 @@ static ti_status take_topology(void *options, const char *arg, struct ti_err *er
     return ti_topology_parse(arg, &o->topology, err);
 }
 
-static ti_status take_bandwidth(void *options, const char *arg, struct ti_err *err)
+static ti_status parse_bandwidth(void *options, const char *arg, struct ti_err *err)
 {
     struct ti_replay_options *o = options;
 
     return ti_link_values_parse(arg, TI_UNIT_BANDWIDTH, "--bandwidth", &o->speeds.bandwidth, err);
 }
 
-static ti_status take_latency(void *options, const char *arg, struct ti_err *err)
+static ti_status parse_latency(void *options, const char *arg, struct ti_err *err)
 {
     struct ti_replay_options *o = options;
 
@@ -37,8 +37,8 @@ static ti_status take_latency(void *options, const char *arg, struct ti_err *err
 }
 
 /* Parses "BANDWIDTH,LATENCY"; `copy` holds the texts. */
-static ti_status take_pair(const char *text, const char *option, char copy[128],
-                           const char **bandwidth, const char **latency, struct ti_err *err)
+static ti_status parse_pair(const char *text, const char *option, char copy[128],
+                            const char **bandwidth, const char **latency, struct ti_err *err)
 {
     char *comma;
     ti_status st;
@@ -52,22 +52,22 @@ static ti_status take_pair(const char *text, const char *option, char copy[128],
     return st ? st : ti_unit_check(*latency, TI_UNIT_LATENCY, option, err);
 }
 
-static ti_status take_loopback(void *options, const char *arg, struct ti_err *err)
+static ti_status parse_loopback(void *options, const char *arg, struct ti_err *err)
 {
     struct ti_replay_options *o = options;
 
-    return take_pair(arg, "--loopback", o->loopback, &o->speeds.loopback_bandwidth,
-                     &o->speeds.loopback_latency, err);
+    return parse_pair(arg, "--loopback", o->loopback, &o->speeds.loopback_bandwidth,
+                      &o->speeds.loopback_latency, err);
 }
 
-static ti_status take_wan(void *options, const char *arg, struct ti_err *err)
+static ti_status parse_wan(void *options, const char *arg, struct ti_err *err)
 {
     struct ti_replay_options *o = options;
 
-    return take_pair(arg, "--wan", o->wan_text, &o->wan.wan_bandwidth, &o->wan.wan_latency, err);
+    return parse_pair(arg, "--wan", o->wan_text, &o->wan.wan_bandwidth, &o->wan.wan_latency, err);
 }
 
-static ti_status take_picture(void *options, const char *arg, struct ti_err *err)
+static ti_status parse_picture(void *options, const char *arg, struct ti_err *err)
 {
     struct ti_replay_options *o = options;
 
@@ -75,7 +75,7 @@ static ti_status take_picture(void *options, const char *arg, struct ti_err *err
     return arg ? ti_picture_check(arg, err) : TI_OK;
 }
 
-static ti_status take_placement(void *options, const char *arg, struct ti_err *err)
+static ti_status parse_placement(void *options, const char *arg, struct ti_err *err)
 {
     struct ti_replay_options *o = options;
 
@@ -84,7 +84,7 @@ static ti_status take_placement(void *options, const char *arg, struct ti_err *e
 }
 
 /* Adds a --cfg.  The eager limit is noted, since lint needs it. */
-static ti_status take_cfg(void *options, const char *text, struct ti_err *err)
+static ti_status parse_cfg(void *options, const char *text, struct ti_err *err)
 {
     struct ti_replay_options *o = options;
     static char copy[TI_REPLAY_CFG_MAX][256];
@@ -110,7 +110,7 @@ static ti_status take_cfg(void *options, const char *text, struct ti_err *err)
     return TI_OK;
 }
 
-static ti_status take_start(void *options, const char *arg, struct ti_err *err)
+static ti_status parse_start(void *options, const char *arg, struct ti_err *err)
 {
     struct ti_replay_options *o = options;
 
@@ -118,7 +118,7 @@ static ti_status take_start(void *options, const char *arg, struct ti_err *err)
     return ti_unit_list(arg, TI_UNIT_LATENCY, "--start", JOBS_MOST, o->start_s, &o->nstarts, err);
 }
 
-static ti_status take_timeline(void *options, const char *arg, struct ti_err *err)
+static ti_status parse_timeline(void *options, const char *arg, struct ti_err *err)
 {
     struct ti_replay_options *o = options;
 
@@ -127,7 +127,7 @@ static ti_status take_timeline(void *options, const char *arg, struct ti_err *er
 }
 
 /* Adds a --sweep, after checking that the option accepts each value. */
-static ti_status take_sweep(void *options, const char *text, struct ti_err *err)
+static ti_status parse_sweep(void *options, const char *text, struct ti_err *err)
 {
     struct ti_replay_options *o = options;
     struct ti_sweep *sweep = &o->sweep.sweep;
@@ -136,8 +136,8 @@ static ti_status take_sweep(void *options, const char *text, struct ti_err *err)
     for (int v = 0; !st && v < sweep->choice[sweep->n - 1].value.n; v++) {
         struct ti_replay_options trial = *o;
 
-        st = ti_opt_take(sweep->choice[sweep->n - 1].opt, &trial,
-                         sweep->choice[sweep->n - 1].value.v[v], err);
+        st = ti_opt_parse(sweep->choice[sweep->n - 1].opt, &trial,
+                          sweep->choice[sweep->n - 1].value.v[v], err);
     }
     return st;
 }
@@ -156,7 +156,7 @@ static const struct ti_opt opts[] = {
     {0, "topology", "WHAT",
      "cluster, fat-tree:2;4,4;1,2;1,2, torus:4,4,\ndragonfly:3,4;4,3;5,1;2 or hierarchical:8,4,16\n"
      "[default: cluster]",
-     TI_OPT_FUNCTION(take_topology), TI_OPT_GIVEN(made)},
+     TI_OPT_FUNCTION(parse_topology), TI_OPT_GIVEN(made)},
     {0, "sites", "FILE",
      "a host for each node of a sites file, the sites linked\n"
      "by a wide-area network, see tiara-sites(5)",
@@ -173,19 +173,19 @@ static const struct ti_opt opts[] = {
      "bandwidth of a link, or of each level of a fat-tree or\n"
      "hierarchical network, from the hosts up\n"
      "[default: " TI_BANDWIDTH_DEFAULT "]",
-     TI_OPT_FUNCTION(take_bandwidth), TI_OPT_GIVEN(bandwidth_given)},
+     TI_OPT_FUNCTION(parse_bandwidth), TI_OPT_GIVEN(bandwidth_given)},
     {0, "latency", "TIME[,TIME]...",
      "latency of a link, or of each level [default: " TI_LATENCY_DEFAULT "]",
-     TI_OPT_FUNCTION(take_latency), TI_OPT_GIVEN(latency_given)},
+     TI_OPT_FUNCTION(parse_latency), TI_OPT_GIVEN(latency_given)},
     {0, "loopback", "BW,TIME",
      "bandwidth and latency within a host\n"
      "[default: " TI_LOOPBACK_BANDWIDTH_DEFAULT "," TI_LOOPBACK_LATENCY_DEFAULT "]",
-     TI_OPT_FUNCTION(take_loopback), TI_OPT_GIVEN(loopback_given)},
+     TI_OPT_FUNCTION(parse_loopback), TI_OPT_GIVEN(loopback_given)},
     {0, "wan", "BW,TIME",
      "bandwidth and latency of a site's link to the wide-area\n"
      "network, unless the sites file has them\n"
      "[default: " TI_WAN_BANDWIDTH_DEFAULT "," TI_WAN_LATENCY_DEFAULT "]",
-     TI_OPT_FUNCTION(take_wan), TI_OPT_GIVEN(wan_given)},
+     TI_OPT_FUNCTION(parse_wan), TI_OPT_GIVEN(wan_given)},
     {0, "calibration", "FILE",
      "speed, bandwidth, latency, loopback and SMPI's settings\n"
      "that ti-calibrate measured; options and --cfg override\n"
@@ -194,13 +194,13 @@ static const struct ti_opt opts[] = {
     {0, "show-platform", "[=FILE]",
      "describe the platform and exit; draw it into FILE.svg\n"
      "or FILE.dot; needs no TRACE",
-     TI_OPT_FUNCTION(take_picture), TI_OPT_GIVEN(show)},
+     TI_OPT_FUNCTION(parse_picture), TI_OPT_GIVEN(show)},
     TI_OPT_HEADING("Replay"),
     {0, "placement", "HOW",
      "placement of ranks on slots: block, round-robin,\n"
      "random:SEED, by-site, or file:PATH with the host of each\n"
      "rank, one per line [default: block]",
-     TI_OPT_FUNCTION(take_placement)},
+     TI_OPT_FUNCTION(parse_placement)},
     {0, "ranks-per-host", "N", "slots of each host, without a hostfile [default: 1]",
      TI_OPT_INTEGER(ranks_per_host, 1, 1 << 20)},
     {0, "engine", "WHICH",
@@ -237,7 +237,7 @@ static const struct ti_opt opts[] = {
      "[default: auto]",
      TI_OPT_CHOICE(threads, TI_THREADS_AUTO, "auto sum longest")},
     {0, "cfg", "KEY:VALUE", "an option for SimGrid; may be given several times",
-     TI_OPT_FUNCTION(take_cfg)},
+     TI_OPT_FUNCTION(parse_cfg)},
     {'n', "lint", NULL, "only check whether the trace can be replayed", TI_OPT_FLAG(lint_only)},
     {0, "keep", "DIR",
      "keep all files in DIR, with a script \"command\" that runs\n"
@@ -247,13 +247,13 @@ static const struct ti_opt opts[] = {
     {0, "copies", "N", "replay the trace as N jobs side by side",
      TI_OPT_INTEGER(copies, 1, JOBS_MOST)},
     {0, "start", "TIME[,TIME]...", "start of each job, such as 0s,2.5s [default: 0s]",
-     TI_OPT_FUNCTION(take_start)},
+     TI_OPT_FUNCTION(parse_start)},
     TI_OPT_HEADING("Sweep"),
     {0, "sweep", "OPTION=VALUES",
      "replay with each of the values, separated by \"|\", or by\n"
      "commas if the values have none; with several --sweep,\n"
      "all combinations",
-     TI_OPT_FUNCTION(take_sweep)},
+     TI_OPT_FUNCTION(parse_sweep)},
     {'o', "output", "DIR", "directory for the results of a sweep, which it resumes",
      TI_OPT_TEXT(sweep.dir)},
     {'j', "jobs", "N",
@@ -271,7 +271,7 @@ static const struct ti_opt opts[] = {
     {0, "links", NULL, "print what each link carries, the busiest first", TI_OPT_FLAG(links)},
     {0, "timeline", "FILE",
      "write each burst and call into FILE: NAME.paje for\npajeng and vite, or NAME.csv",
-     TI_OPT_FUNCTION(take_timeline)},
+     TI_OPT_FUNCTION(parse_timeline)},
     {'q', "quiet", NULL, "print only errors", TI_OPT_FLAG(quiet)},
     {'v', "verbose", NULL, "show what smpirun prints", TI_OPT_FLAG(verbose)},
     {0, "json", NULL, "print the result as JSON", TI_OPT_FLAG(json)},

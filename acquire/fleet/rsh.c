@@ -218,7 +218,7 @@ static bool begin(struct caller *c, const json_t *hello)
     return true;
 }
 
-static bool take(struct caller *c, const struct ti_frame *frame)
+static bool handle_frame(struct caller *c, const struct ti_frame *frame)
 {
     json_t *json;
     bool lives;
@@ -266,7 +266,7 @@ static void on_readable(int fd, void *arg)
             return;
         }
         at += used;
-        if (got && !take(c, &frame))
+        if (got && !handle_frame(c, &frame))
             return;
     }
 }

@@ -99,7 +99,7 @@ static bool ask(int fd, const char *host, int argc, char **argv)
 }
 
 /* Handle a frame.  Returns the exit status of the command, or -1 while it runs. */
-static int take(const struct ti_frame *frame, const char *host)
+static int handle_frame(const struct ti_frame *frame, const char *host)
 {
     json_t *json;
     const char *error;
@@ -120,8 +120,8 @@ static int take(const struct ti_frame *frame, const char *host)
     return status;
 }
 
-static int take_all(struct ti_frame_reader *reader, const char *data, size_t bytes,
-                    const char *host)
+static int handle_bytes(struct ti_frame_reader *reader, const char *data, size_t bytes,
+                        const char *host)
 {
     while (bytes) {
         struct ti_frame frame;
@@ -133,7 +133,7 @@ static int take_all(struct ti_frame_reader *reader, const char *data, size_t byt
             return fail(host, err.text);
         data += used;
         bytes -= used;
-        if (got && (status = take(&frame, host)) >= 0)
+        if (got && (status = handle_frame(&frame, host)) >= 0)
             return status;
     }
     return -1;
@@ -161,7 +161,7 @@ static int relay(int fd, const char *host, struct ti_frame_reader *reader)
         n = read(fd, buf, sizeof buf);
         if (n <= 0)
             return fail(host, "ti-acquire has ended");
-        status = take_all(reader, buf, (size_t)n, host);
+        status = handle_bytes(reader, buf, (size_t)n, host);
         if (status >= 0)
             return status;
     }

@@ -69,7 +69,7 @@ static void heap_add(struct heap *h, int32_t v)
     sift(h, h->n - 1, v);
 }
 
-static int32_t heap_take(struct heap *h)
+static int32_t heap_pop(struct heap *h)
 {
     int32_t top = h->item[0];
 
@@ -129,7 +129,7 @@ void ti_bisect_free(struct ti_bisect *b)
     free(b);
 }
 
-static void take_set(struct ti_bisect *b, const int32_t *rank, int64_t n)
+static void load_set(struct ti_bisect *b, const int32_t *rank, int64_t n)
 {
     int64_t at = 0;
 
@@ -198,7 +198,7 @@ static int64_t exchange(struct ti_bisect *b)
         heap_add(&h[b->side[v]], v);
     while (h[0].n && h[1].n && pairs - best_pairs < patience) {
         for (int s = 0; s < 2; s++) {
-            int32_t v = heap_take(&h[s]);
+            int32_t v = heap_pop(&h[s]);
 
             sum += b->gain[v];
             b->queue[2 * pairs + s] = v;
@@ -273,7 +273,7 @@ static void grow(struct ti_bisect *b, int32_t seed, int64_t left)
                 heap_add(&h, next);
             next++;
         }
-        v = heap_take(&h);
+        v = heap_pop(&h);
         b->side[v] = 0;
         for (int64_t e = b->start[v]; e < b->start[v + 1]; e++) {
             int32_t u = b->to[e];
@@ -313,7 +313,7 @@ void ti_bisect(struct ti_bisect *b, int32_t *rank, int64_t n, int64_t left)
 
     if (left <= 0 || left >= n)
         return;
-    take_set(b, rank, n);
+    load_set(b, rank, n);
     memset(b->place, -1, (size_t)n * sizeof *b->place);
     for (int64_t i = 0; i < n; i++)
         b->side[i] = i >= left;

@@ -165,8 +165,8 @@ static int lowest_level(const struct ti_common_isa_node *node, int64_t n, const 
     return least;
 }
 
-static ti_status take_asked(struct ti_common_isa *c, const struct ti_common_isa_node *node,
-                            int64_t n, const char *asked, struct ti_err *err)
+static ti_status use_requested(struct ti_common_isa *c, const struct ti_common_isa_node *node,
+                               int64_t n, const char *asked, struct ti_err *err)
 {
     for (int64_t i = 0; i < n; i++) {
         int level = node[i].isa ? ti_isa_level(node[i].isa) : 0;
@@ -221,7 +221,7 @@ ti_status ti_common_isa_choose(const struct ti_common_isa_node *node, int64_t n,
         describe(node, n, family_of, text);
         warn(out, "families of processors differ: %s", text);
     } else if (asked) {
-        st = take_asked(out, node, n, asked, err);
+        st = use_requested(out, node, n, asked, err);
     } else if (counted && (levels || models) && !native) {
         choose(out, node, n, levels);
     } else if (counted && (levels || models)) {

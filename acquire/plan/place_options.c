@@ -14,7 +14,7 @@
 #define MODES "R, F-X, C-Y or CF-(Y,X), Y and X numbers, or x for as many as needed"
 
 /* Parse a number from 1 to `most` at *p. With `any`, the letter x is accepted too and gives 0. */
-static bool take_number(const char **p, bool any, int64_t most, int64_t *n)
+static bool parse_number(const char **p, bool any, int64_t most, int64_t *n)
 {
     *n = 0;
     if (any && (**p == 'x' || **p == 'X')) {
@@ -31,7 +31,7 @@ static bool take_number(const char **p, bool any, int64_t most, int64_t *n)
     return *n > 0;
 }
 
-static bool take_char(const char **p, char c)
+static bool skip_char(const char **p, char c)
 {
     if (**p != c)
         return false;
@@ -43,17 +43,18 @@ ti_status ti_place_parse_mode(const char *text, struct ti_place_request *in, str
 {
     const char *p = text;
     int64_t sites = 1, fold = 0;
-    bool composite = take_char(&p, 'C'), folded = take_char(&p, 'F');
+    bool composite = skip_char(&p, 'C'), folded = skip_char(&p, 'F');
     bool regular = !folded, ok = true;
 
     if (!composite && !folded)
-        ok = take_char(&p, 'R');
+        ok = skip_char(&p, 'R');
     else if (composite && folded)
-        ok = take_char(&p, '-') && take_char(&p, '(') && take_number(&p, false, 1000000, &sites) &&
-             take_char(&p, ',') && take_number(&p, true, TI_RANKS_MAX, &fold) && take_char(&p, ')');
+        ok = skip_char(&p, '-') && skip_char(&p, '(') && parse_number(&p, false, 1000000, &sites) &&
+             skip_char(&p, ',') && parse_number(&p, true, TI_RANKS_MAX, &fold) &&
+             skip_char(&p, ')');
     else
-        ok =
-            take_char(&p, '-') && take_number(&p, folded, TI_RANKS_MAX, composite ? &sites : &fold);
+        ok = skip_char(&p, '-') &&
+             parse_number(&p, folded, TI_RANKS_MAX, composite ? &sites : &fold);
     if (!ok || *p) {
         ti_err_set(err, TI_ERR_USAGE, "--mode is not '%s'", text);
         ti_err_hint(err, MODES);

@@ -297,7 +297,7 @@ static struct rated *by_capacity(const struct ti__pool *pool)
 
 /* Take the largest node of each chosen site. Returns how many ranks they hold, or -1 when a site
  * has no node. pool->sum[site] becomes the index in `r` of the site's node, plus one. */
-static int64_t take_largest(struct ti__pool *pool, const struct rated *r, bool mark)
+static int64_t choose_largest(struct ti__pool *pool, const struct rated *r, bool mark)
 {
     int64_t held = 0;
     int reached = 0;
@@ -324,7 +324,7 @@ static int64_t take_largest(struct ti__pool *pool, const struct rated *r, bool m
  */
 static int64_t fewest_nodes(struct ti__pool *pool, const struct rated *r, bool mark)
 {
-    int64_t held = take_largest(pool, r, mark), count = pool->wanted;
+    int64_t held = choose_largest(pool, r, mark), count = pool->wanted;
 
     if (held < 0)
         return -1;

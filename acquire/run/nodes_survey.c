@@ -103,7 +103,7 @@ static void say_findings(struct ti_nodes_backend *b)
 }
 
 /* Take over the counter that the nodes reported. */
-static void take_counter(struct ti_nodes_backend *b)
+static void use_counter(struct ti_nodes_backend *b)
 {
     struct ti_counter_choice *choice = &b->a->choice;
     const json_t *counter = NULL;
@@ -123,7 +123,7 @@ static void take_counter(struct ti_nodes_backend *b)
 
 /* Take over the properties of the program from the nodes; a program of that name here may be
  * another one. */
-static void take_program(struct ti_nodes_backend *b)
+static void use_program(struct ti_nodes_backend *b)
 {
     static const char *const kinds[] = {[TI_MPI_OPEN] = "openmpi", [TI_MPI_NONE] = "none"};
     struct ti_program *p = &b->a->program;
@@ -181,8 +181,8 @@ static ti_status survey(struct ti_nodes_backend *b, struct ti_err *err)
         ti_warn("%" PRId64 " node%s left out (--tolerate)", b->survey.unusable,
                 b->survey.unusable == 1 ? " is" : "s are");
     if (st == TI_OK) {
-        take_counter(b);
-        take_program(b);
+        use_counter(b);
+        use_program(b);
     }
     return st;
 }

@@ -34,14 +34,14 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static ti_status take_np(void *options, const char *arg, struct ti_err *err)
+static ti_status parse_np(void *options, const char *arg, struct ti_err *err)
 {
     struct ti_skew_options *o = options;
 
     return list(arg, "--np", o->np, &o->nnp, err);
 }
 
-static ti_status take_fold(void *options, const char *arg, struct ti_err *err)
+static ti_status parse_fold(void *options, const char *arg, struct ti_err *err)
 {
     struct ti_skew_options *o = options;
     ti_status st = list(arg, "--fold", o->fold, &o->nfold, err);
@@ -56,13 +56,13 @@ _Static_assert(offsetof(struct ti_skew_options, run) == 0, "rows like those of t
 static const struct ti_opt opts[] = {
     TI_OPT_HEADING("Measure"),
     {'n', "np", "N[,N...]", "numbers of ranks, measured one after the other",
-     TI_OPT_FUNCTION(take_np)},
+     TI_OPT_FUNCTION(parse_np)},
     {'r', "runs", "N", "runs of each kind, in turns [default: 5]",
      TI_OPT_INTEGER(runs, 1, TI_SKEW_RUNS_MAX)},
     {0, "fold", "X[,X...]",
      "also run with X ranks per core, on as many cores as\n"
      "needed, and compare bursts with the least folded run",
-     TI_OPT_FUNCTION(take_fold)},
+     TI_OPT_FUNCTION(parse_fold)},
     {0, "against", "COUNTER",
      "also run with another counter, such as valgrind, and\n"
      "compare bursts with it",

@@ -12,7 +12,7 @@
 const char *const ti_skew_kind_text[TI_SKEW_KINDS] = {"native", "bare", "traced"};
 
 /* Pin the job to the first `n` cores that it may use. */
-static void take_cores(struct ti_acquisition *a, int n)
+static void pin_to_cores(struct ti_acquisition *a, int n)
 {
     cpu_set_t all = a->pin;
     int taken = 0;
@@ -135,7 +135,7 @@ ti_status ti_skew_do(struct ti_skew *s, const struct ti_skew_run *run, struct ti
     a->outside = a->repeated = true;
     a->label = run->label;
     if (run->cores)
-        take_cores(a, run->cores);
+        pin_to_cores(a, run->cores);
     n = snprintf(a->dir_name, sizeof a->dir_name, "%s/%s", s->facts.dir_name, run->name);
     st = n < (int)sizeof a->dir_name
              ? run_it(a, out, err)

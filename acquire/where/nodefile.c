@@ -66,7 +66,7 @@ static ti_status add(struct job *j, const char *text, size_t bytes, const char *
 }
 
 /* Parse a line, which stands for one core; LSF writes the number of slots behind the name. */
-static ti_status take_line(struct job *j, const char *line, const char *where)
+static ti_status parse_line(struct job *j, const char *line, const char *where)
 {
     const char *p = line + strspn(line, " \t\r\n"), *rest;
     size_t bytes = strcspn(p, " \t\r\n");
@@ -91,7 +91,7 @@ static ti_status take_line(struct job *j, const char *line, const char *where)
     return st;
 }
 
-static ti_status take_file(struct job *j, const char *path)
+static ti_status read_file(struct job *j, const char *path)
 {
     FILE *f = fopen(path, "re");
     char *line = NULL, where[160];
@@ -106,7 +106,7 @@ static ti_status take_file(struct job *j, const char *path)
     }
     while (st == TI_OK && getline(&line, &room, f) >= 0) {
         snprintf(where, sizeof where, "%.120s:%d", path, ++number);
-        st = take_line(j, line, where);
+        st = parse_line(j, line, where);
     }
     if (st == TI_OK && ferror(f))
         st = ti_err_errno(j->err, TI_ERR_IO, "cannot read '%s'", path);
@@ -115,7 +115,7 @@ static ti_status take_file(struct job *j, const char *path)
     return st;
 }
 
-static ti_status take_words(struct job *j, const char *p)
+static ti_status parse_words(struct job *j, const char *p)
 {
     ti_status st = TI_OK;
 
@@ -290,7 +290,7 @@ ti_status ti_jobs_nodefile(struct ti_sites **out, char what[TI_WHERE_BYTES], boo
             continue;
         *found = true;
         j.id = id ? id : variable(systems[i].other_id) ? variable(systems[i].other_id) : "?";
-        st = systems[i].is_file ? take_file(&j, value) : take_words(&j, value);
+        st = systems[i].is_file ? read_file(&j, value) : parse_words(&j, value);
         if (st == TI_OK)
             st = finish(&j, out, what);
         for (int64_t k = 0; k < j.n; k++)

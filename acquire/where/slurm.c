@@ -52,7 +52,7 @@ static ti_status malformed(struct allocation *a, const char *name, const char *v
 }
 
 /* Parse "4(x3),2", the CPUs of each node. */
-static ti_status take_cpus(struct allocation *a)
+static ti_status read_cpus(struct allocation *a)
 {
     static const char name[] = "SLURM_JOB_CPUS_PER_NODE";
     const char *text = variable(name), *p = text;
@@ -89,7 +89,7 @@ static ti_status take_cpus(struct allocation *a)
 }
 
 /* Memory in MiB; 0: not set, or no limit. */
-static ti_status take_mib(struct allocation *a, const char *name, int64_t *out)
+static ti_status read_mib(struct allocation *a, const char *name, int64_t *out)
 {
     const char *text = variable(name);
     char *end;
@@ -104,7 +104,7 @@ static ti_status take_mib(struct allocation *a, const char *name, int64_t *out)
     return TI_OK;
 }
 
-static ti_status take_nodes(struct allocation *a)
+static ti_status read_nodes(struct allocation *a)
 {
     const char *name = variable("SLURM_JOB_NODELIST") ? "SLURM_JOB_NODELIST" : "SLURM_NODELIST";
     const char *text = variable(name);
@@ -160,7 +160,7 @@ static int by_name(const void *a, const void *b)
 }
 
 /* Parse "node|cpus|MiB|features"; sinfo prints a node once per partition. */
-static void take_sinfo(struct allocation *a, struct granted *sorted, char *line)
+static void parse_sinfo(struct allocation *a, struct granted *sorted, char *line)
 {
     char *field[4] = {line}, *p = line;
     struct granted key, *found;
@@ -209,7 +209,7 @@ static void ask_sinfo(struct allocation *a)
         memcpy(sorted, a->node, (size_t)a->n * sizeof *sorted);
         qsort(sorted, (size_t)a->n, sizeof *sorted, by_name);
         while (getline(&line, &room, f) >= 0)
-            take_sinfo(a, sorted, line);
+            parse_sinfo(a, sorted, line);
         pclose(f);
         for (int64_t i = 0; i < a->n; i++) {
             struct granted *s = bsearch(&a->node[i], sorted, (size_t)a->n, sizeof *sorted, by_name);
@@ -295,20 +295,20 @@ static bool is_here(const char *node)
     return (called && strcmp(called, node) == 0) || ti_batch_is_here(node);
 }
 
-static ti_status take(struct allocation *a, struct ti_sites **out, char what[TI_WHERE_BYTES])
+static ti_status read_job(struct allocation *a, struct ti_sites **out, char what[TI_WHERE_BYTES])
 {
     struct ti_via via;
     ti_status st = check_job(a);
     char path[96];
 
     if (st == TI_OK)
-        st = take_nodes(a);
+        st = read_nodes(a);
     if (st == TI_OK)
-        st = take_cpus(a);
+        st = read_cpus(a);
     if (st == TI_OK)
-        st = take_mib(a, "SLURM_MEM_PER_NODE", &a->mib_per_node);
+        st = read_mib(a, "SLURM_MEM_PER_NODE", &a->mib_per_node);
     if (st == TI_OK)
-        st = take_mib(a, "SLURM_MEM_PER_CPU", &a->mib_per_cpu);
+        st = read_mib(a, "SLURM_MEM_PER_CPU", &a->mib_per_cpu);
     if (st != TI_OK)
         return st;
     if (a->n == 1 && is_here(a->node[0].name)) {
@@ -331,7 +331,7 @@ ti_status ti_jobs_slurm(struct ti_sites **out, char what[TI_WHERE_BYTES], struct
 {
     struct allocation a = {
         .id = variable("SLURM_JOB_ID"), .partition = variable("SLURM_JOB_PARTITION"), .err = err};
-    ti_status st = take(&a, out, what);
+    ti_status st = read_job(&a, out, what);
 
     free(a.names);
     free(a.node);

@@ -71,7 +71,7 @@ static ti_status json_is_foreign(const struct ti_run *run, const struct ti_run_f
 }
 
 /* RUN.json decides which run it is; an error if no trace is of that run. */
-static ti_status take_json(struct ti_run *run, struct ti_run_file *const *file, int64_t n,
+static ti_status read_json(struct ti_run *run, struct ti_run_file *const *file, int64_t n,
                            const struct ti_run_file *best, struct ti_err *err)
 {
     const char *id = json_string_value(json_object_get(run->json, "run_id"));
@@ -119,7 +119,7 @@ ti_status ti__run_identify(struct ti_run *run, struct ti_err *err)
         run->nranks = best->nranks;
         memcpy(run->run_id, best->run_id, sizeof run->run_id);
     }
-    st = take_json(run, sorted, n, best, err);
+    st = read_json(run, sorted, n, best, err);
     free(sorted);
     if (st != TI_OK || run->nranks)
         return st;

@@ -199,7 +199,7 @@ int ti_cli_parse(const struct ti_cli *cli, int argc, char **argv, void *options)
         opt = row_of(id);
         if (cli->on_option)
             cli->on_option(options, opt, optarg);
-        if (ti_opt_take(opt, options, optarg, &err) != TI_OK)
+        if (ti_opt_parse(opt, options, optarg, &err) != TI_OK)
             return (int)ti_cli_reject(cli, &err);
     }
 }
@@ -318,8 +318,8 @@ static const char *plain_size(int64_t bytes, char buf[32])
     return buf;
 }
 
-static ti_status take_size(const struct ti_opt *opt, const char *arg, int64_t *out,
-                           struct ti_err *err)
+static ti_status parse_size(const struct ti_opt *opt, const char *arg, int64_t *out,
+                            struct ti_err *err)
 {
     int64_t bytes = size_of(arg);
     char least[32], most[32];
@@ -336,8 +336,8 @@ static ti_status take_size(const struct ti_opt *opt, const char *arg, int64_t *o
 }
 
 /* Index of `arg` in opt->words. */
-static ti_status take_word(const struct ti_opt *opt, const char *arg, int *index,
-                           struct ti_err *err)
+static ti_status parse_word(const struct ti_opt *opt, const char *arg, int *index,
+                            struct ti_err *err)
 {
     char list[256] = "";
     const char *word = opt->words;
@@ -358,7 +358,7 @@ static ti_status take_word(const struct ti_opt *opt, const char *arg, int *index
     return ti_err_set(err, TI_ERR_USAGE, "--%s must be %s, not '%s'", opt->name, list, arg);
 }
 
-ti_status ti_opt_take(const struct ti_opt *opt, void *options, const char *arg, struct ti_err *err)
+ti_status ti_opt_parse(const struct ti_opt *opt, void *options, const char *arg, struct ti_err *err)
 {
     char what[64];
     void *at = (char *)options + opt->at;
@@ -386,11 +386,11 @@ ti_status ti_opt_take(const struct ti_opt *opt, void *options, const char *arg, 
         *text = arg;
         break;
     case TI_KIND_WORD:
-        st = take_word(opt, arg, &index, err);
+        st = parse_word(opt, arg, &index, err);
         *text = arg;
         break;
     case TI_KIND_CHOICE:
-        st = take_word(opt, arg, &index, err);
+        st = parse_word(opt, arg, &index, err);
         *(int *)at = (int)opt->min + index;
         break;
     case TI_KIND_VALUE:
@@ -400,7 +400,7 @@ ti_status ti_opt_take(const struct ti_opt *opt, void *options, const char *arg, 
         st = ti_parse_int(arg, what, opt->min, opt->max, number, err);
         break;
     case TI_KIND_SIZE:
-        st = take_size(opt, arg, number, err);
+        st = parse_size(opt, arg, number, err);
         break;
     case TI_KIND_ARGS:
         ti_args_add(args, what);

@@ -142,7 +142,8 @@ enum { TI_CLI_END = -1 };
 int ti_cli_parse(const struct ti_cli *cli, int argc, char **argv, void *options);
 
 /* Take the argument of one option into `options`.  TI_ERR_USAGE and a sentence if it is wrong. */
-ti_status ti_opt_take(const struct ti_opt *opt, void *options, const char *arg, struct ti_err *err);
+ti_status ti_opt_parse(const struct ti_opt *opt, void *options, const char *arg,
+                       struct ti_err *err);
 
 /* For the function of an option with two arguments: the second; NULL: there is none. */
 const char *ti_cli_second_argument(void);

@@ -29,7 +29,7 @@ int ti_fds_high(int fd)
     return high >= 0 ? high : fd;
 }
 
-void ti_fds_take_low(struct ti_fds_low *low)
+void ti_fds_reserve_low(struct ti_fds_low *low)
 {
     int saved = errno, end = first_high(), fd = -1;
 

@@ -27,7 +27,7 @@ int ti_fds_high(int fd);
 struct ti_fds_low {
     uint64_t taken[TI_FDS_END / 64];
 };
-void ti_fds_take_low(struct ti_fds_low *low);
+void ti_fds_reserve_low(struct ti_fds_low *low);
 void ti_fds_give_back(const struct ti_fds_low *low);
 
 /* Whether `n` more descriptors can be opened; `n` is at most 64. */

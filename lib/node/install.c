@@ -137,7 +137,7 @@ static void end_file(struct receipt *r)
     r->fd = -1;
 }
 
-static void take(struct receipt *r, const struct ti_frame *f)
+static void handle_frame(struct receipt *r, const struct ti_frame *f)
 {
     json_t *j;
 
@@ -177,7 +177,7 @@ static ti_status receive(struct receipt *r)
             st = ti_frame_feed(&reader, buf + done, (size_t)n - done, &used, &f, &got, r->err);
             done += used;
             if (st == TI_OK && got)
-                take(r, &f);
+                handle_frame(r, &f);
         } while (st == TI_OK && got);
         if (st != TI_OK) {
             fail(r, st);

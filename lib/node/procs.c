@@ -165,7 +165,7 @@ void ti_procs_poll(const struct ti_procs *p, bool read, struct pollfd *fds, nfds
 }
 
 /* Read one piece of its output. */
-static void take(struct ti_child *c, int k, struct ti_outbox *out)
+static void read_output(struct ti_child *c, int k, struct ti_outbox *out)
 {
     enum ti_frame_type type = k == 1 ? TI_FRAME_OUTPUT : TI_FRAME_STDERR;
     unsigned char buf[PIECE];
@@ -194,7 +194,7 @@ void ti_procs_serve(struct ti_procs *p, const struct pollfd *fds, nfds_t n, stru
                 else if (k == 0)
                     feed(c);
                 else if (!ti_outbox_full(out))
-                    take(c, k, out);
+                    read_output(c, k, out);
                 break;
             }
     }

@@ -172,7 +172,7 @@ static ti_status may_use(const struct ti_rundir *d, bool force, bool is_run, str
     return TI_OK;
 }
 
-static ti_status take(struct ti_rundir *d, bool force, struct ti_err *err)
+static ti_status claim(struct ti_rundir *d, bool force, struct ti_err *err)
 {
     char claimed[NAME_MAX + 1];
     int count[3];
@@ -223,7 +223,7 @@ ti_status ti_rundir_open(const char *path, bool force, struct ti_rundir *d, stru
         return ti_err_errno(err, errno == ENOTDIR ? TI_ERR_INPUT : TI_ERR_IO,
                             "cannot use the run directory '%s'", path);
     st = realpath(path, d->path)
-             ? take(d, force, err)
+             ? claim(d, force, err)
              : ti_err_errno(err, TI_ERR_IO, "cannot use the run directory '%s'", path);
     if (st != TI_OK)
         ti_rundir_close(d);

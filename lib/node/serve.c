@@ -57,10 +57,10 @@ static void check_timeout(struct ti__serve *s)
 
 /* --- frames ------------------------------------------------------------------ */
 
-static void take_frame(struct ti__serve *s, const struct ti_frame *f)
+static void handle_frame(struct ti__serve *s, const struct ti_frame *f)
 {
     if (f->type == TI_FRAME_MESSAGE)
-        ti__take_request(s, f);
+        ti__handle_request(s, f);
     else if (f->type == TI_FRAME_INPUT && ti_relay_has(s->relay, f->stream))
         ti_relay_input(s->relay, f->stream, f->payload, f->bytes);
     else if (f->type == TI_FRAME_INPUT)
@@ -97,7 +97,7 @@ static void receive(struct ti__serve *s)
         if (!got)
             return;
         done += used;
-        take_frame(s, &f);
+        handle_frame(s, &f);
     }
 }
 

@@ -90,7 +90,7 @@ typedef ti_status ti__do(struct ti__serve *s, const json_t *request, struct ti_e
 ti__do ti__do_facts, ti__do_beat, ti__do_reach, ti__do_unreach;
 
 /* Carry out the request in a frame, and answer "error" if it fails. */
-void ti__take_request(struct ti__serve *s, const struct ti_frame *f);
+void ti__handle_request(struct ti__serve *s, const struct ti_frame *f);
 
 /* Queue {"is": is, "id": id} and `fields`, a new object or NULL, which this call takes over. */
 void ti__answer(struct ti__serve *s, const char *is, json_int_t id, json_t *fields);

@@ -152,7 +152,7 @@ static const struct {
     {"crc", ti__do_crc},       {"more", ti__do_more},
 };
 
-void ti__take_request(struct ti__serve *s, const struct ti_frame *f)
+void ti__handle_request(struct ti__serve *s, const struct ti_frame *f)
 {
     json_t *request = json_loadb((const char *)f->payload, f->bytes, 0, NULL);
     const char *name = ti__text_of(request, "do");

@@ -159,7 +159,7 @@ void ti__channel_start(struct ti_channel *c)
 {
     if (c->limiter) {
         c->state = TI__GATEWAY;
-        ti__slots_take(c);
+        ti__slots_acquire(c);
     }
     if (!c->gateway) {
         connect_it(c);

@@ -170,7 +170,7 @@ void ti__limiters_free(struct ti_remote *r);
 /* A channel with a limiter takes two slots while it is being opened: one of the limiter, one of
  * `r`.  Without a limiter slots are always free, and none is taken. */
 bool ti__slots_are_free(const struct ti_channel *c);
-void ti__slots_take(struct ti_channel *c);
+void ti__slots_acquire(struct ti_channel *c);
 void ti__slots_release(struct ti_channel *c); /* fine if it holds none */
 
 /* The host may not exist: lets other attempts begin, those behind the same gateway, too. */

@@ -45,7 +45,7 @@ bool ti__slots_are_free(const struct ti_channel *c)
            (c->limiter->opening < c->r->max_opening && c->r->opening < MAX_OPENING_ALL);
 }
 
-void ti__slots_take(struct ti_channel *c)
+void ti__slots_acquire(struct ti_channel *c)
 {
     c->holds_slot = c->holds_global = true;
     c->limiter->opening++;

@@ -326,7 +326,7 @@ static void do_work(struct ti_payload *p)
 }
 
 /* Take the results of the work. */
-static void take_work(struct ti_payload *p)
+static void use_work(struct ti_payload *p)
 {
     struct work *w = &p->work;
     char folder[PATH_MAX];
@@ -376,7 +376,7 @@ static void begin_work(struct ti_payload *p, bool packing)
     p->working = error == 0;
     if (error) {
         do_work(p);
-        take_work(p);
+        use_work(p);
         eventfd_write(p->done, 1); /* no thread: the results are there already */
     }
 }
@@ -387,7 +387,7 @@ static void end_work(struct ti_payload *p)
         return;
     pthread_join(p->thread, NULL);
     p->working = false;
-    take_work(p);
+    use_work(p);
 }
 
 int ti_payload_begin(struct ti_payload *p)
@@ -421,7 +421,7 @@ ti_status ti_payload_wait(struct ti_payload *p, struct ti_err *err)
     if (!p->hash[0] && !p->failed) {
         p->work.packing = false;
         do_work(p);
-        take_work(p);
+        use_work(p);
     }
     if (p->hash[0])
         return TI_OK;
@@ -453,7 +453,7 @@ ti_status ti_payload_need(struct ti_payload *p, enum ti_payload_part part, struc
     }
     p->work.packing = true;
     do_work(p);
-    take_work(p);
+    use_work(p);
     if (p->failed && err)
         *err = p->err;
     return p->failed ? TI_ERR_IO : TI_OK;

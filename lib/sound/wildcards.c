@@ -95,7 +95,7 @@ static void complete(struct ti_wildcards *w, const struct ti_event *ev)
             settle(w, (int64_t)i, TI_MATCH_NEVER, 0, 0);
 }
 
-static void take(struct ti_wildcards *w, const struct ti_event *ev)
+static void add_event(struct ti_wildcards *w, const struct ti_event *ev)
 {
     if (ti_op_is(ev->op, TI_T_REQUEST))
         make(w, ev);
@@ -115,7 +115,7 @@ static void read_on(struct ti_wildcards *w)
     struct ti_err ignored;
 
     if (ti_reader_next(w->r, &ev, &ignored) == 1)
-        take(w, &ev);
+        add_event(w, &ev);
     else
         w->ended = true;
 }

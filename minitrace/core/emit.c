@@ -8,7 +8,7 @@ void ti_set_stopped(bool stopped)
 }
 
 /* The column `longest` of the event's burst.  The next burst begins at the entry of this call. */
-static uint64_t take_longest(void)
+static uint64_t read_longest(void)
 {
     struct ti_shares s = ti_state.shares;
     uint64_t own = ti_state.burst > s.others ? ti_state.burst - s.others : 0;
@@ -37,13 +37,13 @@ static __attribute__((noinline)) void give_up_writing(void)
 static __attribute__((noinline)) void emit_slow(const struct ti_mpi_call *c, struct ti_event *ev,
                                                 bool always)
 {
-    uint64_t extra[TI_EXTRAS_MAX], longest = take_longest();
+    uint64_t extra[TI_EXTRAS_MAX], longest = read_longest();
     ti_status st;
 
     ev->volume = ti_state.stopped ? 0 : ti_state.burst;
     ti_state.burst = 0;
     if (ti_state.extras)
-        ti_extra_take(ti_state.account, ti_state.stopped, longest, extra);
+        ti_extra_read(ti_state.account, ti_state.stopped, longest, extra);
     if (!ti_state.active || (ti_state.stopped && !always))
         return;
     ev->site = ti_site(c->site);

@@ -126,7 +126,7 @@ void ti_extra_leave(struct ti_account *a)
     a->inside = false;
 }
 
-void ti_extra_take(struct ti_account *a, bool stopped, uint64_t longest, uint64_t *values)
+void ti_extra_read(struct ti_account *a, bool stopped, uint64_t longest, uint64_t *values)
 {
     int n = 0;
 

@@ -71,12 +71,12 @@ uint64_t ti_extra_clock(void);
 /*
  * The three steps of a call.  ti_extra_enter(): the call is entered, at these readings;
  * if the call before was left by longjmp() or an exception, the time up to now is that
- * call's.  ti_extra_take(): MPI's function has returned; *values are the columns of the
+ * call's.  ti_extra_read(): MPI's function has returned; *values are the columns of the
  * event.  ti_extra_leave(): the call is left; the caller reads the counters into
  * a->last[1..].
  */
 void ti_extra_enter(struct ti_account *a, const uint64_t *at, enum ti_fate fate);
-void ti_extra_take(struct ti_account *a, bool stopped, uint64_t longest, uint64_t *values);
+void ti_extra_read(struct ti_account *a, bool stopped, uint64_t longest, uint64_t *values);
 void ti_extra_leave(struct ti_account *a);
 
 /* Calibration, see ti_calibrate(): begin; the first or second call of a pair was entered; end. */

@@ -67,7 +67,7 @@ static int nameless(void)
 
 /* Allocate all blocks of the file now.  Otherwise a disk that fills up later would end the
  * application by SIGBUS, and a file above the size limit by SIGXFSZ. */
-static bool take_blocks(int fd, size_t bytes)
+static bool allocate_blocks(int fd, size_t bytes)
 {
     struct rlimit most;
 
@@ -94,7 +94,7 @@ static void *map_file(size_t bytes)
 
     if (fd < 0)
         return NULL;
-    if (take_blocks(fd, bytes))
+    if (allocate_blocks(fd, bytes))
         p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd); /* the mapping keeps the file */
     if (p == MAP_FAILED)

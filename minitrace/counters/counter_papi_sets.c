@@ -145,7 +145,7 @@ int ti__papi_start(struct ti__papi_failure *f)
 
     ti__papi_mine.state = TI__SET_OVER;
     ti__papi_mine.seen = 0;
-    ti_fds_take_low(&low);
+    ti_fds_reserve_low(&low);
     /* PAPI_shutdown() of the application also ends libpfm, which both copies share */
     if (ti__papi.pfm_initialize)
         ti__papi.pfm_initialize();

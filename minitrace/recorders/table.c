@@ -110,7 +110,7 @@ static uint32_t words(uint32_t bits)
 
 /* Take the lowest free number, which must exist.  Slow path: the first word does not have two free
  * numbers. */
-static __attribute__((noinline)) uint32_t take_any_number(struct ti_table *t)
+static __attribute__((noinline)) uint32_t claim_any_number(struct ti_table *t)
 {
     uint32_t number = 0, at;
 
@@ -127,13 +127,13 @@ static __attribute__((noinline)) uint32_t take_any_number(struct ti_table *t)
     return number;
 }
 
-static inline uint32_t take_number(struct ti_table *t)
+static inline uint32_t claim_number(struct ti_table *t)
 {
     uint64_t first = *t->vacant[0];
 
     if (__builtin_expect((first & (first - 1)) == 0, 0)) /* the last free number of the word, or
                                                           * none */
-        return take_any_number(t);
+        return claim_any_number(t);
     *t->vacant[0] = first & (first - 1);
     return (uint32_t)__builtin_ctzll(first);
 }
@@ -221,7 +221,7 @@ static __attribute__((noinline)) bool grow(struct ti_table *t)
 /* ------------------------------------------------------------------ API -- */
 
 /* Take a free entry. */
-static inline bool take_position(struct ti_table *t, uint32_t *at)
+static inline bool claim_position(struct ti_table *t, uint32_t *at)
 {
     if (t->free_list) {
         *at = t->free_list - 1;
@@ -240,12 +240,12 @@ struct ti_live *ti_table_add(struct ti_table *t, uint64_t handle, const void *wh
     struct ti_live *live;
     uint32_t at, first, *bucket;
 
-    if (!take_position(t, &at))
+    if (!claim_position(t, &at))
         return NULL;
     live = &t->live[at];
     live->handle = handle;
     live->where = where;
-    live->number = hidden ? TI_HIDDEN : take_number(t);
+    live->number = hidden ? TI_HIDDEN : claim_number(t);
     live->leads = live->placed = false;
     live->traits = 0;
     live->own_rank = 0;

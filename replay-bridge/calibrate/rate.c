@@ -75,7 +75,7 @@ ti_status ti_rate_of_program(const struct ti_launcher *r, const struct ti_trial 
     return TI_OK;
 }
 
-static void take_bursts(const struct ti_samples *s, double *speed, double *deviation)
+static void average_bursts(const struct ti_samples *s, double *speed, double *deviation)
 {
     const struct ti_timing *t = s->timed[TI_SAMPLE_RATE];
 
@@ -115,13 +115,13 @@ ti_status ti_rate_of_burst(const struct ti_launcher *r, const struct ti_samples 
         return st;
     set_text(&c->host.program, "burst");
     set_text(&c->host.counter, "by construction");
-    take_bursts(s, &c->host.speed, &c->host.deviation);
+    average_bursts(s, &c->host.speed, &c->host.deviation);
     if (st)
         return TI_OK;
     st = read_output(&folded, err);
     c->host.folding = 2;
     if (!st)
-        take_bursts(&folded, &c->host.folded_speed, &c->host.folded_deviation);
+        average_bursts(&folded, &c->host.folded_speed, &c->host.folded_deviation);
     ti_samples_free(&folded);
     return st;
 }

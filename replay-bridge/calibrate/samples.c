@@ -72,8 +72,8 @@ static void keep(struct reading *g, const struct sample *s)
     g->sample[g->n++] = *s;
 }
 
-static ti_status take_line(struct reading *g, char *line, int at, struct ti_samples *out,
-                           struct ti_err *err)
+static ti_status parse_line(struct reading *g, char *line, int at, struct ti_samples *out,
+                            struct ti_err *err)
 {
     struct sample s = {0};
     size_t word = strcspn(line, " \r\n");
@@ -149,7 +149,7 @@ ti_status ti_samples_read(FILE *in, struct ti_samples *out, struct ti_err *err)
 
     *out = (struct ti_samples){0};
     for (int at = 1; !st && getline(&line, &room, in) >= 0; at++)
-        st = take_line(&g, line, at, out, err);
+        st = parse_line(&g, line, at, out, err);
     free(line);
     if (!st && !g.ended)
         st = ti_err_set(err, TI_ERR_INPUT, "the measured times are cut off");

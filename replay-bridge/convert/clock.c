@@ -30,7 +30,7 @@ ti_status ti_clock_add(struct ti_clock *c, const struct ti_event *ev, uint64_t i
 {
     uint64_t burst;
     double ns, whole;
-    ti_status st = ti_bursts_take(&c->bursts, ev, index, &burst, err);
+    ti_status st = ti_bursts_next(&c->bursts, ev, index, &burst, err);
 
     if (st)
         return st;
@@ -50,7 +50,7 @@ ti_status ti_clock_add(struct ti_clock *c, const struct ti_event *ev, uint64_t i
     return TI_OK;
 }
 
-uint64_t ti_clock_take(struct ti_clock *c)
+uint64_t ti_clock_next(struct ti_clock *c)
 {
     uint64_t ns = c->ns;
 

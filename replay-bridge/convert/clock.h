@@ -36,6 +36,6 @@ ti_status ti_clock_add(struct ti_clock *c, const struct ti_event *ev, uint64_t i
                        struct ti_err *err);
 
 /* The nanoseconds since the last call of this function. */
-uint64_t ti_clock_take(struct ti_clock *c);
+uint64_t ti_clock_next(struct ti_clock *c);
 
 #endif

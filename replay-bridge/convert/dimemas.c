@@ -102,7 +102,7 @@ struct dimemas {
 
 static void put_burst(struct dimemas *d)
 {
-    uint64_t ns = ti_clock_take(&d->clock);
+    uint64_t ns = ti_clock_next(&d->clock);
 
     if (!ns)
         return;

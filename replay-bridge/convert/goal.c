@@ -102,7 +102,7 @@ static void open_op(struct goal *g)
 
 static void put_burst(struct goal *g)
 {
-    uint64_t ns = ti_clock_take(&g->clock);
+    uint64_t ns = ti_clock_next(&g->clock);
 
     if (!ns)
         return;
@@ -184,7 +184,7 @@ static ti_status post_all(struct goal *g, const struct ti_step *step, struct ti_
     return TI_OK;
 }
 
-static void take_collective(struct goal *g, int64_t req, uint64_t *label, size_t *n)
+static void end_collective(struct goal *g, int64_t req, uint64_t *label, size_t *n)
 {
     if (req < 0 || (size_t)req >= g->coll_req_cap || !g->coll_req[req])
         return;
@@ -194,14 +194,14 @@ static void take_collective(struct goal *g, int64_t req, uint64_t *label, size_t
 }
 
 /* Append the labels of the collectives that the call completed. */
-static void take_collectives(struct goal *g, const struct ti_event *ev, uint64_t *label, size_t *n)
+static void end_collectives(struct goal *g, const struct ti_event *ev, uint64_t *label, size_t *n)
 {
     if (ev->mask & TI_M_REQ)
-        take_collective(g, ev->arg[TI_F_REQ], label, n);
+        end_collective(g, ev->arg[TI_F_REQ], label, n);
     for (int64_t i = 0; i < ev->vec[0].len; i++)
-        take_collective(g, ti_vec_at(&ev->vec[0], i), label, n);
+        end_collective(g, ti_vec_at(&ev->vec[0], i), label, n);
     for (size_t i = 0; (ev->mask & TI_M_ALL) && g->outstanding && i < g->coll_req_cap; i++)
-        take_collective(g, (int64_t)i, label, n);
+        end_collective(g, (int64_t)i, label, n);
 }
 
 static void wait_all(struct goal *g, const struct ti_step *step)
@@ -213,7 +213,7 @@ static void wait_all(struct goal *g, const struct ti_step *step)
         if (!step->done[i].null && !ti_msg_unwaited(&step->done[i]))
             label[n++] = *request(g, &step->done[i]);
     if (g->outstanding)
-        take_collectives(g, &step->ev, label, &n);
+        end_collectives(g, &step->ev, label, &n);
     if (n)
         put_join(g, label, n);
     free(label);

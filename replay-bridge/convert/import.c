@@ -106,8 +106,8 @@ static ti_status read_ranks(struct ti__import *im, const char *path, struct ti__
     return st;
 }
 
-static ti_status take_ranks(struct ti__import *im, int64_t first, int64_t n, bool writes,
-                            struct ti_err *err)
+static ti_status import_ranks(struct ti__import *im, int64_t first, int64_t n, bool writes,
+                              struct ti_err *err)
 {
     const char *path = im->files.path[im->files.merged ? 0 : first];
     size_t cap = 0;
@@ -136,7 +136,7 @@ static ti_status write_ranks(struct ti__import *im, struct ti_err *err)
         int64_t left = im->np - rank;
 
         ti_progress("writing rank %lld of %lld", (long long)rank, (long long)im->np);
-        st = take_ranks(im, rank, left < at_once ? left : at_once, true, err);
+        st = import_ranks(im, rank, left < at_once ? left : at_once, true, err);
     }
     ti_progress_clear();
     return st;
@@ -153,7 +153,7 @@ static void locate(struct ti__import *im, struct ti_problem *p)
     im->found = (struct ti__place){NULL, 0};
     if (p->event == TI_NO_EVENT || p->rank < 0 || p->rank >= im->np)
         return;
-    take_ranks(im, p->rank, 1, false, &none);
+    import_ranks(im, p->rank, 1, false, &none);
     if (im->found.line)
         snprintf(p->call, sizeof p->call, "%.120s:%lld", im->found.path, (long long)im->found.line);
 }

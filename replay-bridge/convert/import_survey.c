@@ -72,7 +72,7 @@ static ti_status survey_line(struct ti__import *im, const struct ti_lines *l, in
 
 /* SimGrid has one default datatype for all ranks, set by each "init" in the order of execution.  So
  * the lines must agree. */
-static ti_status take_init(struct ti__import *im, const struct ti_lines *l,
+static ti_status read_init(struct ti__import *im, const struct ti_lines *l,
                            const struct ti_action *a, struct ti_err *err)
 {
     if (im->init.line && im->doubles != a->doubles && !im->how->element) {
@@ -89,7 +89,7 @@ static ti_status take_init(struct ti__import *im, const struct ti_lines *l,
     return TI_OK;
 }
 
-static void take_send(struct ti__import *im, int64_t from, int64_t to, int64_t tag, int64_t bytes)
+static void count_send(struct ti__import *im, int64_t from, int64_t to, int64_t tag, int64_t bytes)
 {
     size_t known = im->takers.n;
     int64_t c = ti_map_add(&im->channels, from, to, tag, 0);
@@ -117,7 +117,7 @@ static ti_status survey_messages(struct ti__import *im, const struct ti_lines *l
     if ((st = ti_action_begin(l, &a, err)) || (st = ti_action_read(l, &g, &a, err)))
         return st;
     if ((a.act == TI_ACT_MESSAGE && !a.recv) || a.act == TI_ACT_SENDRECV)
-        take_send(im, a.rank, a.side[0].peer, a.side[0].tag, a.side[0].bytes);
+        count_send(im, a.rank, a.side[0].peer, a.side[0].tag, a.side[0].bytes);
     return TI_OK;
 }
 
@@ -131,7 +131,7 @@ static ti_status survey_init(struct ti__import *im, const struct ti_lines *l, in
     if (st || (st = ti_action_begin(l, &a, err)) || a.act != TI_ACT_INIT)
         return st;
     st = ti_action_read(l, &g, &a, err);
-    return st ? st : take_init(im, l, &a, err);
+    return st ? st : read_init(im, l, &a, err);
 }
 
 static ti_status each_line(struct ti__import *im, int64_t file,

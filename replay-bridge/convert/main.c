@@ -32,7 +32,7 @@ struct options {
     struct ti_import import;
 };
 
-static ti_status take_output(void *options, const char *arg, struct ti_err *err)
+static ti_status parse_output(void *options, const char *arg, struct ti_err *err)
 {
     struct options *o = options;
     size_t n = strlen(arg);
@@ -57,7 +57,7 @@ static const struct ti_opt opts[] = {
     {'o', "output", "OUTPUT",
      "what to make: a directory with --to simgrid (files and\n"
      "their list) and --from (rank files), else a file",
-     TI_OPT_FUNCTION(take_output)},
+     TI_OPT_FUNCTION(parse_output)},
     TI_OPT_HEADING("Bursts"),
     {0, "speed", "SPEED",
      "speed of a host, such as 8Gf; an instruction is a flop.\n"

@@ -128,7 +128,7 @@ static const char *word(struct words *w, const char *what)
     return w->arg[w->at++];
 }
 
-static double take_amount(struct words *w, const char *what)
+static double parse_amount(struct words *w, const char *what)
 {
     const char *text = word(w, what);
     double value = 0;
@@ -139,7 +139,7 @@ static double take_amount(struct words *w, const char *what)
 }
 
 /* A count of elements.  `negative`: negative counts are allowed; they mean that none is given. */
-static int64_t take_count(struct words *w, const char *what, bool negative)
+static int64_t parse_count(struct words *w, const char *what, bool negative)
 {
     const char *text = word(w, what);
     double value = 0;
@@ -153,7 +153,7 @@ static int64_t take_count(struct words *w, const char *what, bool negative)
     return w->st ? 0 : (int64_t)value;
 }
 
-static int64_t take_integer(struct words *w, const char *what)
+static int64_t parse_integer(struct words *w, const char *what)
 {
     const char *text = word(w, what);
     int64_t value = 0;
@@ -163,7 +163,7 @@ static int64_t take_integer(struct words *w, const char *what)
     return value;
 }
 
-static int64_t take_rank(struct words *w, const char *what, bool p)
+static int64_t parse_rank(struct words *w, const char *what, bool p)
 {
     const char *text = word(w, what);
     int64_t value = 0;
@@ -175,7 +175,7 @@ static int64_t take_rank(struct words *w, const char *what, bool p)
 }
 
 /* Bytes of an element, by the datatype if there is one. */
-static int64_t take_datatype(struct words *w, const struct ti_grammar *g, struct ti_action *a)
+static int64_t parse_datatype(struct words *w, const struct ti_grammar *g, struct ti_action *a)
 {
     int64_t number_of;
 
@@ -183,7 +183,7 @@ static int64_t take_datatype(struct words *w, const struct ti_grammar *g, struct
         a->no_datatype = true;
         return g->element;
     }
-    number_of = take_integer(w, "datatype");
+    number_of = parse_integer(w, "datatype");
     if (!w->st && (number_of < 0 || number_of >= NDATATYPES))
         w->st =
             ti_lines_wrong(w->l, w->err,
@@ -278,12 +278,12 @@ static void read_message(struct words *w, struct ti_grammar *g, struct ti_action
     int64_t count = -1;
 
     a->recv = ti_op_is(a->op, TI_T_RECEIVES);
-    m->peer = take_rank(w, a->recv ? "source" : "destination", a->p);
+    m->peer = parse_rank(w, a->recv ? "source" : "destination", a->p);
     if (g->syntax == TI_SYNTAX_TAGS)
-        m->tag = take_integer(w, "tag");
+        m->tag = parse_integer(w, "tag");
     if (g->syntax == TI_SYNTAX_TAGS || !a->recv || w->at < w->n)
-        count = take_count(w, "size", a->recv);
-    m->esize = take_datatype(w, g, a);
+        count = parse_count(w, "size", a->recv);
+    m->esize = parse_datatype(w, g, a);
     m->bytes = count < 0 ? -1 : count * m->esize;
     if (!w->st && m->tag < 0 && m->tag != TI_SG_ANY_TAG)
         w->st = ti_lines_wrong(w->l, w->err, "a tag is not negative");
@@ -291,13 +291,13 @@ static void read_message(struct words *w, struct ti_grammar *g, struct ti_action
 
 static void read_sendrecv(struct words *w, struct ti_grammar *g, struct ti_action *a)
 {
-    int64_t sent = take_count(w, "size", false), received;
+    int64_t sent = parse_count(w, "size", false), received;
 
-    a->side[0].peer = take_rank(w, "destination", false);
-    received = take_count(w, "size", true);
-    a->side[1].peer = take_rank(w, "source", false);
-    a->side[0].esize = take_datatype(w, g, a);
-    a->side[1].esize = take_datatype(w, g, a);
+    a->side[0].peer = parse_rank(w, "destination", false);
+    received = parse_count(w, "size", true);
+    a->side[1].peer = parse_rank(w, "source", false);
+    a->side[0].esize = parse_datatype(w, g, a);
+    a->side[1].esize = parse_datatype(w, g, a);
     a->side[0].bytes = sent * a->side[0].esize;
     a->side[1].bytes = received < 0 ? -1 : received * a->side[1].esize;
 }
@@ -310,19 +310,19 @@ static void read_wait(struct words *w, const struct ti_grammar *g, struct ti_act
             ti_lines_wrong(w->l, w->err, "it does not say which request: SOURCE DESTINATION TAG");
     if (a->bare || w->st)
         return;
-    a->src = take_integer(w, "source");
-    a->dst = take_integer(w, "destination");
-    a->tag = take_integer(w, "tag");
+    a->src = parse_integer(w, "source");
+    a->dst = parse_integer(w, "destination");
+    a->tag = parse_integer(w, "tag");
 }
 
-static void take_counts(struct words *w, struct ti_grammar *g, struct ti_vec *vec, int v)
+static void parse_counts(struct words *w, struct ti_grammar *g, struct ti_vec *vec, int v)
 {
     int64_t *count;
 
     g->counts = ti_grow(g->counts, &g->counts_cap, 2 * (size_t)g->np, sizeof *g->counts);
     count = g->counts + v * g->np;
     for (int64_t i = 0; i < g->np && !w->st; i++) {
-        count[i] = take_count(w, "count", false);
+        count[i] = parse_count(w, "count", false);
         if (count[i] > INT_MAX)
             w->st = ti_lines_wrong(w->l, w->err, "SimGrid counts up to %d", INT_MAX);
     }
@@ -390,24 +390,24 @@ static void read_sizes(struct words *w, struct ti_grammar *g, struct ti_action *
     bool buffers = s->given && s->taken; /* the sizes of both buffers precede the counts; unused */
 
     if (buffers)
-        take_count(w, "size of the buffer to send", false);
+        parse_count(w, "size of the buffer to send", false);
     if (s->given)
-        take_counts(w, g, &a->ev.vec[0], 0);
+        parse_counts(w, g, &a->ev.vec[0], 0);
     else if (s->sent)
-        *sent = take_count(w, "size", false);
+        *sent = parse_count(w, "size", false);
     if (buffers)
-        take_count(w, "size of the buffer to receive", false);
+        parse_count(w, "size of the buffer to receive", false);
     if (s->taken)
-        take_counts(w, g, &a->ev.vec[s->last], s->last);
+        parse_counts(w, g, &a->ev.vec[s->last], s->last);
     else if (s->received)
-        *received = take_count(w, "size", false);
+        *received = parse_count(w, "size", false);
     if (s->fields & TI_M_REDOP)
-        a->amount = take_amount(w, "number of flops");
+        a->amount = parse_amount(w, "number of flops");
 }
 
 static void read_root(struct words *w, const struct ti_grammar *g, struct ti_event *ev)
 {
-    int64_t root = w->at < w->n ? take_integer(w, "root") : 0;
+    int64_t root = w->at < w->n ? parse_integer(w, "root") : 0;
 
     if (!w->st && (root < 0 || root >= g->np))
         w->st =
@@ -432,9 +432,9 @@ static void read_collective(struct words *w, struct ti_grammar *g, struct ti_act
     else if (s.taken && !s.given)
         drop_displacements(w, g);
     if (s.given || s.sent)
-        set(ev, TI_F_ESIZE, take_datatype(w, g, a));
+        set(ev, TI_F_ESIZE, parse_datatype(w, g, a));
     if (s.taken || s.received)
-        set(ev, TI_F_ESIZE2, take_datatype(w, g, a));
+        set(ev, TI_F_ESIZE2, parse_datatype(w, g, a));
     if (s.fields & TI_M_REDOP)
         set(ev, TI_F_REDOP, TI_REDOP_NULL);
     if (s.sent)
@@ -460,9 +460,9 @@ ti_status ti_action_read(const struct ti_lines *l, struct ti_grammar *g, struct 
         a->doubles = a->nargs > 0;
     else if (a->act == TI_ACT_COMPUTE || a->act == TI_ACT_SLEEP)
         a->amount =
-            take_amount(&w, a->act == TI_ACT_SLEEP ? "number of seconds" : "number of flops");
+            parse_amount(&w, a->act == TI_ACT_SLEEP ? "number of seconds" : "number of flops");
     else if (a->act == TI_ACT_COMM && a->nargs == 1)
-        a->amount = take_amount(&w, "size of a communicator");
+        a->amount = parse_amount(&w, "size of a communicator");
     else if (a->act == TI_ACT_MESSAGE)
         read_message(&w, g, a);
     else if (a->act == TI_ACT_SENDRECV)

@@ -139,14 +139,14 @@ static uint64_t next_random(uint64_t *state)
 }
 
 /* All slots, in the order of hosts. */
-static void take_block(const struct ti_hosts *hosts, uint32_t *slot)
+static void place_block(const struct ti_hosts *hosts, uint32_t *slot)
 {
     for (size_t h = 0; h < hosts->n; h++)
         for (int64_t i = 0; i < hosts->list[h].slots; i++)
             *slot++ = (uint32_t)h;
 }
 
-static void take_in_turn(const struct ti_hosts *hosts, uint32_t *slot, size_t n)
+static void place_in_turn(const struct ti_hosts *hosts, uint32_t *slot, size_t n)
 {
     size_t at = 0;
 
@@ -201,7 +201,7 @@ static struct share *shares(const struct ti_hosts *hosts, int nsites, int64_t np
     return share;
 }
 
-static void take_by_site(const struct ti_hosts *hosts, uint32_t *slot, int64_t np)
+static void place_by_site(const struct ti_hosts *hosts, uint32_t *slot, int64_t np)
 {
     int nsites = 0;
     struct share *share;
@@ -225,18 +225,18 @@ uint32_t *ti_place(const struct ti_hosts *hosts, const struct ti_placement *plac
 
     switch (placement->kind) {
     case TI_PLACE_ROUND_ROBIN:
-        take_in_turn(hosts, slot, slots);
+        place_in_turn(hosts, slot, slots);
         break;
     case TI_PLACE_RANDOM:
-        take_block(hosts, slot);
+        place_block(hosts, slot);
         shuffle(placement->seed, slot, slots);
         break;
     case TI_PLACE_BY_SITE:
-        take_by_site(hosts, slot, np);
+        place_by_site(hosts, slot, np);
         break;
     case TI_PLACE_BLOCK:
     case TI_PLACE_FILE:
-        take_block(hosts, slot);
+        place_block(hosts, slot);
         break;
     }
     return slot;

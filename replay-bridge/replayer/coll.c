@@ -94,7 +94,7 @@ static int unit_of(struct ti_replayer *p, const struct ti_event *ev, const struc
 
 /* Fills in the blocks of both vectors, if the event has them.  *sent and *taken get their sizes in
  * bytes. */
-static void take_vectors(struct ti_replayer *p, const struct ti_event *ev,
+static void fill_vectors(struct ti_replayer *p, const struct ti_event *ev,
                          const struct ti_replay_comm *c, struct arguments *a, int64_t *sent,
                          int64_t *taken)
 {
@@ -161,7 +161,7 @@ static struct arguments arguments(struct ti_replayer *p, const struct ti_event *
         sent *= ti_op_is(ev->op, TI_T_BLOCKS) ? blocks : 1;
         taken *= ti_op_is(ev->op, TI_T_FROM_ROOT) ? 1 : partners(p, ev, c, false);
     }
-    take_vectors(p, ev, c, &a, &sent, &taken);
+    fill_vectors(p, ev, c, &a, &sent, &taken);
     if (ev->mask & TI_M_REDOP)
         a.op = ti_replay_op(p, ev->arg[TI_F_REDOP], ev->arg[TI_F_ESIZE], &a.sent_type);
     a.sent = ti_engine_send_buffer(p, (size_t)sent);

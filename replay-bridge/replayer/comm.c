@@ -121,8 +121,8 @@ static int agreed(struct ti_replayer *p, MPI_Comm comm, int good)
 
 /* Registers the communicator `handle`, which the current event made from `parent`.  If its members
  * differ from those in the trace, it is replaced by a split of `parent`. */
-static struct ti_replay_comm *take(struct ti_replayer *p, const struct ti_event *ev,
-                                   MPI_Comm parent, MPI_Comm handle)
+static struct ti_replay_comm *register_comm(struct ti_replayer *p, const struct ti_event *ev,
+                                            MPI_Comm parent, MPI_Comm handle)
 {
     const struct ti_comm *made = made_by(p, ev);
     int good = as_recorded(p, handle, made);
@@ -234,7 +234,7 @@ void replay_comm_dup(struct ti_replayer *p, const struct ti_event *ev)
             ti_replay_must(p, MPI_Comm_dup_with_info(parent.handle, MPI_INFO_NULL, &handle));
         else
             ti_replay_must(p, MPI_Comm_dup(parent.handle, &handle));
-        take(p, ev, parent.one_for_two ? MPI_COMM_NULL : parent.handle, handle);
+        register_comm(p, ev, parent.one_for_two ? MPI_COMM_NULL : parent.handle, handle);
     }
     made = &p->comm[ev->arg[TI_F_NEWCOMM]];
     made->offset = parent.offset;
@@ -265,7 +265,7 @@ void replay_comm_split(struct ti_replayer *p, const struct ti_event *ev)
         ti_replay_must(
             p, MPI_Comm_split_type(parent, colour == TI_NULL ? MPI_UNDEFINED : MPI_COMM_TYPE_SHARED,
                                    key, MPI_INFO_NULL, &handle));
-    take(p, ev, parent, handle);
+    register_comm(p, ev, parent, handle);
 }
 
 #if !SIMULATED
@@ -345,7 +345,7 @@ void replay_comm_create(struct ti_replayer *p, const struct ti_event *ev)
     if (group != MPI_GROUP_EMPTY)
         ti_replay_must(p, PMPI_Group_free(&group));
     /* Only members call MPI_Comm_create_group, so ranks of the parent cannot compare results. */
-    take(p, ev, ev->op == TI_OP_COMM_CREATE ? parent : MPI_COMM_NULL, handle);
+    register_comm(p, ev, ev->op == TI_OP_COMM_CREATE ? parent : MPI_COMM_NULL, handle);
 }
 
 /* ---- topologies ---- */
@@ -369,7 +369,7 @@ void replay_cart_create(struct ti_replayer *p, const struct ti_event *ev)
     dims = p->numbers;
     ti_replay_must(p, MPI_Cart_create(parent, (int)n, dims, periods,
                                       SIMULATED ? 0 : (int)ev->arg[TI_F_REORDER], &handle));
-    take(p, ev, parent, handle);
+    register_comm(p, ev, parent, handle);
 }
 
 void replay_cart_sub(struct ti_replayer *p, const struct ti_event *ev)
@@ -383,7 +383,7 @@ void replay_cart_sub(struct ti_replayer *p, const struct ti_event *ev)
         ti_replay_must(p, MPI_Comm_dup(MPI_COMM_SELF, &handle));
     else
         ti_replay_must(p, MPI_Cart_sub(parent, remain, &handle));
-    take(p, ev, parent, handle);
+    register_comm(p, ev, parent, handle);
 }
 
 #if SIMULATED
@@ -392,7 +392,7 @@ void replay_graph_create(struct ti_replayer *p, const struct ti_event *ev)
 {
     MPI_Comm parent = ti_replay_comm(p, ev->arg[TI_F_COMM])->handle;
 
-    take(p, ev, parent, split_as_recorded(p, parent, made_by(p, ev)));
+    register_comm(p, ev, parent, split_as_recorded(p, parent, made_by(p, ev)));
 }
 
 #else
@@ -511,8 +511,8 @@ static MPI_Comm dist_graph(struct ti_replayer *p, const struct ti_event *ev, MPI
 void replay_graph_create(struct ti_replayer *p, const struct ti_event *ev)
 {
     MPI_Comm parent = ti_replay_comm(p, ev->arg[TI_F_COMM])->handle;
-    struct ti_replay_comm *c =
-        take(p, ev, parent, (ev->op == TI_OP_GRAPH_CREATE ? graph : dist_graph)(p, ev, parent));
+    struct ti_replay_comm *c = register_comm(
+        p, ev, parent, (ev->op == TI_OP_GRAPH_CREATE ? graph : dist_graph)(p, ev, parent));
 
     if (c)
         learn_orders(p, c, ev->arg[TI_F_NEWCOMM]);
@@ -533,7 +533,7 @@ void replay_intercomm_merge(struct ti_replayer *p, const struct ti_event *ev)
 {
     MPI_Comm both = ti_replay_comm(p, ev->arg[TI_F_COMM])->handle;
 
-    take(p, ev, both, split_as_recorded(p, both, made_by(p, ev)));
+    register_comm(p, ev, both, split_as_recorded(p, both, made_by(p, ev)));
 }
 
 #else
@@ -549,7 +549,7 @@ void replay_intercomm_create(struct ti_replayer *p, const struct ti_event *ev)
                                 leaders ? leaders->handle : MPI_COMM_NULL,
                                 leaders ? ti_replay_peer(p, leaders, ev->arg[TI_F_PEER]) : 0,
                                 (int)ev->arg[TI_F_TAG], &handle));
-    take(p, ev, MPI_COMM_NULL, handle);
+    register_comm(p, ev, MPI_COMM_NULL, handle);
 }
 
 void replay_intercomm_merge(struct ti_replayer *p, const struct ti_event *ev)
@@ -557,7 +557,7 @@ void replay_intercomm_merge(struct ti_replayer *p, const struct ti_event *ev)
     MPI_Comm parent = ti_replay_comm(p, ev->arg[TI_F_COMM])->handle, handle;
 
     ti_replay_must(p, MPI_Intercomm_merge(parent, (int)ev->arg[TI_F_KEY], &handle));
-    take(p, ev, MPI_COMM_NULL, handle);
+    register_comm(p, ev, MPI_COMM_NULL, handle);
 }
 
 #endif

@@ -22,7 +22,7 @@
 #if SIMULATED
 #define JOBS_MOST 4096
 
-static ti_status take_threads(void *options, const char *arg, struct ti_err *err)
+static ti_status parse_threads(void *options, const char *arg, struct ti_err *err)
 {
     struct ti_replay_setup *setup = options;
     bool known = !strcmp(arg, "auto"), longest = !strcmp(arg, "longest");
@@ -35,7 +35,7 @@ static ti_status take_threads(void *options, const char *arg, struct ti_err *err
                             arg);
 }
 
-static ti_status take_reduce_rate(void *options, const char *arg, struct ti_err *err)
+static ti_status parse_reduce_rate(void *options, const char *arg, struct ti_err *err)
 {
     struct ti_replay_setup *setup = options;
     ti_status st = ti_unit_check(arg, TI_UNIT_BANDWIDTH, "--reduce-rate", err);
@@ -46,7 +46,7 @@ static ti_status take_reduce_rate(void *options, const char *arg, struct ti_err 
 }
 
 /* The jobs are not known yet, so the start times are only stored. */
-static ti_status take_start(void *options, const char *arg, struct ti_err *err)
+static ti_status parse_start(void *options, const char *arg, struct ti_err *err)
 {
     static double start_s[JOBS_MOST];
     struct ti_replay_setup *setup = options;
@@ -55,7 +55,7 @@ static ti_status take_start(void *options, const char *arg, struct ti_err *err)
     return ti_unit_list(arg, TI_UNIT_LATENCY, "--start", JOBS_MOST, start_s, &setup->nstarts, err);
 }
 
-static ti_status take_timeline(void *options, const char *arg, struct ti_err *err)
+static ti_status parse_timeline(void *options, const char *arg, struct ti_err *err)
 {
     struct ti_replay_setup *setup = options;
 
@@ -65,7 +65,7 @@ static ti_status take_timeline(void *options, const char *arg, struct ti_err *er
 #else
 #define JOBS_MOST 1
 
-static ti_status take_speed(void *options, const char *arg, struct ti_err *err)
+static ti_status parse_speed(void *options, const char *arg, struct ti_err *err)
 {
     struct ti_replay_setup *setup = options;
     char *end;
@@ -97,19 +97,19 @@ static const struct ti_opt opts[] = {
      "for volumes of all threads: sum, longest, or auto, which\n"
      "is longest if --cores is given and the trace tells\n"
      "threads apart [default: auto]",
-     TI_OPT_FUNCTION(take_threads)},
+     TI_OPT_FUNCTION(parse_threads)},
     {0, "no-compute", NULL, "bursts take no time", TI_OPT_VALUE(bursts.as, TI_BURSTS_NOTHING)},
     {0, "start", "TIME[,TIME]...", "start of each trace, such as 2s,500ms [default: 0s]",
-     TI_OPT_FUNCTION(take_start)},
+     TI_OPT_FUNCTION(parse_start)},
     {0, "profile", "FILE", "write into FILE what takes the time, as JSON", TI_OPT_TEXT(profile)},
     {0, "timeline", "FILE",
      "write each burst and call into FILE: NAME.paje or\n"
      "NAME.csv",
-     TI_OPT_FUNCTION(take_timeline)},
+     TI_OPT_FUNCTION(parse_timeline)},
     {0, "reduce-rate", "BW",
      "bytes per second that the arithmetic of reductions\n"
      "combines, such as 4GBps [default: no limit]",
-     TI_OPT_FUNCTION(take_reduce_rate)},
+     TI_OPT_FUNCTION(parse_reduce_rate)},
     {0, "state", "FILE",
      "report the progress of each rank in FILE, which\n"
      "ti-replay has made",
@@ -123,7 +123,7 @@ static const struct ti_opt opts[] = {
     {0, "speed", "N",
      "instructions per second, for --bursts sleep\n"
      "[default: 1e9]",
-     TI_OPT_FUNCTION(take_speed)},
+     TI_OPT_FUNCTION(parse_speed)},
     {0, "files", "DIR",
      "directory of the files that the trace reads and writes;\n"
      "no others are touched [default: ti-live-replay.files]",
@@ -156,7 +156,7 @@ static const struct ti_cli cli = {
              "More: man ti-replay\n"};
 
 /* TI_CLI_END, or how the program shall end. */
-static int take_traces(struct ti_replay_setup *setup, char **trace)
+static int parse_traces(struct ti_replay_setup *setup, char **trace)
 {
     size_t room = 0;
 
@@ -201,7 +201,7 @@ static int parse(struct ti_replay_setup *setup, int argc, char **argv)
         return (int)ti_cli_usage(&cli,
                                  "--profile and --timeline need --wildcards matched: with any, it "
                                  "is not known which rank waits for which");
-    return take_traces(setup, argv + ti_cli_operand());
+    return parse_traces(setup, argv + ti_cli_operand());
 }
 
 /* ---- the trace ---- */

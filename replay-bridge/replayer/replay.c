@@ -276,7 +276,7 @@ static void burst(struct ti_replayer *p, const struct ti_event *ev)
     struct ti_err err;
     uint64_t amount;
 
-    if (ti_bursts_take(&p->bursts, ev, p->index, &amount, &err))
+    if (ti_bursts_next(&p->bursts, ev, p->index, &amount, &err))
         ti_replay_fail(p, TI_ERR_INPUT, "%s", err.text);
     if (amount)
         ti_engine_burst(p->setup, amount, bursts->as == TI_BURSTS_TIMES);

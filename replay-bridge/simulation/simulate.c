@@ -250,7 +250,7 @@ static void show_progress(const struct ti_sim *sim, const struct running *r)
 }
 
 /* Reads the FIFO of SimGrid's tracing, and passes on each complete line. */
-static void take_messages(struct running *r, const struct ti_sim *sim)
+static void read_messages(struct running *r, const struct ti_sim *sim)
 {
     char buf[65536], *at = buf, *end;
     ssize_t n = read(r->messages, buf, sizeof buf);
@@ -287,7 +287,7 @@ static void drain(struct running *r, const struct ti_sim *sim)
         if (poll(p, 2, 200) <= 0)
             continue;
         if (p[1].revents)
-            take_messages(r, sim);
+            read_messages(r, sim);
         if (!p[0].revents)
             continue;
         n = read(r->out, buf, sizeof buf);
@@ -302,7 +302,7 @@ static void drain(struct running *r, const struct ti_sim *sim)
         }
     }
     while (r->messages >= 0 && !ti_stopped())
-        take_messages(r, sim);
+        read_messages(r, sim);
     ti_progress_clear();
 }
 

@@ -42,7 +42,7 @@ static void copy_number(char *to, size_t bytes, const char *from)
     }
 }
 
-static void take_line(const char *line, struct ti_verdict *v, struct findings *f)
+static void parse_line(const char *line, struct ti_verdict *v, struct findings *f)
 {
     static const char *const telling[] = {
         "Deadlock", "deadlock",     "rror",        "CRITICAL",        "terminate",
@@ -144,7 +144,7 @@ ti_status ti_verdict_read(const char *path, int exit_status, struct ti_verdict *
     if (!log)
         return ti_err_errno(err, TI_ERR_IO, "cannot read '%s'", path);
     while (getline(&line, &cap, log) >= 0)
-        take_line(line, out, &f);
+        parse_line(line, out, &f);
     free(line);
     fclose(log);
 

@@ -157,7 +157,7 @@ static void tell_point(const struct pool *pool, int64_t i, const char *error)
 }
 
 /* Records the outcome of a point. */
-static ti_status take_result(struct pool *pool, const struct child *c, int status,
+static ti_status read_result(struct pool *pool, const struct child *c, int status,
                              struct ti_err *err)
 {
     char *out = contents(c->out), *messages = contents(c->messages);
@@ -226,7 +226,7 @@ static ti_status reap(struct pool *pool, struct ti_err *err)
         if (!c->pid || waitpid(c->pid, &status, WNOHANG) != c->pid)
             continue;
         if (!st && (!pool->signals || (WIFEXITED(status) && !WEXITSTATUS(status))))
-            st = take_result(pool, c, status, err);
+            st = read_result(pool, c, status, err);
         close(c->out);
         close(c->messages);
         *c = (struct child){0};

@@ -65,7 +65,7 @@ struct range {
     int64_t from, to, factor; /* factor 0: each number */
 };
 
-static ti_status take_number(const char **at, int64_t *out, struct ti_err *err)
+static ti_status parse_number(const char **at, int64_t *out, struct ti_err *err)
 {
     char digits[32];
     size_t n = strspn(*at, "0123456789");
@@ -94,15 +94,15 @@ static ti_status read_range(const char *value, const char *dots, struct range *r
     while (at > value && isdigit((unsigned char)at[-1]))
         at--;
     r->begin = at;
-    if ((st = take_number(&at, &r->from, err)))
+    if ((st = parse_number(&at, &r->from, err)))
         return st;
     at = dots + 2;
-    if ((st = take_number(&at, &r->to, err)))
+    if ((st = parse_number(&at, &r->to, err)))
         return st;
     r->factor = 0;
     if (at[0] == 'x' && isdigit((unsigned char)at[1])) {
         at++;
-        if ((st = take_number(&at, &r->factor, err)))
+        if ((st = parse_number(&at, &r->factor, err)))
             return st;
         if (r->factor < 2 || !r->from)
             return ti_err_set(err, TI_ERR_USAGE,

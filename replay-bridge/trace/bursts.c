@@ -118,7 +118,7 @@ void ti_bursts_begin(struct ti_burst_taker *t, const struct ti_bursts *bursts,
     t->column = ti_reader_extra(r, column_names[bursts->as]);
 }
 
-ti_status ti_bursts_take(struct ti_burst_taker *t, const struct ti_event *ev, uint64_t index,
+ti_status ti_bursts_next(struct ti_burst_taker *t, const struct ti_event *ev, uint64_t index,
                          uint64_t *out, struct ti_err *err)
 {
     const struct ti_bursts *bursts = t->bursts;

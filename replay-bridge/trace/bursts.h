@@ -1,7 +1,7 @@
 /*
  * Bursts: the amount that a replay computes, or the time that it waits, for each burst of a trace.
  *
- * Use, for one rank: ti_bursts_begin() with the rank's reader, ti_bursts_take() for each event in
+ * Use, for one rank: ti_bursts_begin() with the rank's reader, ti_bursts_next() for each event in
  * the order of the trace, ti_bursts_end().
  */
 #ifndef TI_BURSTS_H
@@ -29,7 +29,7 @@ struct ti_bursts {
 /* Checks that the bursts of `s` can be replayed as `bursts` says.  Every rank must have the column
  * that is needed.  With rates, the unit of its volumes must be that of the rates, where both are
  * known.  TI_ERR_INPUT names the first rank that fails.  A column that ends in the middle of a
- * trace is only found by ti_bursts_take(). */
+ * trace is only found by ti_bursts_next(). */
 ti_status ti_bursts_check(struct ti_source *s, const struct ti_bursts *bursts, struct ti_err *err);
 
 /* The bursts of one rank.  Private to bursts.c. */
@@ -55,7 +55,7 @@ void ti_bursts_begin(struct ti_burst_taker *t, const struct ti_bursts *bursts,
  * With TI_BURSTS_RATES the rounding remainder of a burst is added to the next one, so that the sum
  * over a rank is exact.  TI_ERR_INPUT if the trace lacks the value, or it exceeds 64 bits.
  */
-ti_status ti_bursts_take(struct ti_burst_taker *t, const struct ti_event *ev, uint64_t index,
+ti_status ti_bursts_next(struct ti_burst_taker *t, const struct ti_event *ev, uint64_t index,
                          uint64_t *out, struct ti_err *err);
 
 /* Frees the memory of a taker; only TI_BURSTS_RATES allocates any. */

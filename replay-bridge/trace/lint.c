@@ -69,7 +69,7 @@ static void hold(struct lint_state *st, const struct ti_msg *m)
         st->held_msg[h] = *m;
 }
 
-static void take_messages(struct lint_state *st, int64_t rank, const struct ti_step *step)
+static void check_messages(struct lint_state *st, int64_t rank, const struct ti_step *step)
 {
     int64_t eager = st->lint->eager_bytes;
 
@@ -96,7 +96,7 @@ static void take_messages(struct lint_state *st, int64_t rank, const struct ti_s
 
 /* ---- volumes ---- */
 
-static void take_text(char *at, size_t bytes, const char *text, bool first)
+static void add_text(char *at, size_t bytes, const char *text, bool first)
 {
     if (first)
         snprintf(at, bytes, "%s", text ? text : "");
@@ -105,14 +105,14 @@ static void take_text(char *at, size_t bytes, const char *text, bool first)
 }
 
 /* Adds the rank's counter and unit of volumes to those of the trace. */
-static void take_volumes(struct lint_state *st, const struct ti_reader *r)
+static void add_volumes(struct lint_state *st, const struct ti_reader *r)
 {
     struct ti_volumes *v = &st->lint->volumes;
     const char *exact = ti_reader_info(r, "exact");
     bool first = !st->have_volumes;
 
-    take_text(v->counter, sizeof v->counter, ti_reader_info(r, "counter"), first);
-    take_text(v->unit, sizeof v->unit, ti_reader_info(r, "unit"), first);
+    add_text(v->counter, sizeof v->counter, ti_reader_info(r, "counter"), first);
+    add_text(v->unit, sizeof v->unit, ti_reader_info(r, "unit"), first);
     v->estimate = v->estimate || ti_info_estimate(r);
     v->inexact = v->inexact || (exact && !strcmp(exact, "no"));
     st->have_volumes = true;
@@ -167,7 +167,7 @@ static ti_status see_event(void *arg, struct ti_walk *w, const struct ti_step *s
     const char *why;
 
     (void)err;
-    take_messages(st, ti_walk_rank(w), step);
+    check_messages(st, ti_walk_rank(w), step);
     if (step->lost)
         report(st, w, step, "its wildcard never matched: the trace does not show it complete");
     if (!sound || step->lost)
@@ -227,7 +227,7 @@ static ti_status see_rank(void *arg, int64_t rank, struct ti_walk *w, enum ti_ra
             ti_problems_add(st->ps, rank, TI_NO_EVENT, NULL,
                             "its trace is of mode whole: it has no calls but the first and the "
                             "last, and is not to be replayed");
-        take_volumes(st, ti_walk_reader(w));
+        add_volumes(st, ti_walk_reader(w));
         ti_caveats_add(&st->lint->caveats, ti_walk_reader(w));
         close_held(st, w, rank);
     }

@@ -407,7 +407,7 @@ ti_status ti_lower_rank(struct ti_source *s, struct ti_lint *lint, int64_t rank,
         return st;
     ti_bursts_begin(&taker, bursts, s, rank, ti_walk_reader(w));
     while ((got = ti_walk_next(w, &step, err)) == 1) {
-        st = ti_bursts_take(&taker, &step.ev, step.index, &burst, err);
+        st = ti_bursts_next(&taker, &step.ev, step.index, &burst, err);
         if (st)
             break;
         lower_step(&l, &step, burst);

@@ -55,7 +55,7 @@ static const char *says(const char *name, const char *arg)
         opt++;
     err.text[0] = '\0';
     o = (struct options){.number = -1};
-    st = ti_opt_take(opt, &o, arg, &err);
+    st = ti_opt_parse(opt, &o, arg, &err);
     assert_int_equal(st, err.text[0] ? TI_ERR_USAGE : TI_OK);
     assert_false(o.before || o.after);
     return err.text;
