@@ -32,7 +32,7 @@ struct ti__candidate {
     int site;
     int64_t max_ranks;  /* that it can hold, at most np; with `fold`: exactly what it has if used */
     int64_t capacity;   /* ranks that it could hold, whatever np is */
-    int64_t weight;     /* 0: the node gets max_ranks or nothing */
+    int64_t weight;     /* of the policy; 0 with `fold`: the node gets max_ranks or none */
     ti__load full_load; /* the load at which it has max_ranks */
     int64_t min_ranks;  /* that it has at any load: 1 where its site must have a rank */
     int64_t ranks;      /* the result */

@@ -24,7 +24,8 @@
 #include "node/rundir.h"
 #include "session/paths.h"
 
-/* X(name, text): the steps, as in the paper's figure 5, in RUN.json and the manifest */
+/* X(name, text): the steps, in RUN.json and the manifest; as in figure 5 of the paper that README
+ * names */
 #define TI_STEPS(X)                                                                                \
     X(SHIP, "ship")    /* connecting, and sending our files */                                     \
     X(SURVEY, "probe") /* the survey */                                                            \
@@ -115,8 +116,9 @@ struct ti_backend {
     ti_status (*check)(struct ti_acquisition *a, struct ti_err *err);
     /* Say where each rank runs, and fill a->plan.  Memory is measured if need be. */
     ti_status (*plan)(struct ti_acquisition *a, struct ti_err *err);
-    /* Print the lines of the plan about ranks and memory; and those about directories. */
+    /* Print the lines of the plan about ranks and memory. */
     void (*print_ranks)(const struct ti_acquisition *a, FILE *out);
+    /* Print the lines of the plan about directories. */
     void (*print_traces)(const struct ti_acquisition *a, FILE *out);
     /* Add "plan" and whatever else the back end knows to the JSON of the run. */
     void (*describe)(const struct ti_acquisition *a, json_t *json);
@@ -128,8 +130,9 @@ struct ti_backend {
     int (*wait)(struct ti_acquisition *a, int ms);
     /* Sum up the progress; note memory that runs out, and lost nodes. */
     void (*update)(struct ti_acquisition *a, struct ti_run_progress *progress);
-    /* End the run; or, after mpirun has ended, all that outlived it. */
+    /* End the run: mpirun and all ranks. */
     void (*end)(struct ti_acquisition *a);
+    /* End all processes that outlived mpirun. */
     void (*sweep)(struct ti_acquisition *a);
     /* Release what is only needed while mpirun runs, and folders that it uses. */
     void (*stop)(struct ti_acquisition *a);
@@ -144,8 +147,9 @@ struct ti_backend {
     void (*say_where)(struct ti_acquisition *a, ti_status app);
     /* Remove the traces of a try that failed; NULL: there is only one try. */
     void (*remove)(struct ti_acquisition *a);
-    /* Release what a try has left; and everything.  NULL: `stop` does. */
+    /* Release what a try has left; NULL: `stop` does. */
     void (*close)(struct ti_acquisition *a);
+    /* Release a->state; NULL: `stop` does. */
     void (*destroy)(struct ti_acquisition *a);
 };
 

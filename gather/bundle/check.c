@@ -83,8 +83,8 @@ static ti_status list_files(struct ti_run *run, struct ti_err *err)
     return st;
 }
 
-/* Reads the header fields of `f`.  Errors in the contents are handled in check_file(), after those
- * in the header. */
+/* Copies the header fields of `f` from the scan of its file.  An error in the header is reported
+ * here; check_file() reports errors in the contents. */
 static ti_status read_file(const struct ti_run *run, struct ti_run_file *f, struct ti_err *err)
 {
     const struct ti_rank_scan *r = ti_scanner_get(run->scanner, f->claim, f->name);

@@ -77,8 +77,9 @@ static double stuck_timeout_s(const struct ti__peer *p)
 /* Abandons nodes that answer but make no progress.  Heartbeats prove only that the process runs:
  * its disk may hang, or it may be malicious.  It may still work as a relay.
  *
- * On a slow link an answer may be queued behind data of other nodes: their credit, twice if it was
- * renewed meanwhile.  While that data arrives, the node is not blamed. */
+ * On a slow link an answer may be queued behind data of other nodes: at most twice their credit,
+ * since credit is renewed while data arrives.  Until that much has come, the node gets more time.
+ */
 void ti__abandon_stuck(struct ti__job *job)
 {
     int64_t owed = note_partial_frames(job);

@@ -4,7 +4,8 @@
  * (session/conn.h).
  *
  * All state is kept here, none in relays, so a failing relay costs only time.  Nodes behind it are
- * adopted: connected through its parent, at last from here, and asked for what is missing.
+ * adopted: connected through the relay's own parent, at last from here, and asked for what is
+ * missing.
  *
  * A rank's file gets its name once it is complete and its checksum agrees.  Until then it is
  * RANKFILE.part, which a later ti_fetch() resumes.  A file that is here is not fetched again.  If

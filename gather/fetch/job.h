@@ -69,7 +69,7 @@ struct ti__peer {
 
     struct ti_conn *conn; /* NULL: none */
     bool ready;
-    double retry_at;                  /* ti_now(); not connected before */
+    double retry_at;                  /* ti_now(); it is not connected earlier */
     int failures;                     /* of this node itself, since data last arrived from it */
     int64_t conn_parent;              /* node through which the connection goes; -1: from here */
     bool adopted;                     /* being connected through another node than before */

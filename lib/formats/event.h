@@ -3,8 +3,8 @@
  *
  * An event is one MPI call with canonical parameters, preceded by the volume of the compute burst
  * before it.  TI_FIELDS and TI_OPS list all fields and operations.  Recorder, writer, reader,
- * check, linter, replay bridge and ti-info are built from these two lists, so a new operation is a
- * new row.
+ * check, linter, replay bridge and ti-info are built from these two lists.  HACKING.md says what a
+ * new operation needs besides its row.
  *
  * Nothing in an event depends on time.  An unsuccessful poll is no event.  A receive with a
  * wildcard carries the source and tag that matched.  Request numbers follow from the order of the
@@ -105,7 +105,7 @@ enum { TI_MODES(TI_MODE_ENUM) TI_MODE_NONE = 0 };
 
 /*
  * Traits: the effects of an operation on messages, requests and other ranks.  Code tests for a
- * trait (ti_op_is()) instead of comparing operations, so that a new row of TI_OPS is enough.
+ * trait (ti_op_is()) where operations have an effect in common.
  */
 enum ti_trait {
     /* Messages.  A persistent operation has these effects at each of its starts. */
@@ -114,8 +114,8 @@ enum ti_trait {
     TI_T_BUFFERED = 1 << 2,    /* a send that never waits for the receive */
     TI_T_SYNCHRONOUS = 1 << 3, /* a send that always waits for the receive */
     TI_T_PARTITIONED = 1 << 4,
-    TI_T_PROBES = 1 << 5, /* takes the message MSG out of the queue */
-    TI_T_PROBED = 1 << 6, /* receives the message MSG */
+    TI_T_PROBES = 1 << 5, /* matched probe: the message MSG leaves the queue */
+    TI_T_PROBED = 1 << 6, /* receives the message MSG of a matched probe */
 
     /* Requests. */
     TI_T_REQUEST = 1 << 7,    /* makes the request REQ, which is active until it is completed */

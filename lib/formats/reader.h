@@ -6,8 +6,8 @@
  * any end, and ti_reader_end() tells the difference.  In a damaged trace, ti_reader_next() returns
  * an error that names file, byte and cause.
  *
- * Memory: one chunk (at most TI_CHUNK_RAW_MAX, about 100 KB in practice), the strings and the
- * communicators.
+ * Memory: one chunk (at most TI_CHUNK_RAW_MAX, about 100 KB in practice), the tables of the trace
+ * (metadata, strings, communicators, windows), and the longest vector.
  */
 #ifndef TI_READER_H
 #define TI_READER_H

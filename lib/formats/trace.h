@@ -35,7 +35,7 @@
  *   IDX  varint number of chunks before this one, varint bytes of the file before
  *        this one, CRC32C u32 over the two CRCs of every chunk before it, in order
  *
- * TPL, SLT, COL and RNK are reserved for the folded encoding.
+ * TPL, SLT, COL and RNK are reserved for an encoding with loops folded, which does not exist yet.
  *
  * Extra columns are values beside the volumes: durations, further counters.  They differ from run
  * to run.  So hash, totals and comparisons leave them out, and XTR is an optional chunk.  Metadata

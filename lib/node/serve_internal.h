@@ -33,7 +33,8 @@
 
 enum ti__ending { TI__NOT_ENDING, TI__ENDING_TERM, TI__ENDING_KILL };
 
-/* Memory of both processes.  The serving one writes it; its parent reads it afterwards. */
+/* Memory that ti-node shares with its child, which serves.  The child writes it; ti-node reads it
+ * when the child has ended. */
 struct ti__shared {
     char run_id[TI_RUN_ID_TEXT]; /* "": no run */
     bool leave;                  /* "leave" was said: the run outlives ti-node */
@@ -49,8 +50,8 @@ struct ti__serve {
     struct ti_task task[TI__TASKS];
     struct ti_send send;    /* by "send" */
     struct ti_relay *relay; /* NULL: no "reach" so far; borrows `out` */
-    uint64_t turned;        /* ti_relay_turned() when a piece was sent last ... */
-    int waiting;            /* ... and ti_relay_waiting() at that time */
+    uint64_t turned;        /* ti_relay_turned() when a piece of a trace was last sent */
+    int waiting;            /* ti_relay_waiting() at that time */
     int signals;            /* a descriptor that is readable after SIGTERM; see launch.h */
     bool eof;               /* the channel ended, or we were told to end */
     ti_status status;       /* the result of ti_serve() */
@@ -62,9 +63,9 @@ struct ti__serve {
 
     struct ti_watch watch; /* progress of the run; borrows `dir.fd` */
     struct ti_load load;   /* memory of its processes */
-    bool watching;         /* send "status" ... */
-    double every_s;        /* ... so often; ... */
-    double next_look;      /* ... the next one at this time (ti_now()) */
+    bool watching;         /* "status" is sent */
+    double every_s;        /* interval of "status" */
+    double next_look;      /* time of the next one, ti_now() */
     int64_t swapped_before;
 
     double beat_s, next_beat; /* interval of heartbeats, 0: none; time of the next one */

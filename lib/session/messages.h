@@ -9,11 +9,12 @@
  * itself, except after "leave".  So nothing is left behind on any node when ti-acquire dies.
  *
  * A request is {"do": NAME, "id": N, ...}.  Its answer, if it has one, is
- * {"is": NAME, "id": N, ...}, or {"is": "error", "id": N, "error": TEXT, "hint": TEXT, "status": N}.
+ * {"is": NAME, "id": N, ...}, or
+ * {"is": "error", "id": N, "error": TEXT, "hint": TEXT, "status": N}.
  * ti-node also sends messages without an id, which answer no request.
  *
- * Below, the first braces of an entry are members of the request; the text after them tells the
- * members of the answer.
+ * Below, first the frame HELLO, then each request: in braces its members, and then those of the
+ * answer.
  *
  * HELLO      {"tiara": VERSION, "protocol": 3, "host": ..., "pid": N, "family": "x86_64",
  *             "folder": of its files, "shipped": whether they were sent just now}

@@ -18,11 +18,12 @@
 /* One attempt to connect, if `connect_s` is not given. */
 #define TI_CONNECT_S 20.0
 
-/* Silence of SSH while it connects, at least: key exchange costs a loaded node processor time. */
+/* The least timeout for SSH's silence while it connects: a loaded node needs time to exchange keys.
+ */
 #define TI_ANSWER_MIN_S 5.0
 
-/* Silence of SSH itself, at least; it also bounds the rate of SSH's keepalives.  The default of
- * `silence_s`. */
+/* The least timeout for SSH's silence later on, which keeps SSH's own keepalives rare; and the
+ * default of `silence_s`. */
 #define TI_SILENCE_S 30.0
 
 /* A login that takes longer no longer counts as one of the TI_RELAY_STARTING that a relay has in
@@ -40,12 +41,11 @@
 #define TI_BEAT_MAX_S 5.0
 
 /* A node ends itself, and all processes of the run, when it has received nothing from us for
- * `silence_s`, and at least for this.  A traced program runs longer than a transfer of traces, and
- * so may a pause of its front end. */
+ * `silence_s`, or for this time if that is longer. */
 #define TI_LISTEN_GATHER_S  15.0
 #define TI_LISTEN_ACQUIRE_S 60.0
 
-/* Heartbeats that we send within that time. */
+/* Heartbeats that we send to a node within its timeout. */
 #define TI_BEATS_TO_NODE 4
 
 /* --- our own loop --- */

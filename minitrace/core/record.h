@@ -30,6 +30,7 @@
  *
  *     pass_through  No event.  The call's own instructions are taken out of the
  *                   burst, and the burst continues.  Only TI_ENTER and ti_leave.
+ *     none          Nothing: the call has no shim.
  *     untraced      An event that only names the call:
  *                   ti_rec_untraced(c, "MPI_Comm_spawn").
  *     NAME          ti_rec_NAME(c) after success.

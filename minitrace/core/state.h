@@ -156,8 +156,8 @@ const struct ti_mpi_call *ti_current(void);
 /* emit.c: start or stop dropping what is computed and called: MPI_Pcontrol. */
 void ti_set_stopped(bool stopped);
 
-/* Set the event's volume and call site, and write it.  While MPI_Pcontrol(0) holds, nothing is
- * written unless `always`. */
+/* Complete the event with operation, volume and call site, begin a new burst, and write the event.
+ * While MPI_Pcontrol(0) holds, it is not written unless `always`. */
 void ti_emit(const struct ti_mpi_call *c, struct ti_event *ev, bool always);
 
 /* threads.c: from now on, calls are recorded; no longer.  Begun by the thread that called MPI_Init,

@@ -8,7 +8,7 @@
  *   writer.c          opening, flushing, closing
  *
  * All memory is in struct ti_writer, one mapping; only a larger column store is mapped beside it.
- * A function ti__X() here is called between ti__begin() and ti__end().
+ * Functions ti__X() that change the writer are called between ti__begin() and ti__end().
  */
 #ifndef TI_WRITER_INTERNAL_H
 #define TI_WRITER_INTERNAL_H
@@ -186,8 +186,8 @@ static inline bool ti__is_over(struct ti_writer *w)
     return __builtin_expect(w->failed || w->busy, 0) && ti__refuse(w);
 }
 
-/* Every function that changes the writer calls ti__begin() first and ti__end() last.  If a signal
- * handler calls the writer in between, the writer fails. */
+/* A function of writer.h that adds to a trace calls ti__begin() first and ti__end() last.  If a
+ * signal handler calls the writer in between, the writer fails. */
 static inline void ti__begin(struct ti_writer *w)
 {
     w->busy = 1;
