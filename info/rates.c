@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "common/cli.h"
-#include "common/map.h"
 #include "info/info.h"
+#include "info/names.h"
 #include "info/pass.h"
 
 #define SITES_SHOWN 10
@@ -26,10 +26,9 @@ struct group {
 struct rates {
     struct group all, volume_class[INFO_CLASSES];
 
-    struct ti_map names; /* (hash of a site's text, attempt) -> index in `name` and `site` */
-    char **name;         /* texts of sites */
+    struct info_names names; /* texts of sites; their numbers are indices in `site` */
     struct group *site;
-    size_t names_cap, sites_cap;
+    size_t sites_cap;
 
     /* of the current rank */
     int column;       /* index of the column of durations; -1: none */
@@ -78,29 +77,6 @@ static bool has_rate(const struct group *g)
 
 /* ------------------------------------------------------------------ sites -- */
 
-static int64_t index_of_site(struct rates *x, const char *text)
-{
-    uint64_t hash = TI_HASH_START;
-
-    for (const char *p = text; *p; p++)
-        hash = ti_hash_word(hash, (unsigned char)*p);
-    for (int64_t attempt = 0;; attempt++) {
-        size_t known = x->names.n;
-        int64_t i = ti_map_add(&x->names, (int64_t)hash, attempt, 0, 0);
-
-        if ((size_t)i < known && strcmp(x->name[i], text) != 0)
-            continue;
-        if ((size_t)i == known) {
-            x->name = ti_grow(x->name, &x->names_cap, x->names.n, sizeof *x->name);
-            x->site = ti_grow(x->site, &x->sites_cap, x->names.n, sizeof *x->site);
-            x->name[i] = strdup(text);
-            if (!x->name[i])
-                TI_BUG("no memory for one name");
-        }
-        return i;
-    }
-}
-
 /* The bursts before a call site, by its string number; NULL if there is none (0). */
 static struct group *site_of(struct rates *x, const struct ti_reader *r, uint32_t number)
 {
@@ -110,8 +86,10 @@ static struct group *site_of(struct rates *x, const struct ti_reader *r, uint32_
         return NULL;
     x->site_of = ti_grow(x->site_of, &x->site_of_cap, (size_t)number + 1, sizeof *x->site_of);
     x->nsite_of = number >= x->nsite_of ? (size_t)number + 1 : x->nsite_of;
-    if (!x->site_of[number])
-        x->site_of[number] = 1 + index_of_site(x, text);
+    if (!x->site_of[number]) {
+        x->site_of[number] = 1 + (int64_t)info_names_add(&x->names, text);
+        x->site = ti_grow(x->site, &x->sites_cap, x->names.map.n, sizeof *x->site);
+    }
     return &x->site[x->site_of[number] - 1];
 }
 
@@ -221,7 +199,7 @@ static bool make(const struct rates *x, int64_t ranks, struct ti_rates *out)
                              .ranks = ranks - x->without,
                              .reference = has_rate(&x->all) ? rate_of(&x->all) : 0};
     out->volume_class = calloc(INFO_CLASSES, sizeof *out->volume_class);
-    out->site = calloc(x->names.n + 1, sizeof *out->site);
+    out->site = calloc(x->names.map.n + 1, sizeof *out->site);
     if (!out->volume_class || !out->site)
         return false;
     for (int i = 0; i < INFO_CLASSES; i++)
@@ -229,10 +207,10 @@ static bool make(const struct rates *x, int64_t ranks, struct ti_rates *out)
             out->volume_class[out->nclasses] = as_rate(&x->volume_class[i]);
             out->volume_class[out->nclasses++].from = info_class_from(i);
         }
-    for (size_t i = 0; i < x->names.n; i++)
+    for (size_t i = 0; i < x->names.map.n; i++)
         if (has_rate(&x->site[i])) {
             out->site[out->nsites] = as_rate(&x->site[i]);
-            out->site[out->nsites++].site = x->name[i];
+            out->site[out->nsites++].site = x->names.text[i];
         }
     if (out->nsites)
         qsort(out->site, (size_t)out->nsites, sizeof *out->site, by_seconds);
@@ -418,10 +396,7 @@ static ti_status conclude(struct ti_source *s, const struct info_pass *p, const 
 
 static void free_rates(struct rates *x)
 {
-    for (size_t i = 0; i < x->names.n; i++)
-        free(x->name[i]);
-    ti_map_free(&x->names);
-    free(x->name);
+    info_names_free(&x->names);
     free(x->site);
     free(x->site_of);
     free(x->unit);
