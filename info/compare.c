@@ -5,6 +5,7 @@
 #include "common/cli.h"
 #include "formats/rankname.h"
 #include "info/info.h"
+#include "info/symbolizer.h"
 
 /* The difference between two traces of a rank. */
 struct difference {
@@ -172,6 +173,8 @@ static ti_status compare_rank(struct ti_source *const s[2], int64_t rank,
         return st;
     d->extras = d->extras || ti_reader_extras(r[0]) || ti_reader_extras(r[1]);
     note_counters(r, d);
+    for (int i = 0; i < 2; i++)
+        info_symbolizer_add_rank(style->symbolizer, r[i]);
     st = walk(s, rank, r, style, d, err);
     for (int i = 0; i < 2 && st == TI_OK && !d->text; i++)
         if (ti_reader_end(r[i]) == TI_END_KILLED)

@@ -5,6 +5,7 @@
 #include "common/cli.h"
 #include "common/map.h"
 #include "info/info.h"
+#include "info/symbolizer.h"
 
 static void need(struct info_line *line, size_t more)
 {
@@ -177,6 +178,25 @@ static void put_vector(struct info_line *line, const char *name, const struct ti
     put_char(line, ']');
 }
 
+/* Append a call site, and before it its source line as far as it is known. */
+static void put_call_site(struct info_line *line, const char *site, const struct info_style *style)
+{
+    const struct info_source_line *source = info_symbolizer_find(style->symbolizer, site);
+
+    if (source && source->function) {
+        put(line, " function=");
+        put_quoted(line, source->function);
+    }
+    if (source && source->file) {
+        put(line, " file=");
+        put_quoted(line, source->file);
+        put(line, " line=");
+        put_signed(line, source->line);
+    }
+    put(line, " site=");
+    put_quoted(line, site ? site : "?");
+}
+
 void info_format_event(struct info_line *line, const struct ti_reader *r, const struct ti_event *ev,
                        const struct info_style *style)
 {
@@ -199,12 +219,8 @@ void info_format_event(struct info_line *line, const struct ti_reader *r, const 
         put_char(line, '=');
         put_number(line, ev->extra[i]);
     }
-    if (style->call_sites) {
-        const char *site = ti_reader_string(r, TI_STRING_SITE, ev->site);
-
-        put(line, " site=");
-        put_quoted(line, site ? site : "?");
-    }
+    if (style->call_sites)
+        put_call_site(line, ti_reader_string(r, TI_STRING_SITE, ev->site), style);
 }
 
 void info_line_free(struct info_line *line)
@@ -244,6 +260,7 @@ static ti_status dump_rank(struct ti_source *s, int64_t rank, const struct info_
         putchar('\n');
     }
     ti_reader_want_extras(r);
+    info_symbolizer_add_rank(style->symbolizer, r);
     while ((more = ti_reader_next(r, &ev, err)) > 0) {
         info_format_event(&line, r, &ev, style);
         put_char(&line, '\n');

@@ -11,6 +11,8 @@
 #include "formats/scan.h"
 #include "formats/source.h"
 
+struct info_symbolizer;
+
 /* How events are shown and compared. */
 struct info_style {
     bool call_sites;    /* show call sites */
@@ -18,6 +20,7 @@ struct info_style {
     uint64_t tolerance; /* volumes that differ by at most this much are equal */
     bool json, quiet;
     bool all; /* list all pairs of ranks, not only the busiest */
+    struct info_symbolizer *symbolizer; /* of call sites; NULL: do not show source lines */
 };
 
 /* ----------------------------------------------------------- output.c -- */
@@ -43,7 +46,7 @@ struct info_line {
 /*
  * Write the text form of one event into `line`, without a newline: "VOLUME OP FIELD=VALUE ...",
  * see ti-info(1).  The text depends only on the event, its communicator and, if shown, its call
- * site.
+ * site and the source line of that.
  */
 void info_format_event(struct info_line *line, const struct ti_reader *r, const struct ti_event *ev,
                        const struct info_style *style);

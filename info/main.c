@@ -4,15 +4,24 @@
 
 #include "common/cli.h"
 #include "info/info.h"
+#include "info/symbolizer.h"
 
 struct settings {
-    const char *trace, *other, *rates;
+    const char *trace, *other, *rates, *debug_dir;
     int64_t rank; /* -1: all */
     bool dump, verify, traffic, histogram, no_progress;
     struct info_style style;
 };
 
 #define TI_OPT_STRUCT struct settings
+
+/* info/module.mk says whether there is a libdw. */
+#ifdef TI_NO_LIBDW
+#define LIBDW_TEXT                                                                                 \
+    "This ti-info was built without libdw, so it knows no source lines of call sites.\n"
+#else
+#define LIBDW_TEXT ""
+#endif
 
 static const struct ti_opt opts[] = {
     {0, "verify", NULL,
@@ -31,7 +40,14 @@ static const struct ti_opt opts[] = {
     {0, "rank", "N", "show this rank only", TI_OPT_INTEGER(rank, 0, TI_RANKS_MAX - 1)},
     {0, "dump", NULL, "print the events, one per line", TI_OPT_FLAG(dump)},
     TI_OPT_HEADING("Events"),
-    {0, "call-sites", NULL, "with --dump: show the call sites", TI_OPT_FLAG(style.call_sites)},
+    {0, "call-sites", NULL,
+     "with --dump and --compare: show the call sites, with\n"
+     "function, file and line where they are known",
+     TI_OPT_FLAG(style.call_sites)},
+    {0, "debug-dir", "DIR[:DIR]...",
+     "look here first for the program that was traced, its\n"
+     "libraries and their debug information",
+     TI_OPT_NAME(debug_dir)},
     {0, "no-volumes", NULL, "leave the volumes out of --dump and --compare",
      TI_OPT_FLAG(style.no_volumes)},
     {0, "tolerance", "N", "treat volumes as equal if they differ by N at most",
@@ -56,7 +72,7 @@ static const struct ti_cli cli = {
                 "  ti-info --rates lu.rates lu.tib\n",
     .opts = opts,
     .after = "Exit status: 0 fine, 1 ranks missing or incomplete (all but the summary) or\n"
-             "different (--compare), 2 usage, 3 damaged or not sound, 4 local I/O.\n"
+             "different (--compare), 2 usage, 3 damaged or not sound, 4 local I/O.\n" LIBDW_TEXT
              "More: man ti-info\n",
 };
 
@@ -77,6 +93,8 @@ static int check_options(const struct settings *s)
         return (int)ti_cli_usage(&cli, "--json and --rates - both write to standard output");
     if (s->style.all && !s->traffic)
         return (int)ti_cli_usage(&cli, "--all is for --traffic");
+    if (s->debug_dir && !s->style.call_sites && !s->rates)
+        return (int)ti_cli_usage(&cli, "--debug-dir is for --call-sites and --rates");
     return TI_CLI_END;
 }
 
@@ -147,7 +165,9 @@ int main(int argc, char **argv)
     if (st >= 0)
         return st;
     ti_talk_init(cli.tool, s.style.quiet, s.no_progress);
+    s.style.symbolizer = info_symbolizer_open(s.debug_dir);
     st = info(&s, &err);
+    info_symbolizer_close(s.style.symbolizer);
     if (st > TI_ERR_PARTIAL && err.text[0])
         ti_cli_fail(&cli, (ti_status)st, &err);
     return st;

@@ -12,6 +12,7 @@
 #include "info/info.h"
 #include "info/names.h"
 #include "info/pass.h"
+#include "info/symbolizer.h"
 
 #define SITES_SHOWN 10
 #define RATE_MAX    1e18 /* limit of rate files */
@@ -36,6 +37,7 @@ struct rates {
     size_t nsite_of, site_of_cap;
 
     int64_t without; /* ranks without durations */
+    struct info_symbolizer *symbolizer;
     char *unit, *counter;
     json_t *hosts, *cpus; /* names, as keys */
     bool estimate;
@@ -123,6 +125,7 @@ static ti_status add_rank(void *arg, const struct ti_reader *r, struct ti_err *e
         x->without++;
         return TI_OK;
     }
+    info_symbolizer_add_rank(x->symbolizer, r);
     add_word(x, &x->unit, ti_reader_info(r, "unit"));
     add_word(x, &x->counter, ti_reader_info(r, "counter"));
     note(x->hosts, ti_reader_info(r, "host"));
@@ -249,15 +252,16 @@ static void put_head(const char *what)
            "time");
 }
 
-static void put_row(const char *what, const struct ti_rate *r, double all)
+/* `source`: the source line of a call site. */
+static void put_row(const char *what, const struct ti_rate *r, double all, const char *source)
 {
     char rate[32], deviation[32], bursts[32];
 
-    printf("%28.28s %16s %14s %12s %10.6f %6.1f%%\n", what,
-           ti_format_count((uint64_t)(r->rate + 0.5), rate, sizeof rate),
-           ti_format_count((uint64_t)(r->deviation + 0.5), deviation, sizeof deviation),
-           ti_format_count(r->bursts, bursts, sizeof bursts), r->seconds,
-           all > 0 ? 100 * r->seconds / all : 0);
+    ti_print(stdout, "%28.28s %16s %14s %12s %10.6f %6.1f%%%s%s\n", what,
+             ti_format_count((uint64_t)(r->rate + 0.5), rate, sizeof rate),
+             ti_format_count((uint64_t)(r->deviation + 0.5), deviation, sizeof deviation),
+             ti_format_count(r->bursts, bursts, sizeof bursts), r->seconds,
+             all > 0 ? 100 * r->seconds / all : 0, *source ? "  " : "", source);
 }
 
 static void print_text(const struct rates *x, const struct ti_rates *file)
@@ -268,32 +272,34 @@ static void print_text(const struct rates *x, const struct ti_rates *file)
     info_put_clean(file->unit);
     printf(" a second\n");
     put_head("from");
-    put_row("all", &all, all.seconds);
+    put_row("all", &all, all.seconds, "");
     for (int i = 0; i < file->nclasses; i++)
         put_row(ti_format_count(file->volume_class[i].from, text, sizeof text),
-                &file->volume_class[i], all.seconds);
+                &file->volume_class[i], all.seconds, "");
     if (file->nsites)
         put_head("site");
     for (int i = 0; i < file->nsites && i < SITES_SHOWN; i++) {
-        char shown[32];
+        const char *site = file->site[i].site;
+        char shown[32], source[TEXT_BYTES];
 
-        snprintf(shown, sizeof shown, "%.*s", (int)strcspn(file->site[i].site, " "),
-                 file->site[i].site); /* without the build id */
-        ti_strip_controls(shown);
-        put_row(shown, &file->site[i], all.seconds);
+        snprintf(shown, sizeof shown, "%.*s", (int)strcspn(site, " "), site); /* no build-id */
+        info_source_line_text(info_symbolizer_find(x->symbolizer, site), source, sizeof source);
+        put_row(shown, &file->site[i], all.seconds, source);
     }
     if (file->nsites > SITES_SHOWN)
         printf("... and %d further call sites\n", file->nsites - SITES_SHOWN);
 }
 
-static json_t *rate_json(const struct ti_rate *r)
+static json_t *rate_json(const struct rates *x, const struct ti_rate *r)
 {
     json_t *out = json_object();
 
-    if (r->site)
+    if (r->site) {
         json_object_set_new(out, "site", info_json_text(r->site));
-    else
+        info_source_line_json(info_symbolizer_find(x->symbolizer, r->site), out);
+    } else {
         json_object_set_new(out, "from", ti_json_u64(r->from));
+    }
     json_object_set_new(out, "rate", json_real(r->rate));
     json_object_set_new(out, "deviation", json_real(r->deviation));
     json_object_set_new(out, "bursts", ti_json_u64(r->bursts));
@@ -301,12 +307,12 @@ static json_t *rate_json(const struct ti_rate *r)
     return out;
 }
 
-static json_t *rates_json(const struct ti_rate *r, int n)
+static json_t *rates_json(const struct rates *x, const struct ti_rate *r, int n)
 {
     json_t *out = json_array();
 
     for (int i = 0; i < n; i++)
-        json_array_append_new(out, rate_json(&r[i]));
+        json_array_append_new(out, rate_json(x, &r[i]));
     return out;
 }
 
@@ -337,8 +343,8 @@ static void print_json(const struct ti_source *s, const struct info_pass *p, con
     json_object_set_new(out, "seconds", json_real((double)x->all.ns / 1e9));
     json_object_set_new(out, "rate", json_real(rate_of(&x->all)));
     json_object_set_new(out, "deviation", json_real(deviation_of(&x->all)));
-    json_object_set_new(out, "classes", rates_json(file->volume_class, file->nclasses));
-    json_object_set_new(out, "sites", rates_json(file->site, file->nsites));
+    json_object_set_new(out, "classes", rates_json(x, file->volume_class, file->nclasses));
+    json_object_set_new(out, "sites", rates_json(x, file->site, file->nsites));
     info_print_json(out);
     json_decref(out);
 }
@@ -408,7 +414,8 @@ static void free_rates(struct rates *x)
 ti_status info_rates(struct ti_source *s, int64_t rank, const char *path,
                      const struct info_style *style, struct ti_err *err)
 {
-    struct rates x = {.hosts = json_object(), .cpus = json_object()};
+    struct rates x = {
+        .symbolizer = style->symbolizer, .hosts = json_object(), .cpus = json_object()};
     const struct info_visitor visitor = {
         .arg = &x, .extras = true, .rank = add_rank, .event = add_event};
     struct info_pass pass;

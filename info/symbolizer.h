@@ -1,0 +1,46 @@
+/*
+ * Source lines of call sites.
+ *
+ * A trace names a call site as "module+0xoffset [build-id]" (formats/trace.h).  The symbolizer
+ * finds the module's file and looks the offset up in its debug information (debug_info.h).  It
+ * knows a file of another build by its build-id, and does not use it.  The file is, in this order:
+ *
+ *   - a file of the user's folders: .build-id/XX/YYY.debug, MODULE or MODULE.debug,
+ *   - the program by the path of its command line, or MODULE in the folder of the program,
+ *   - /usr/lib/debug/.build-id/XX/YYY.debug,
+ *   - MODULE in the folder of this machine's C library.
+ *
+ * The first file with debug information is used, otherwise the one with most symbols.
+ */
+#ifndef TI_INFO_SYMBOLIZER_H
+#define TI_INFO_SYMBOLIZER_H
+
+#include <jansson.h>
+
+#include "formats/reader.h"
+#include "info/debug_info.h"
+
+struct info_symbolizer;
+
+/* `folders`: where to look first, separated by ':'; NULL: nowhere.  Borrowed.  Release the result
+ * with info_symbolizer_close(). */
+struct info_symbolizer *info_symbolizer_open(const char *folders);
+void info_symbolizer_close(struct info_symbolizer *z); /* NULL is fine */
+
+/* Look for modules also where the program of this rank was. */
+void info_symbolizer_add_rank(struct info_symbolizer *z, const struct ti_reader *r);
+
+/*
+ * The source line of a call site by its text in a trace.  NULL: nothing is known of it, or `z` or
+ * `site` is NULL.  The result is valid until `z` is closed.  The first call for a module may warn
+ * that its file is of another build.
+ */
+const struct info_source_line *info_symbolizer_find(struct info_symbolizer *z, const char *site);
+
+/* Write "exchange lu.c:120" or "exchange+0x3c" to `text`; "" for NULL.  Returns `text`. */
+const char *info_source_line_text(const struct info_source_line *line, char *text, size_t bytes);
+
+/* Add the keys function, file and line to `out`; null where they are not known. */
+void info_source_line_json(const struct info_source_line *line, json_t *out);
+
+#endif
