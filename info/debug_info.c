@@ -224,8 +224,8 @@ static void find_line(struct info_debug *d, Dwarf_Addr address, struct info_sour
 
 /* ---------------------------------------------------------------- symbols -- */
 
-/* The function of an address and the offset in it.  Symbols without a size do not count: an address
- * behind them may be of another function, whose symbol was stripped. */
+/* The function of a call's last byte, and the offset of the byte after it.  Symbols without a size
+ * do not count: an address behind them may be of another function, whose symbol was stripped. */
 static void find_symbol(struct info_debug *d, uint64_t address, struct info_source_line *out)
 {
     GElf_Shdr header;
@@ -239,7 +239,7 @@ static void find_symbol(struct info_debug *d, uint64_t address, struct info_sour
             address < symbol.st_value || address - symbol.st_value >= symbol.st_size)
             continue;
         out->function = elf_strptr(d->elf, header.sh_link, symbol.st_name);
-        out->offset = address - symbol.st_value;
+        out->offset = address + 1 - symbol.st_value;
         return;
     }
 }
@@ -247,10 +247,15 @@ static void find_symbol(struct info_debug *d, uint64_t address, struct info_sour
 bool info_debug_find(struct info_debug *d, uint64_t address, struct info_source_line *out)
 {
     *out = (struct info_source_line){0};
-    find_line(d, address, out);
-    if (!out->function)
-        find_symbol(d, address, out);
-    if (!out->file)
+    if (address == 0)
+        return false;
+    /* The instruction after a call may be of another line, or of another function. */
+    find_line(d, address - 1, out);
+    if (!out->file || !out->function)
+        find_symbol(d, address - 1, out);
+    if (out->file)
+        out->offset = 0;
+    else
         out->line = 0;
     return out->function || out->file;
 }

@@ -23,10 +23,10 @@ enum info_debug_detail {
     INFO_DEBUG_LINES     /* debug information */
 };
 
-/* Where an instruction comes from.  `function` and `file` belong to the struct info_debug. */
+/* Where a call comes from.  `function` and `file` belong to the struct info_debug. */
 struct info_source_line {
     const char *function; /* the innermost, if functions were inlined; NULL: not known */
-    uint64_t offset;      /* from the start of `function`, if `file` is NULL */
+    uint64_t offset;      /* of the return address in `function`; 0: not known, or `file` is */
     const char *file;     /* as the compiler recorded it; NULL: not known */
     int line;             /* from 1 */
 };
@@ -40,8 +40,8 @@ struct info_debug *info_debug_open(const char *path, const char *build_id, bool 
 void info_debug_close(struct info_debug *d); /* NULL is fine */
 enum info_debug_detail info_debug_detail(const struct info_debug *d);
 
-/* The source line of the instruction at `address`, as the file counts addresses.  False: not known;
- * then *out is zeroed. */
+/* The source line of the call that returns to `address`, as the file counts addresses.  False: not
+ * known; then *out is zeroed. */
 bool info_debug_find(struct info_debug *d, uint64_t address, struct info_source_line *out);
 
 #endif

@@ -182,10 +182,11 @@ static void put_vector(struct info_line *line, const char *name, const struct ti
 static void put_call_site(struct info_line *line, const char *site, const struct info_style *style)
 {
     const struct info_source_line *source = info_symbolizer_find(style->symbolizer, site);
+    char function[512];
 
     if (source && source->function) {
         put(line, " function=");
-        put_quoted(line, source->function);
+        put_quoted(line, info_function_text(source, function, sizeof function));
     }
     if (source && source->file) {
         put(line, " file=");

@@ -219,10 +219,8 @@ const struct info_source_line *info_symbolizer_find(struct info_symbolizer *z, c
     i = info_names_add(&z->site_names, site);
     if (i == known) {
         z->site = ti_grow(z->site, &z->sites_cap, known + 1, sizeof *z->site);
-        /* The instruction after a call may be of another line, or of another function. */
-        if (parse(site, &p) && p.offset > 0 && (d = module_of(z, &p)) &&
-            info_debug_find(d, p.offset - 1, &z->site[i]))
-            z->site[i].offset += !z->site[i].file;
+        if (parse(site, &p) && (d = module_of(z, &p)))
+            info_debug_find(d, p.offset, &z->site[i]);
     }
     return z->site[i].function || z->site[i].file ? &z->site[i] : NULL;
 }
@@ -265,20 +263,29 @@ void info_symbolizer_close(struct info_symbolizer *z)
 
 /* ------------------------------------------------------------------ print -- */
 
+const char *info_function_text(const struct info_source_line *line, char *text, size_t bytes)
+{
+    if (line->function && line->offset)
+        snprintf(text, bytes, "%s+0x%llx", line->function, (unsigned long long)line->offset);
+    else
+        snprintf(text, bytes, "%s", line->function ? line->function : "?");
+    return text;
+}
+
 const char *info_source_line_text(const struct info_source_line *line, char *text, size_t bytes)
 {
     const char *slash;
+    char function[512];
 
     text[0] = '\0';
     if (!line)
         return text;
-    if (!line->file) {
-        snprintf(text, bytes, "%s+0x%llx", line->function, (unsigned long long)line->offset);
-        return text;
-    }
-    slash = strrchr(line->file, '/');
-    snprintf(text, bytes, "%s %s:%d", line->function ? line->function : "?",
-             slash ? slash + 1 : line->file, line->line);
+    info_function_text(line, function, sizeof function);
+    slash = line->file ? strrchr(line->file, '/') : NULL;
+    if (line->file)
+        snprintf(text, bytes, "%s %s:%d", function, slash ? slash + 1 : line->file, line->line);
+    else
+        snprintf(text, bytes, "%s", function);
     return text;
 }
 

@@ -37,6 +37,10 @@ void info_symbolizer_add_rank(struct info_symbolizer *z, const struct ti_reader 
  */
 const struct info_source_line *info_symbolizer_find(struct info_symbolizer *z, const char *site);
 
+/* Write "exchange", or "exchange+0x3c" if the line is not known, to `text`; "?" if the function is
+ * not known.  Returns `text`. */
+const char *info_function_text(const struct info_source_line *line, char *text, size_t bytes);
+
 /* Write "exchange lu.c:120" or "exchange+0x3c" to `text`; "" for NULL.  Returns `text`. */
 const char *info_source_line_text(const struct info_source_line *line, char *text, size_t bytes);
 
