@@ -53,7 +53,7 @@ done <<END2
 4 rma all $tmp/windows
 2 late_idup
 END2
-for example in ring:4 lu:8:S:5 stencil:6:48:10 is:8 cg:8 master_worker:5 hybrid:2; do
+for example in ring:4 lu:8:S:5 stencil:6:48:10 is:8 cg:8 multigrid:5:8:2 amr:5:8:20 master_worker:5 hybrid:2; do
     IFS=: read -r name np a b <<<"$example"
     # shellcheck disable=SC2086  # words are meant
     record "$name" "$np" "$examples/$name" $a $b
@@ -99,7 +99,7 @@ awk -v a="$none" -v b="$(replay "$tmp/lu" && time_of)" 'BEGIN { exit !(a < b) }'
 
 # ---- as SimGrid itself has it, which runs the program and knows of no trace ----
 
-for program in ring:4 lu:8:S:5 stencil:6:48:10 is:8 cg:8; do
+for program in ring:4 lu:8:S:5 stencil:6:48:10 is:8 cg:8 amr:5:8:20; do
     IFS=: read -r name np a b <<<"$program"
     smpicc -std=c11 -D_GNU_SOURCE -I. -O1 -o "$tmp/$name.smpi" "examples/$name.c" examples/example.c \
         examples/burst.c -lm 2>"$tmp/err" || { fail "smpicc $name"; cat "$tmp/err"; continue; }
