@@ -2,12 +2,21 @@
 
 #include <stdio.h>
 
+/* The texts are in the table, not pointed to: pointers would be relocated in each traced process,
+ * which then has a copy of the table. */
 static const struct ti_op_info ops[] = {
 #define OP(name, text, fields, optional, same, traits, vec1, vec2)                                 \
     {text, fields, optional, same, {vec1, vec2}},
     TI_OPS(OP)
 #undef OP
 };
+
+#define FITS(name, word, fields, optional, same, traits, vec1, vec2)                               \
+    _Static_assert(sizeof(word) <= sizeof ops->text && sizeof(vec1) <= sizeof ops->vec[0] &&       \
+                       sizeof(vec2) <= sizeof ops->vec[1],                                         \
+                   "the texts of " #name " do not fit");
+TI_OPS(FITS)
+#undef FITS
 
 const uint32_t ti_op_traits[] = {
 #define TRAITS(name, text, fields, optional, same, traits, vec1, vec2) (uint32_t)(traits),

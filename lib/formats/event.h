@@ -535,11 +535,11 @@ struct ti_event {
 
 /* The row of an operation in TI_OPS. */
 struct ti_op_info {
-    const char *text;
+    char text[28];
     uint32_t fields;
     uint32_t optional;
     uint32_t same; /* fields that are equal on all members, if all call it */
-    const char *vec[TI_VECS];
+    char vec[TI_VECS][16];
 };
 
 /* `op` must be below TI_OP_COUNT.  Never NULL. */
