@@ -4,12 +4,13 @@
  *   peek OUT LIBRARY PROGRAM [ARG]...      LIBRARY "-": none
  *
  * Under mpirun, each rank.  Appends a line to OUT.RANK: the most seen, in KiB,
- * of the pages that are the rank's alone (private and written to) in the own
- * mappings of the library and its MPI back end, their .bss among them, and in the
- * whole process.
+ * of the pages that are the rank's alone (private and written to) in the library
+ * and its MPI back end, their .bss among them, and in the whole process.
  */
+#include <fcntl.h>
+#include <link.h>
 #include <signal.h>
-#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,20 +18,62 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BSS_KIB 48 /* size -A libminitrace-openmpi.so */
-
 struct sample {
     long own, all; /* KiB */
 };
 
-/* From /proc/PID/smaps; zeros if it is gone.  `stem` is what the names of the
- * library and its MPI back ends begin with. */
+/* Bytes from the start of a shared library in memory to the end of its .bss. */
+static unsigned long bytes_in_memory(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    unsigned long end = 0;
+    ElfW(Ehdr) elf;
+    ElfW(Phdr) part;
+
+    if (fd >= 0 && pread(fd, &elf, sizeof elf, 0) == sizeof elf)
+        for (int i = 0; i < elf.e_phnum; i++)
+            if (pread(fd, &part, sizeof part, (off_t)(elf.e_phoff + i * sizeof part)) ==
+                    sizeof part &&
+                part.p_type == PT_LOAD)
+                end = part.p_vaddr + part.p_memsz;
+    if (fd >= 0)
+        close(fd);
+    return end;
+}
+
+/* KiB of the rank's own pages in a range of addresses.  The kernel joins mappings, so that of a
+ * .bss may have pages of others behind it; /proc/PID/pagemap tells about each page. */
+static long own_pages(pid_t pid, unsigned long from, unsigned long bytes)
+{
+    const uint64_t present = UINT64_C(1) << 63, swapped = UINT64_C(1) << 62,
+                   of_file = UINT64_C(1) << 61, unshared = UINT64_C(1) << 56;
+    unsigned long page = (unsigned long)sysconf(_SC_PAGESIZE);
+    char path[64];
+    long pages = 0;
+    int fd;
+
+    snprintf(path, sizeof path, "/proc/%d/pagemap", (int)pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    for (unsigned long at = from; fd >= 0 && at < from + bytes; at += page) {
+        uint64_t flags;
+
+        if (pread(fd, &flags, sizeof flags, (off_t)(at / page * sizeof flags)) != sizeof flags)
+            break;
+        pages +=
+            (flags & swapped) || ((flags & present) && (flags & unshared) && !(flags & of_file));
+    }
+    if (fd >= 0)
+        close(fd);
+    return pages * (long)(page / 1024);
+}
+
+/* Of a process now; zeros if it is gone.  `stem` is what the names of the library and its MPI back
+ * ends begin with. */
 static struct sample look(pid_t pid, const char *stem)
 {
     struct sample s = {0, 0};
     char path[64], line[4608], name[4096];
-    unsigned long from, to, end = 0;
-    bool ours = false, bss = false;
+    unsigned long from, offset;
     FILE *f;
 
     snprintf(path, sizeof path, "/proc/%d/smaps", (int)pid);
@@ -39,15 +82,11 @@ static struct sample look(pid_t pid, const char *stem)
         long kib;
 
         name[0] = '\0';
-        if (sscanf(line, "%lx-%lx %*s %*s %*s %*s %4095s", &from, &to, name) >= 2) {
-            /* what follows a mapping of a library without a name is its .bss */
-            bss = ours && from == end && !name[0];
-            ours = bss || strstr(name, stem) != NULL;
-            end = to;
+        if (sscanf(line, "%lx-%*x %*s %lx %*s %*s %4095s", &from, &offset, name) >= 2) {
+            if (offset == 0 && strstr(name, stem))
+                s.own += own_pages(pid, from, bytes_in_memory(name));
         } else if (sscanf(line, "Private_Dirty: %ld", &kib) == 1) {
             s.all += kib;
-            /* the kernel may have joined it with a mapping of the library's own */
-            s.own += bss && kib > BSS_KIB ? BSS_KIB : ours ? kib : 0;
         }
     }
     if (f)
