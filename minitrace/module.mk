@@ -59,7 +59,8 @@ minitrace_objs = $(patsubst %,$(O)/pic-$(1)/%.o,$(basename $(minitrace_src) $(co
 # Position-independent, all symbols hidden by default, and never sanitized: they are loaded
 # into programs that are not.
 pic_flags := -fPIC -fvisibility=hidden -DTI_VERSION='"$(VERSION)"'
-so_flags  := -shared -Wl,-z,now -Wl,-z,noexecstack
+# Sections sorted by name: .bss.sparse (dispatcher.h) is behind .bss.
+so_flags  := -shared -Wl,-z,now -Wl,-z,noexecstack -Wl,--sort-section=name
 
 define mpi_backend_objects
 $(O)/pic-$(1)/%.o: %.c

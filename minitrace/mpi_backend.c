@@ -5,18 +5,18 @@
 #define TI_VERSION "0.1.0"
 #endif
 
-void *ti_next[TI_NAMES];
-void *ti_real[TI_NAMES];
+TI_SPARSE struct ti_target ti_target[TI_NAMES];
 
 /* mpi_backend_shims.S */
-extern void *const ti_mpi_backend_shims[TI_NAMES] __attribute__((visibility("hidden")));
+extern const int32_t ti_mpi_backend_shims[TI_NAMES] __attribute__((visibility("hidden")));
+extern const char ti_mpi_backend_no_shim[] __attribute__((visibility("hidden")));
 
 struct ti_mpi_backend ti_mpi_backend = {
     .version = TI_VERSION,
     .names = TI_NAMES,
     .shim = ti_mpi_backend_shims,
+    .no_shim = ti_mpi_backend_no_shim,
     .calibration_shim = ti_calibration_shims,
-    .next = ti_next,
-    .real = ti_real,
+    .target = ti_target,
     .begin = ti_fortran_begin,
 };

@@ -7,7 +7,7 @@
  * N to 2N - 1 the next one, and so on.  Without it, the questions are only counted, and the
  * trace has the number.
  *
- * The functions here replace MPI's own in the table `ti_next`, so that the shims of all
+ * The functions here replace MPI's own in the table `ti_target`, so that the shims of all
  * bindings reach them.
  *
  * A node of the target must lie within one node of this machine, or shared windows on it
@@ -201,13 +201,14 @@ bool ti_nodes_read(struct ti_err *err)
     return false;
 }
 
-/* Replace a function in ti_next.  Functions that the MPI library lacks are never called. */
+/* Replace a function in ti_target. */
 #define PUT(member, name, function)                                                                \
     do {                                                                                           \
-        void *was = ti_next[TI_N_##name];                                                          \
+        void **target = &ti_target[TI_N_##name].next;                                              \
                                                                                                    \
-        memcpy(&next.member, &was, sizeof was);                                                    \
-        ti_next[TI_N_##name] = (void *)(function);                                                 \
+        memcpy(&next.member, target, sizeof *target);                                              \
+        if (*target)                                                                               \
+            *target = (void *)(function);                                                          \
     } while (0)
 
 void ti_nodes_begin(void)

@@ -15,12 +15,11 @@
  * and reports version 3.1. */
 #define TI_MPI4 (MPI_VERSION >= 4 || (OMPI_MAJOR_VERSION + 0 >= 5))
 
-extern void *ti_next[] __attribute__((visibility("hidden")));
-extern void *ti_real[] __attribute__((visibility("hidden")));
+extern struct ti_target ti_target[] __attribute__((visibility("hidden")));
 extern struct ti_mpi_backend ti_mpi_backend __attribute__((visibility("default")));
 
-#define TI_NEXT(function) ((__typeof__(&(function)))ti_next[TI_N_##function])
-#define TI_REAL(function) ((__typeof__(&(function)))ti_real[TI_N_##function])
+#define TI_NEXT(function) ((__typeof__(&(function)))ti_target[TI_N_##function].next)
+#define TI_REAL(function) ((__typeof__(&(function)))ti_target[TI_N_##function].real)
 
 #include "minitrace/mpi_real.h"
 

@@ -18,8 +18,12 @@
 #define TI_VERSION "0.1.0"
 #endif
 
+/* In .data instead of .bss: on one page with the slots of MPI's C functions. */
+#define BESIDE_SLOTS __attribute__((section(".data")))
+
 /* dispatcher_stubs.S */
-extern void *ti_dispatch_slot[2 * TI_NAMES + TI_LEAVE_KINDS] __attribute__((visibility("hidden")));
+#define SLOTS (TI_LEAVE_KINDS + 2 * TI_NAMES)
+extern uintptr_t ti_dispatch_slot[SLOTS] __attribute__((visibility("hidden")));
 extern const char ti_dispatch_stubs_begin[],
     ti_dispatch_stubs_end[] __attribute__((visibility("hidden")));
 extern const char ti_dispatch_second_half[][16] __attribute__((visibility("hidden")));
@@ -31,7 +35,7 @@ void *ti_dispatch_resolve(size_t slot, const void *caller);
 
 /* dlsym() is replaced too, in dispatcher_stubs.S */
 typedef void *dlsym_function(void *handle, const char *name);
-dlsym_function *ti_dispatch_system_dlsym __attribute__((visibility("hidden")));
+dlsym_function *ti_dispatch_system_dlsym __attribute__((visibility("hidden"))) BESIDE_SLOTS;
 dlsym_function *ti_dispatch_find_dlsym(void);
 void *ti_dispatch_dlsym(void *handle, const char *name);
 
@@ -49,16 +53,23 @@ static enum {
     DECIDING,
     TRACING,  /* the back end is loaded */
     DISABLED, /* calls go where they would without the library */
-} mode;
-static bool resolved[TI_NAMES];
-static bool whole_mode; /* TIARA_MODE=whole: only Init, Finalize and Abort have shims */
-static bool ambiguous;  /* two MPI libraries: the target of a call depends on the caller */
-static struct ti_mpi_backend *backend;
-static void (*reading)(void); /* read the counter before each shim; NULL: not needed; atomic */
+} mode BESIDE_SLOTS;
+/* bit k % 8 of byte k / 8 is set if the k-th name is resolved; atomic */
+static uint8_t resolved[(TI_NAMES + 7) / 8] BESIDE_SLOTS;
+/* TIARA_MODE=whole: only Init, Finalize and Abort have shims */
+static bool whole_mode BESIDE_SLOTS;
+/* two MPI libraries: the target of a call depends on the caller */
+static bool ambiguous BESIDE_SLOTS;
+static struct ti_mpi_backend *backend BESIDE_SLOTS;
+/* read the counter before each shim; NULL: not needed; atomic */
+static void (*reading)(void) BESIDE_SLOTS;
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-static void *mpi;                 /* handle for dlsym(): the MPI library and its dependencies */
-static char started_in[PATH_MAX]; /* working directory at start, with a '/', if the library was
-                                   * loaded by a relative name */
+/* handle for dlsym(): the MPI library and its dependencies */
+static void *mpi BESIDE_SLOTS;
+
+/* Working directory at start, with a '/', if the library was loaded by a relative name.  It is the
+ * last page of .data, because loaders write to that page where it is shared with .bss. */
+static char started_in[PATH_MAX] __attribute__((section(".data.sparse"), aligned(PATH_MAX)));
 
 /* ---------------------------------------------------------------- dlsym -- */
 
@@ -135,7 +146,7 @@ static const struct {
 
 struct found {
     const char *backend[KINDS];
-    char path[PATH_MAX]; /* of the last library found */
+    const char *path; /* of the last library found */
 };
 
 /* The object's DT_SONAME, or else the last part of its file name. */
@@ -174,40 +185,39 @@ static int look(struct dl_phdr_info *info, size_t size, void *arg)
     for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
         if (strcmp(soname, libraries[i].soname) == 0) {
             found->backend[libraries[i].kind] = libraries[i].backend;
-            snprintf(found->path, sizeof found->path, "%s", info->dlpi_name);
+            found->path = info->dlpi_name; /* valid while the library is loaded */
         }
     return 0;
 }
 
 /* -------------------------------------------------------------- backend -- */
 
-/* The folder of a file, with its '/'; false if the name does not fit. */
-static bool folder_of(const char *file, char *out)
+/* Replace the last part of a file's name, in a buffer of PATH_MAX bytes; false if it does not fit.
+ */
+static bool replace_last(char *file, const char *name)
 {
-    const char *slash = strrchr(file, '/');
-    int n = snprintf(out, PATH_MAX, "%.*s", slash ? (int)(slash - file) + 1 : 0, file);
+    char *slash = strrchr(file, '/'), *last = slash ? slash + 1 : file;
+    size_t room = PATH_MAX - (size_t)(last - file);
 
-    return n < PATH_MAX;
+    return snprintf(last, room, "%s", name) < (int)room;
 }
 
 /* The back end's file: in the dispatcher's folder or, if that is a symbolic link, in the folder of
  * its target. */
 static bool find_backend(const char *name, char *path)
 {
-    char ours[PATH_MAX], real[PATH_MAX], dir[PATH_MAX];
-    const char *const files[] = {ours, real};
+    char target[PATH_MAX];
     Dl_info self;
 
     if (!dladdr(ti_dispatch_stubs_begin, &self) ||
-        snprintf(ours, PATH_MAX, "%s%s", self.dli_fname[0] == '/' ? "" : started_in,
+        snprintf(path, PATH_MAX, "%s%s", self.dli_fname[0] == '/' ? "" : started_in,
                  self.dli_fname) >= PATH_MAX ||
-        !realpath(ours, real))
+        !realpath(path, target))
         return false;
-    for (int i = 0; i < 2; i++)
-        if (folder_of(files[i], dir) && snprintf(path, PATH_MAX, "%s%s", dir, name) < PATH_MAX &&
-            access(path, F_OK) == 0)
-            return true;
-    return false;
+    if (replace_last(path, name) && access(path, F_OK) == 0)
+        return true;
+    strcpy(path, target);
+    return replace_last(path, name) && access(path, F_OK) == 0;
 }
 
 static struct ti_mpi_backend *load(const char *name)
@@ -294,9 +304,37 @@ static bool is_taken(const char *name, const void *next)
            symbol->st_shndx != SHN_UNDEF;
 }
 
+static size_t first_slot(size_t name)
+{
+    return TI_LEAVE_KINDS + 2 * name;
+}
+
+static bool is_calibration(size_t slot)
+{
+    return slot < TI_LEAVE_KINDS;
+}
+
+static size_t name_of(size_t slot)
+{
+    return (slot - TI_LEAVE_KINDS) / 2;
+}
+
+/* Slots have distances from the table. */
 static void set_slot(size_t slot, void *target)
 {
-    __atomic_store_n(&ti_dispatch_slot[slot], target, __ATOMIC_RELEASE);
+    __atomic_store_n(&ti_dispatch_slot[slot], (uintptr_t)target - (uintptr_t)ti_dispatch_slot,
+                     __ATOMIC_RELEASE);
+}
+
+static void *target_of(size_t slot)
+{
+    return (void *)((uintptr_t)ti_dispatch_slot +
+                    __atomic_load_n(&ti_dispatch_slot[slot], __ATOMIC_ACQUIRE));
+}
+
+static bool leads_to_second_half(size_t slot)
+{
+    return target_of(slot) == (const void *)ti_dispatch_second_half[slot];
 }
 
 /* Make a slot lead to the shim, through the stub's second half if the counter is to be read
@@ -308,10 +346,23 @@ static void lead_to_shim(size_t slot, void *shim)
                        : shim);
 }
 
+/* NULL if the back end has none. */
 static void *shim_of(size_t slot)
 {
-    return slot < 2 * TI_NAMES ? backend->shim[slot / 2]
-                               : (void *)backend->calibration_shim[slot - 2 * TI_NAMES];
+    void *shim;
+
+    if (is_calibration(slot))
+        return (void *)backend->calibration_shim[slot];
+    shim = (void *)((intptr_t)backend->shim + backend->shim[name_of(slot)]);
+    return shim == backend->no_shim ? NULL : shim;
+}
+
+static bool is_resolved(size_t slot)
+{
+    size_t k = name_of(slot);
+
+    return is_calibration(slot) ||
+           (__atomic_load_n(&resolved[k / 8], __ATOMIC_ACQUIRE) & 1u << k % 8) != 0;
 }
 
 static bool has_shim(size_t k)
@@ -336,7 +387,8 @@ static bool resolve_name(size_t k, const char *name, const void *caller)
 {
     char twin[NAME_BYTES];
     void *next = find_next(name, caller), *real;
-    void *shim = has_shim(k) ? backend->shim[k] : NULL;
+    size_t slot = first_slot(k);
+    void *shim = has_shim(k) ? shim_of(slot) : NULL;
     bool taken;
 
     if (!next)
@@ -346,28 +398,28 @@ static bool resolve_name(size_t k, const char *name, const void *caller)
     if (!real)
         real = next;
     taken = is_taken(name, next);
-    backend->real[k] = real;
-    backend->next[k] = taken ? real : next;
+    backend->target[k].real = real;
+    backend->target[k].next = taken ? real : next;
     if (shim)
-        lead_to_shim(2 * k, shim);
+        lead_to_shim(slot, shim);
     else
-        set_slot(2 * k, next);
+        set_slot(slot, next);
     if (shim && taken)
-        lead_to_shim(2 * k + 1, shim);
+        lead_to_shim(slot + 1, shim);
     else
-        set_slot(2 * k + 1, real);
-    return resolved[k] = true;
+        set_slot(slot + 1, real);
+    __atomic_fetch_or(&resolved[k / 8], (uint8_t)(1u << k % 8), __ATOMIC_RELEASE);
+    return true;
 }
 
 static void read_before_shims(void (*read)(void))
 {
     pthread_mutex_lock(&lock);
     __atomic_store_n(&reading, read, __ATOMIC_RELEASE);
-    for (size_t slot = 0; slot < 2 * TI_NAMES + TI_LEAVE_KINDS; slot++) {
-        bool there = slot >= 2 * TI_NAMES || resolved[slot / 2];
-        void *shim = there ? shim_of(slot) : NULL, *now = ti_dispatch_slot[slot];
+    for (size_t slot = 0; slot < SLOTS; slot++) {
+        void *shim = is_resolved(slot) ? shim_of(slot) : NULL;
 
-        if (shim && (now == shim || now == (void *)(uintptr_t)ti_dispatch_second_half[slot]))
+        if (shim && (target_of(slot) == shim || leads_to_second_half(slot)))
             lead_to_shim(slot, shim);
     }
     pthread_mutex_unlock(&lock);
@@ -421,7 +473,7 @@ static void trace_with(struct ti_mpi_backend *f)
     backend->read_before_shims = read_before_shims;
     for (int way = 0; way < TI_LEAVE_KINDS; way++) {
         backend->calibration_stub[way] = stub[way];
-        set_slot(2 * TI_NAMES + (size_t)way, (void *)backend->calibration_shim[way]);
+        set_slot((size_t)way, (void *)backend->calibration_shim[way]);
     }
     resolve_all();
     backend->begin();
@@ -432,7 +484,7 @@ static void trace_with(struct ti_mpi_backend *f)
  * disable tracing. */
 static void decide(bool called)
 {
-    struct found found = {{NULL, NULL}, ""};
+    struct found found = {{NULL, NULL}, NULL};
     struct ti_mpi_backend *f = NULL;
 
     dl_iterate_phdr(look, &found);
@@ -511,20 +563,18 @@ static __attribute__((noinline)) void *resolve_slot(size_t slot, const void *cal
     const char *mpi_name = names;
     void *target;
 
-    for (size_t k = 0; k < slot / 2; k++)
+    for (size_t k = 0; k < name_of(slot); k++)
         mpi_name += strlen(mpi_name) + 1;
     snprintf(name, sizeof name, "%s%s",
-             slot % 2 == 0        ? ""
-             : mpi_name[0] == 'M' ? "P"
-                                  : "p",
+             slot == first_slot(name_of(slot)) ? ""
+             : mpi_name[0] == 'M'              ? "P"
+                                               : "p",
              mpi_name);
     pthread_mutex_lock(&lock);
     if (mode == UNDECIDED)
         decide(true);
-    if (mode == TRACING && (resolved[slot / 2] || resolve_name(slot / 2, mpi_name, caller))) {
-        target = ti_dispatch_slot[slot];
-        if (target == (void *)(uintptr_t)ti_dispatch_second_half[slot])
-            target = shim_of(slot);
+    if (mode == TRACING && (is_resolved(slot) || resolve_name(name_of(slot), mpi_name, caller))) {
+        target = leads_to_second_half(slot) ? shim_of(slot) : target_of(slot);
     } else {
         target = find_next(name, caller);
         if (target && mode == DISABLED && !ambiguous)
@@ -546,9 +596,7 @@ void *ti_dispatch_resolve(size_t slot, const void *caller)
 
     if (read)
         read();
-    if (read && (slot >= 2 * TI_NAMES || resolved[slot / 2]) &&
-        __atomic_load_n(&ti_dispatch_slot[slot], __ATOMIC_ACQUIRE) ==
-            (void *)(uintptr_t)ti_dispatch_second_half[slot])
+    if (read && is_resolved(slot) && leads_to_second_half(slot))
         return shim_of(slot);
     return resolve_slot(slot, caller);
 }

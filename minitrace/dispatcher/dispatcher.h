@@ -3,7 +3,7 @@
  *
  * libminitrace.so, the dispatcher, is the library that is preloaded.  It knows no MPI
  * library.  For every function that has a shim it exports MPI_X and PMPI_X, in C and in
- * Fortran, as a stub: a jump through a table that leaves registers, stack and return
+ * Fortran, as a stub: a jump through a table that leaves arguments, stack and return
  * address as they are.
  *
  * The process's MPI library is found when the dispatcher is loaded or, if the program
@@ -33,6 +33,11 @@
 #define TI_DISPATCHER_H
 
 #include <stddef.h>
+#include <stdint.h>
+
+/* For large variables of which most processes write little or nothing.  The linker puts them behind
+ * all others (module.mk), which then are on few pages. */
+#define TI_SPARSE __attribute__((section(".bss.sparse")))
 
 /* How a shim leaves, which is also what it returns. */
 enum ti_leave_kind {
@@ -43,13 +48,19 @@ enum ti_leave_kind {
     TI_LEAVE_KINDS
 };
 
-/* Each name has a number.  The slots of the table are MPI_X and PMPI_X of the first name, of the
- * second, and so on; then the stubs for calibration, one for each way to leave. */
+/* Each name has a number.  The slots of the table are those of the stubs for calibration, one for
+ * each way to leave; then MPI_X and PMPI_X of the first name, of the second, and so on. */
 enum ti_name {
 #define NAME(mpi, pmpi) TI_N_##mpi,
 #include "minitrace/mpi_names.inc"
 #undef NAME
     TI_NAMES
+};
+
+/* The MPI functions behind a name, which the dispatcher fills in; NULL until the name is found. */
+struct ti_target {
+    void *next; /* where the shim forwards to */
+    void *real; /* MPI's own function, for calls of our own */
 };
 
 /* The interface that an MPI back end exports, under the name ti_mpi_backend. */
@@ -58,15 +69,17 @@ struct ti_mpi_backend {
     const char *version;
     size_t names;
 
-    /* the shims, NULL for functions that the MPI library lacks; and shims of no MPI function, for
-     * calibration, by way to leave */
-    void *const *shim;
+    /* the shims by number of the name, as distances from `shim`, which need no relocation; for a
+     * function that the MPI library lacks, the distance of `no_shim`.  And shims of no MPI
+     * function, for calibration, by way to leave. */
+    const int32_t *shim;
+    const void *no_shim;
     void (*const *calibration_shim)(void);
 
-    /* filled in by the dispatcher: where each shim forwards to; MPI's own functions, for calls of
-     * our own; stubs of the calibration shims; and a handle of the MPI library for dlsym() */
-    void **next;
-    void **real;
+    struct ti_target *target; /* by number of the name */
+
+    /* filled in by the dispatcher: stubs of the calibration shims; and a handle of the MPI library
+     * for dlsym() */
     void (*calibration_stub[TI_LEAVE_KINDS])(void);
     void *mpi;
 

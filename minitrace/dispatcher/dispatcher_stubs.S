@@ -1,10 +1,14 @@
 /*
  * The dispatcher's stubs and their table (dispatcher.h).
  *
- * A stub is one jump through its slot in the table.  At first the slot leads to the
- * stub's second half, which passes the slot number to ti_dispatch_resolve() and jumps to
- * the address it returns, with all registers that a call may use unchanged.  If the
- * counter must be read before the shim, the slot leads to the second half for good.
+ * A stub jumps to the address that its slot in the table gives, as a distance from the table.
+ * At first the slot leads to the stub's second half, which passes the slot number to
+ * ti_dispatch_resolve() and jumps to the address it returns, with all registers that a call may
+ * use unchanged.  If the counter must be read before the shim, the slot leads to the second half
+ * for good.
+ *
+ * Distances need no relocation.  So a process has copies only of those pages of the table whose
+ * slots were set: those of the interfaces of MPI that it uses.
  */
 #if defined __CET__
 #include <cet.h>
@@ -26,7 +30,9 @@
         .p2align 3
 \name:
         _CET_ENDBR
-        jmp     *ti_dispatch_slot + 8 * slot(%rip)
+        leaq    ti_dispatch_slot(%rip), %r11
+        addq    8 * slot(%r11), %r11
+        jmp     *%r11
         .size   \name, . - \name
         .section .text.resolve, "ax", @progbits
         .p2align 4
@@ -34,8 +40,8 @@
         _CET_ENDBR
         pushq   $slot
         jmp     resolve
-        .data
-        .quad   .Lresolve_\name
+        .section .data.slots, "aw", %progbits
+        .quad   .Lresolve_\name - ti_dispatch_slot
         .text
         .set    slot, slot + 1
         .endm
@@ -143,8 +149,9 @@ dlsym:
         .p2align 2
 \name:
         BTI
-        adrp    x16, ti_dispatch_slot + 8 * slot
-        ldr     x16, [x16, #:lo12:ti_dispatch_slot + 8 * slot]
+        adr     x16, ti_dispatch_slot
+        ldr     x17, [x16, #8 * slot]
+        add     x16, x16, x17
         br      x16
         .size   \name, . - \name
         .section .text.resolve, "ax", %progbits
@@ -153,8 +160,8 @@ dlsym:
         BTI
         mov     w17, #slot
         b       resolve
-        .data
-        .xword  .Lresolve_\name
+        .section .data.slots, "aw", %progbits
+        .xword  .Lresolve_\name - ti_dispatch_slot
         .text
         .set    slot, slot + 1
         .endm
@@ -225,7 +232,7 @@ dlsym:
 #endif
 
         .set    slot, 0
-        .data
+        .section .data.slots, "aw", %progbits
         .p2align 6
         .type   ti_dispatch_slot, %object
 ti_dispatch_slot:
@@ -237,17 +244,17 @@ ti_dispatch_stubs_begin:
         .p2align 4
 ti_dispatch_second_half:                           /* second halves in order, 16 bytes each */
         .text
-#define NAME(mpi, pmpi)                                                                            \
-        stub    mpi;                                                                               \
-        stub    pmpi;
-#include "minitrace/mpi_names.inc"
         .irp    way, 0, 1, 2, 3
         .hidden ti_dispatch_calibration_\way
         stub    ti_dispatch_calibration_\way
         .endr
+#define NAME(mpi, pmpi)                                                                            \
+        stub    mpi;                                                                               \
+        stub    pmpi;
+#include "minitrace/mpi_names.inc"
 ti_dispatch_stubs_end:
         .cfi_endproc
-        .data
+        .section .data.slots, "aw", %progbits
         .size   ti_dispatch_slot, . - ti_dispatch_slot
 
         .section .note.GNU-stack, "", %progbits
