@@ -91,12 +91,12 @@ static inline struct ti_mpi_call *describe(unsigned op, enum ti_binding binding,
 }
 
 /* Fast end of entering: the calling thread is the owner, and the call is recorded. */
-static inline struct ti_mpi_call *enter(uint64_t now, unsigned op, enum ti_binding binding,
+static inline struct ti_mpi_call *enter(uint64_t delta, unsigned op, enum ti_binding binding,
                                         const void *site, const void *frame)
 {
     ti_set_phase(TI_INSIDE);
     ti_state.inside.frame = frame;
-    count_burst(burst_since(ti_state.last, now), op);
+    count_burst(delta, op);
     return describe(op, binding, site);
 }
 
@@ -159,7 +159,7 @@ static bool abandon_call(unsigned op)
 static struct ti_mpi_call *enter_pass_through(struct ti_thread *me, uint64_t now, const void *site,
                                               const void *frame)
 {
-    static struct ti_mpi_call nobody_reads_it;
+    static TI_SPARSE struct ti_mpi_call nobody_reads_it;
     uint64_t at[TI_READINGS] = {0};
 
     if (!ti_excludes_pass_through())
@@ -314,12 +314,12 @@ enter_slow(uint64_t now, unsigned op, enum ti_binding binding, const void *site,
     if (abandoned || (!me->known && !ti_state.counter.from_start && !ti_state.counter.sum))
         ti_state.last = now;
     me->known = true;
-    return enter(now, op, binding, site, frame);
+    return enter(burst_since(ti_state.last, now), op, binding, site, frame);
 }
 
 /*
- * Entering if a function reads the counter.  This function and all rare cases are tail calls of
- * ti_enter() and ti_leave(), so that these save no registers.
+ * Entering if a function reads the counter; and if the burst is below zero.  These and all rare
+ * cases are tail calls of ti_enter() and ti_leave(), so that these save no registers.
  */
 static __attribute__((noinline)) struct ti_mpi_call *
 enter_reading(unsigned op, enum ti_binding binding, const void *site, const void *frame)
@@ -328,7 +328,13 @@ enter_reading(unsigned op, enum ti_binding binding, const void *site, const void
 
     if (__builtin_expect(why != NULL, 0))
         return stop(&ti_thread, why);
-    return enter(ti_thread.now, op, binding, site, frame);
+    return enter(burst_since(ti_state.last, ti_thread.now), op, binding, site, frame);
+}
+
+static __attribute__((noinline)) struct ti_mpi_call *
+enter_negative(unsigned op, enum ti_binding binding, const void *site, const void *frame)
+{
+    return enter(count_negative(), op, binding, site, frame);
 }
 
 struct ti_mpi_call *ti_enter(uint64_t now, unsigned op, enum ti_binding binding, const void *site,
@@ -340,7 +346,9 @@ struct ti_mpi_call *ti_enter(uint64_t now, unsigned op, enum ti_binding binding,
         return enter_slow(now, op, binding, site, frame);
     if (ti_state.counter.read)
         return enter_reading(op, binding, site, frame);
-    return enter(now, op, binding, site, frame);
+    if (__builtin_expect((int64_t)(now - ti_state.last) < 0, 0))
+        return enter_negative(op, binding, site, frame);
+    return enter(now - ti_state.last, op, binding, site, frame);
 }
 
 static __attribute__((noinline)) void leave_extra(struct ti_thread *me, uint64_t cost)
