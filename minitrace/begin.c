@@ -35,6 +35,10 @@
 #define PATH_BYTES  4096
 #define LINGER_MOST 60
 
+/* Of functions with large buffers: not inlined, so that the buffer is off the stack when MPI is
+ * called. */
+#define SHORT_LIVED __attribute__((noinline))
+
 static int64_t buffer_bytes = TI_BUFFER_DEFAULT;
 
 static bool hex_id(const char *text, uint8_t id[TI_RUN_ID_BYTES])
@@ -59,7 +63,7 @@ static bool rank_path(const char *dir, int rank, char *path, size_t bytes)
 /* The run id, as far as this rank knows it.  A launcher sets it, and makes sure that the directory
  * is fresh; otherwise rank 0 draws it.  False on rank 0 if the directory holds traces of another
  * run, because traces of two runs could not be told apart. */
-static bool run_id(const char *dir, uint8_t id[TI_RUN_ID_BYTES], struct ti_err *err)
+static SHORT_LIVED bool run_id(const char *dir, uint8_t id[TI_RUN_ID_BYTES], struct ti_err *err)
 {
     char path[PATH_BYTES];
 
@@ -156,22 +160,42 @@ static bool open_counter(struct ti_err *err)
 /* The directory's absolute name, because the application may change its working directory. */
 static bool absolute(const char *dir, char *out, size_t bytes)
 {
-    char here[PATH_BYTES] = "";
+    size_t n = 0;
 
-    if (dir[0] != '/' && !getcwd(here, sizeof here))
-        return false;
-    return snprintf(out, bytes, "%s%s%s", here, here[0] ? "/" : "", dir) < (int)bytes;
+    if (dir[0] != '/') {
+        if (!getcwd(out, bytes))
+            return false;
+        n = strlen(out);
+        out[n++] = '/';
+    }
+    return n < bytes && snprintf(out + n, bytes - n, "%s", dir) < (int)(bytes - n);
 }
 
-static bool open_trace(const char *dir, const uint8_t id[TI_RUN_ID_BYTES], struct ti_err *err)
+/* A copy that is never freed; NULL without memory. */
+static const char *copy(const char *text)
 {
-    static char path[PATH_BYTES]; /* the writer keeps the pointer until it is closed */
+    size_t bytes = strlen(text) + 1;
+    void *p = ti_map(bytes);
+
+    return p ? memcpy(p, text, bytes) : NULL;
+}
+
+static SHORT_LIVED bool open_trace(const char *dir, const uint8_t id[TI_RUN_ID_BYTES],
+                                   struct ti_err *err)
+{
+    char path[PATH_BYTES];
+    const char *kept; /* by the writer, until it is closed */
 
     if (!rank_path(dir, ti_state.rank, path, sizeof path)) {
         ti_err_set(err, TI_ERR_IO, "the name of the trace directory is too long");
         return false;
     }
-    if (ti_writer_open(path, (uint32_t)ti_state.rank, (uint32_t)ti_state.nranks, id,
+    kept = copy(path);
+    if (!kept) {
+        ti_err_set(err, TI_ERR_IO, "no memory for the name of the trace");
+        return false;
+    }
+    if (ti_writer_open(kept, (uint32_t)ti_state.rank, (uint32_t)ti_state.nranks, id,
                        &ti_state.writer, err))
         return false;
     ti_writer_extras(ti_state.writer, ti_state.extras);
@@ -187,10 +211,10 @@ static bool open_trace(const char *dir, const uint8_t id[TI_RUN_ID_BYTES], struc
 }
 
 /* Create the trace directory if need be.  Returns its absolute name; NULL and `err` on failure. */
-static const char *trace_dir(struct ti_err *err)
+static SHORT_LIVED const char *trace_dir(struct ti_err *err)
 {
-    static char dir[PATH_BYTES];
-    const char *name = getenv("TIARA_TRACE_DIR");
+    char dir[PATH_BYTES];
+    const char *name = getenv("TIARA_TRACE_DIR"), *kept = NULL;
 
     if (!name || !name[0])
         name = DEFAULT_DIR;
@@ -198,10 +222,11 @@ static const char *trace_dir(struct ti_err *err)
         ti_err_errno(err, TI_ERR_IO, "cannot create the trace directory '%s'", name);
         return NULL;
     }
-    if (absolute(name, dir, sizeof dir))
-        return dir;
-    ti_err_set(err, TI_ERR_IO, "the name of the trace directory is too long");
-    return NULL;
+    if (!absolute(name, dir, sizeof dir))
+        ti_err_set(err, TI_ERR_IO, "the name of the trace directory is too long");
+    else if (!(kept = copy(dir)))
+        ti_err_set(err, TI_ERR_IO, "no memory for the name of the trace directory");
+    return kept;
 }
 
 /* Open counter and trace.  Whatever fails on this rank, it takes part in ti_agree(), which is

@@ -10,7 +10,7 @@
 
 #include "minitrace/core/state.h"
 
-static char reason[512]; /* why recording stopped */
+static TI_SPARSE char reason[512]; /* why recording stopped */
 
 double ti_seconds(void)
 {

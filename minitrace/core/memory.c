@@ -12,9 +12,16 @@
 /* Larger pieces are mapped from files, so that memory remains for later ones. */
 #define LARGE (32 * 1024)
 
+/* Pieces up to this size share pages. */
+#define SMALL 1024
+
+/* What is left of the page that small pieces are cut from. */
+static char *rest;
+static size_t rest_bytes;
+
 /* Addresses mapped from files; NULL: free.  When full, memory is used. */
 #define SPILLS 64
-static const void *spill[SPILLS];
+static TI_SPARSE const void *spill[SPILLS];
 static const char *folder; /* the trace directory, for the files */
 static int64_t allowed = TI_MEMORY_BYTES;
 
@@ -111,7 +118,7 @@ static bool fits(size_t bytes)
     return bytes <= LARGE && ti_state.mapped + (int64_t)bytes <= allowed;
 }
 
-void *ti_map(size_t bytes)
+static void *map_pages(size_t bytes)
 {
     int saved = errno;
     void *p = NULL;
@@ -130,12 +137,12 @@ void *ti_map(size_t bytes)
     return p;
 }
 
-void ti_unmap(void *p, size_t bytes)
+static void unmap_pages(void *p, size_t bytes)
 {
-    int entry = p ? spill_of(p) : SPILLS;
+    int entry = spill_of(p);
 
     bytes = pages(bytes);
-    if (!p || munmap(p, bytes) != 0)
+    if (munmap(p, bytes) != 0)
         return;
     if (entry == SPILLS) {
         ti_mapped(-(int64_t)bytes);
@@ -145,14 +152,60 @@ void ti_unmap(void *p, size_t bytes)
     }
 }
 
+static size_t aligned(size_t bytes)
+{
+    return (bytes + 15) / 16 * 16;
+}
+
+static void *cut_off(size_t bytes)
+{
+    char *p;
+
+    if (!rest || rest_bytes < bytes) {
+        p = map_pages(1);
+        if (!p)
+            return NULL;
+        rest = p;
+        rest_bytes = pages(1);
+    }
+    p = rest;
+    rest += bytes;
+    rest_bytes -= bytes;
+    return p;
+}
+
+/* The memory of a piece is used again if it was the last that was cut off. */
+static void put_back(char *p, size_t bytes)
+{
+    if (p + bytes != rest)
+        return;
+    memset(p, 0, bytes);
+    rest = p;
+    rest_bytes += bytes;
+}
+
+void *ti_map(size_t bytes)
+{
+    return bytes <= SMALL ? cut_off(aligned(bytes)) : map_pages(bytes);
+}
+
+void ti_unmap(void *p, size_t bytes)
+{
+    if (p && bytes <= SMALL)
+        put_back(p, aligned(bytes));
+    else if (p)
+        unmap_pages(p, bytes);
+}
+
 bool ti__grow(void **p, size_t *room, size_t bytes)
 {
-    size_t want = *room ? *room : 1;
+    size_t want = *room ? *room : 256;
     void *grown;
 
     while (want < bytes)
         want *= 2;
-    want = pages(want);
+    if (want > SMALL)
+        want = pages(want);
     grown = ti_map(want);
     if (!grown)
         return false;

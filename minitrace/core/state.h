@@ -200,7 +200,8 @@ uint32_t ti_site(const void *address);
  * that does not fit, or that is larger than 32 KiB, is mapped from an unnamed file in
  * the trace directory, which the system can write out when memory is scarce; it is
  * counted in spilled_bytes.  If no such file can be made, anonymous memory is used
- * after all.  Sizes are rounded up to pages.  NULL without memory.
+ * after all.  Sizes are rounded up to pages, but pieces up to 1 KiB share pages.  NULL without
+ * memory.
  */
 #define TI_MEMORY_BYTES (128 * 1024)
 void *ti_map(size_t bytes);

@@ -21,21 +21,6 @@ static struct late {
 static size_t late_bytes;
 uint32_t ti_comms_late;
 
-/* Buffer for a few integers, so that small communicators need no mapping. */
-#define FEW 256
-static int few[FEW];
-
-static int *ints(size_t n)
-{
-    return n <= FEW ? few : ti_map(n * sizeof(int));
-}
-
-static void ints_done(int *p, size_t n)
-{
-    if (p != few)
-        ti_unmap(p, n * sizeof(int));
-}
-
 /* Called by MPI when a communicator is freed, by whatever call.  Its handle may then be reused. */
 static int freed(MPI_Comm comm, int key, void *value, void *extra)
 {
@@ -76,7 +61,7 @@ static bool write_members(const struct ti_comm_entry *e, enum ti_comm_kind kind,
         ti_writer_comm(ti_state.writer, e->index, (char)kind, e->rank, e->size, NULL, 0, NULL);
         return true;
     }
-    member = ints(n);
+    member = ti_map(n * sizeof *member);
     if (!member) {
         ti_stop_recording("no memory for the members of a communicator of %d ranks", e->size);
         return false;
@@ -96,7 +81,7 @@ static bool write_members(const struct ti_comm_entry *e, enum ti_comm_kind kind,
                        e->remote_size, member + e->size);
     else /* it joined processes of another MPI_COMM_WORLD */
         ti_stop_recording("a communicator has members outside MPI_COMM_WORLD");
-    ints_done(member, n);
+    ti_unmap(member, n * sizeof *member);
     return ours;
 }
 
@@ -448,7 +433,7 @@ void ti_rec_graph_create(struct ti_mpi_call *c)
         return;
     ti_event_set(&ev, TI_F_REORDER, c->reorder);
     n = made.sources;
-    rank = ints((size_t)n);
+    rank = ti_map((size_t)n * sizeof *rank);
     if (!rank) {
         ti_stop_recording("no memory for the %d neighbours in a graph", n);
         return;
@@ -457,7 +442,7 @@ void ti_rec_graph_create(struct ti_mpi_call *c)
         PMPI_Graph_neighbors(made.comm, made.rank, n, rank);
     ev.vec[0] = relative(rank, n, made.rank);
     ti_emit(c, &ev, true);
-    ints_done(rank, (size_t)n);
+    ti_unmap(rank, (size_t)n * sizeof *rank);
 }
 
 static struct ti_vec relative_of(const struct ti_neighbour *n, int *delta, int len, int own)
@@ -473,6 +458,7 @@ void ti_rec_dist_graph_create(struct ti_mpi_call *c)
     const struct ti_neighbour *n;
     struct ti_event ev;
     int *delta, in, out;
+    size_t bytes;
 
     if (!created(c, &ev, TI_KIND_DIST_GRAPH, &parent, &made))
         return;
@@ -480,7 +466,8 @@ void ti_rec_dist_graph_create(struct ti_mpi_call *c)
     in = made.sources;
     out = made.destinations;
     n = ti_neighbours(&made);
-    delta = ints((size_t)in + (size_t)out);
+    bytes = ((size_t)in + (size_t)out) * sizeof *delta;
+    delta = ti_map(bytes);
     if (!n || !delta) {
         ti_stop_recording("no memory for the %d neighbours in a graph", in + out);
         return;
@@ -488,7 +475,7 @@ void ti_rec_dist_graph_create(struct ti_mpi_call *c)
     ev.vec[0] = relative_of(n, delta, in, made.rank);
     ev.vec[1] = relative_of(n + in, delta + in, out, made.rank);
     ti_emit(c, &ev, true);
-    ints_done(delta, (size_t)in + (size_t)out);
+    ti_unmap(delta, bytes);
 }
 
 void ti_rec_comm_set_info(struct ti_mpi_call *c)

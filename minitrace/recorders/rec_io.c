@@ -32,7 +32,7 @@ static const struct ti_mode access_modes[] = {
  * new number when it is met again. */
 #define NAMES 128
 
-static struct {
+static TI_SPARSE struct {
     uint64_t hash;
     size_t bytes;
     uint32_t number;

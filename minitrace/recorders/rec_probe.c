@@ -19,7 +19,7 @@ static struct ti_table table;
  */
 #define ANSWERS 16
 
-static struct {
+static TI_SPARSE struct {
     uint64_t events; /* number of events written up to the last of them */
     int n;
     struct answer {

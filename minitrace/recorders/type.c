@@ -9,7 +9,7 @@
 #define WAYS 4
 
 static struct set {
-    MPI_Datatype type[WAYS]; /* most recently added first; MPI_DATATYPE_NULL has 0 bytes */
+    MPI_Datatype type[WAYS]; /* most recently added first; 0, which is no handle, has 0 bytes */
     int64_t bytes[WAYS];
 } sets[SETS];
 
@@ -39,8 +39,6 @@ static int freed(MPI_Datatype type, int key, void *value, void *extra)
 
 void ti_types_begin(void)
 {
-    for (int i = 0; i < SETS * WAYS; i++)
-        sets[i / WAYS].type[i % WAYS] = MPI_DATATYPE_NULL;
     PMPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, freed, &keyval, NULL);
 }
 
