@@ -9,7 +9,7 @@
 #define WAYS 4
 
 static struct set {
-    MPI_Datatype type[WAYS]; /* most recently added first; 0, which is no handle, has 0 bytes */
+    MPI_Datatype type[WAYS]; /* most recently added first; 0: free */
     int64_t bytes[WAYS];
 } sets[SETS];
 
@@ -31,7 +31,7 @@ static int freed(MPI_Datatype type, int key, void *value, void *extra)
     (void)extra;
     for (int i = 0; i < WAYS; i++)
         if (s->type[i] == type) {
-            s->type[i] = MPI_DATATYPE_NULL;
+            s->type[i] = 0;
             s->bytes[i] = 0;
         }
     return MPI_SUCCESS;
