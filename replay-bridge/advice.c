@@ -22,23 +22,25 @@ static bool is_gigaflop(const char *speed)
 void ti_replay_warn_of_volumes(const struct ti_replay_options *o, const struct ti_volumes *v)
 {
     bool time = !strcmp(v->unit, "nanoseconds");
+    const char *which = strcmp(v->counter, "otf2") != 0 ? "CPU time" : "elapsed time";
 
     if (!strcmp(v->counter, "mixed"))
         ti_warn("the ranks were not counted by one counter: their volumes cannot be compared, and "
                 "the simulated time is meaningless");
     if (time && o->rates)
-        ti_warn("volumes are nanoseconds of CPU time, an estimate");
+        ti_warn("volumes are nanoseconds of %s, an estimate", which);
     else if (time && (o->platform || o->sites_path))
-        ti_warn("volumes are nanoseconds of CPU time, an estimate; a host speed of 1Gf in '%s' "
+        ti_warn("volumes are nanoseconds of %s, an estimate; a host speed of 1Gf in '%s' "
                 "replays them as measured, other speeds scale them",
-                o->platform ? o->platform : o->sites_path);
+                which, o->platform ? o->platform : o->sites_path);
     else if (time && !is_gigaflop(o->speeds.speed))
-        ti_warn("volumes are nanoseconds of CPU time, an estimate; --speed %s scales them, --speed "
+        ti_warn("volumes are nanoseconds of %s, an estimate; --speed %s scales them, --speed "
                 "1Gf replays them as measured",
-                o->speeds.speed);
+                which, o->speeds.speed);
     else if (time)
-        ti_warn("volumes are nanoseconds of CPU time, an estimate; --speed 1Gf replays them as "
-                "measured");
+        ti_warn("volumes are nanoseconds of %s, an estimate; --speed 1Gf replays them as "
+                "measured",
+                which);
     else if (!o->rates && v->unit[0] && strcmp(v->unit, "instructions") != 0 &&
              strcmp(v->unit, "flops") != 0)
         ti_warn("volumes are not instructions (counter %s, unit %s%s); each unit is replayed as a "

@@ -1,6 +1,6 @@
 # replay-bridge: a trace in, simulated time out.  Rooms, each of which may use those before it:
 # trace, platform, simulation, sweep.  Everything but main.c is also linked into the unit tests.
-include replay-bridge/convert/module.mk replay-bridge/calibrate/module.mk
+include replay-bridge/otf2/module.mk replay-bridge/convert/module.mk replay-bridge/calibrate/module.mk
 rb = $(addprefix replay-bridge/$(strip $(1))/,$(2))
 
 # What a trace is to a replay; converters and the replayer have it, too.

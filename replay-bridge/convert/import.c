@@ -164,7 +164,7 @@ static ti_status pause_check(void *arg, struct ti_err *err)
     return ti_stop_check(err);
 }
 
-static ti_status verify(struct ti__import *im, struct ti_problems *problems, struct ti_err *err)
+ti_status ti_import_check(const char *input, struct ti_problems *problems, struct ti_err *err)
 {
     const struct ti_visitor visitor = {.pause = pause_check};
     struct ti_check check = {0};
@@ -177,11 +177,8 @@ static ti_status verify(struct ti__import *im, struct ti_problems *problems, str
     ti_source_close(s);
     if (st || !problems->n)
         return st;
-    for (int i = 0; i < problems->shown; i++)
-        locate(im, &problems->list[i]);
-    return ti_err_set(err, TI_ERR_INPUT, "'%s' is no sound trace: %llu problem%s",
-                      im->files.path[0], (unsigned long long)problems->n,
-                      problems->n > 1 ? "s" : "");
+    return ti_err_set(err, TI_ERR_INPUT, "'%s' is no sound trace: %llu problem%s", input,
+                      (unsigned long long)problems->n, problems->n > 1 ? "s" : "");
 }
 
 static void release(struct ti__import *im)
@@ -212,7 +209,9 @@ ti_status ti_import(const char *list, const struct ti_import *how, struct ti_imp
         st = write_ranks(&im, err);
     }
     if (!st)
-        st = verify(&im, problems, err);
+        st = ti_import_check(im.files.path[0], problems, err);
+    for (int i = 0; i < problems->shown; i++)
+        locate(&im, &problems->list[i]);
     release(&im);
     return st;
 }

@@ -52,4 +52,8 @@ struct ti_imported {
 ti_status ti_import(const char *list, const struct ti_import *how, struct ti_imported *out,
                     struct ti_problems *problems, struct ti_err *err);
 
+/* Check the rank files in the scratch directory, which come from `input`.  TI_ERR_INPUT if they are
+ * not sound: `problems` lists why. */
+ti_status ti_import_check(const char *input, struct ti_problems *problems, struct ti_err *err);
+
 #endif

@@ -9,11 +9,12 @@
 #include <string.h>
 
 #include "common/cli.h"
+#include "common/scratch.h"
 #include "common/units.h"
 #include "replay-bridge/convert/import.h"
 #include "replay-bridge/convert/target.h"
+#include "replay-bridge/otf2/otf2.h"
 #include "replay-bridge/trace/lower.h"
-#include "common/scratch.h"
 
 #define EAGER_BYTES 65536 /* SimGrid's default of smpi/send-is-detached-thresh */
 #define OUT_NAME    "converted"
@@ -24,7 +25,7 @@ struct options {
     const char *input;
     char output[PATH_MAX];
     enum { TO_NOTHING, TO_SIMGRID, TO_DIMEMAS, TO_GOAL } to;
-    enum { FROM_TRACE, FROM_SIMGRID } from;
+    enum { FROM_TRACE, FROM_SIMGRID, FROM_OTF2 } from;
     enum { NOT_GIVEN, BYTES, DOUBLES } element; /* --datatype */
     bool merged, times, json, quiet, no_progress;
     const char *speed;
@@ -52,8 +53,10 @@ static const struct ti_opt opts[] = {
      "target: simgrid, dimemas or goal (LogGOPSim); INPUT is a\n"
      "trace",
      TI_OPT_CHOICE(to, TO_SIMGRID, "simgrid dimemas goal")},
-    {0, "from", "simgrid", "INPUT is a list of action files, as for smpirun -replay",
-     TI_OPT_CHOICE(from, FROM_SIMGRID, "simgrid")},
+    {0, "from", "FORMAT",
+     "simgrid: INPUT is a list of action files, as for smpirun\n"
+     "-replay; otf2: it is the anchor file of a trace of Score-P",
+     TI_OPT_CHOICE(from, FROM_SIMGRID, "simgrid otf2")},
     {'o', "output", "OUTPUT",
      "what to make: a directory with --to simgrid (files and\n"
      "their list) and --from (rank files), else a file",
@@ -100,24 +103,35 @@ static const struct ti_opt opts[] = {
      TI_OPT_FLAG(no_progress)},
     TI_OPT_END};
 
+/* replay-bridge/otf2/module.mk says whether there is the OTF2 library. */
+#ifdef TI_NO_OTF2
+#define OTF2_TEXT "This ti-convert was built without the OTF2 library, which --from otf2 needs.\n\n"
+#else
+#define OTF2_TEXT ""
+#endif
+
 static const struct ti_cli cli = {
     .tool = "ti-convert",
-    .what = "Convert a trace to the format of another simulator, or SimGrid's actions to a trace.",
+    .what =
+        "Convert a trace to the format of another simulator, or SimGrid's actions or an OTF2 trace "
+        "to ours.",
     .usage = "[OPTION]... INPUT -o OUTPUT",
     .examples = "  ti-convert --to simgrid lu.tib -o lu.actions\n"
                 "  ti-convert --to dimemas --speed 8Gf lu.tib -o lu.dim\n"
                 "  ti-convert --to goal --times lu.tib -o lu.goal\n"
-                "  ti-convert --from simgrid lu.actions/traces.txt -o lu.run\n",
+                "  ti-convert --from simgrid lu.actions/traces.txt -o lu.run\n"
+                "  ti-convert --from otf2 scorep-lu/traces.otf2 -o lu.run\n",
     .opts = opts,
-    .after = "A trace that the target cannot express is refused, with rank, event and reason.\n"
-             "\n"
-             "Exit status: 0 success, 2 usage, 3 the input cannot be converted, 4 local file\n"
-             "or memory trouble.  More: man ti-convert\n"};
+    .after = OTF2_TEXT
+    "A trace that the target cannot express is refused, with rank, event and reason.\n"
+    "\n"
+    "Exit status: 0 success, 2 usage, 3 the input cannot be converted, 4 local file\n"
+    "or memory trouble.  More: man ti-convert\n"};
 
 /* The result of a conversion, for the report. */
 struct result {
     int64_t np;
-    uint64_t read, written; /* actions or events read; things named by `unit` written */
+    uint64_t read, written; /* actions, records or events read; things named by `unit` written */
     const char *unit;
     struct ti_problems problems;
 };
@@ -129,18 +143,20 @@ static const char *conflict(const struct options *o)
 
     if (!o->from == !o->to)
         return o->from ? "--from and --to are two conversions: do one after the other"
-                       : "give --to FORMAT, or --from simgrid";
+                       : "give --to FORMAT, or --from FORMAT";
     if (!o->output[0])
         return "give -o OUTPUT";
     if ((o->merged || o->eager >= 0) && o->to != TO_SIMGRID)
         return "--merged and --eager are for --to simgrid";
-    if (decides && !o->from)
-        return "--syntax, --datatype and --wait are for --from";
+    if (decides && o->from != FROM_SIMGRID)
+        return "--syntax, --datatype and --wait are for --from simgrid";
     if ((o->times || o->cores) && o->from)
         return "--times and --cores are for --to";
     if (o->times && (o->speed || o->cores))
         return "--speed and --cores have no effect with --times: bursts take their measured "
                "durations";
+    if (o->from == FROM_OTF2 && o->speed)
+        return "with --from otf2, --speed has no effect: bursts are as the trace has them";
     if (o->to == TO_SIMGRID && o->speed)
         return "with --to simgrid, the platform has the speed";
     if ((o->to == TO_DIMEMAS || o->to == TO_GOAL) && !o->times && !o->speed)
@@ -282,19 +298,35 @@ static ti_status convert_to(const struct options *o, struct result *res, struct 
     return st;
 }
 
-/* ---- SimGrid's actions to a trace ---- */
+/* ---- other formats to a trace ---- */
 
-static ti_status convert_from(struct options *o, struct result *res, struct ti_err *err)
+static ti_status from_simgrid(struct options *o, struct result *res, struct ti_err *err)
 {
     struct ti_imported got;
     ti_status st;
 
     o->import.speed = o->speed ? ti_speed_number(o->speed) : 0;
     st = ti_import(o->input, &o->import, &got, &res->problems, err);
-    if (!st)
-        st = ti_scratch_publish(NULL, o->output, err);
     *res = (struct result){got.np, got.lines, got.events, "events", res->problems};
     return st;
+}
+
+static ti_status from_otf2(const struct options *o, struct result *res, struct ti_err *err)
+{
+    struct ti_otf2_imported got;
+    ti_status st = ti_otf2_import(o->input, &got, err);
+
+    if (!st)
+        st = ti_import_check(o->input, &res->problems, err);
+    *res = (struct result){got.np, got.records, got.events, "events", res->problems};
+    return st;
+}
+
+static ti_status convert_from(struct options *o, struct result *res, struct ti_err *err)
+{
+    ti_status st = o->from == FROM_OTF2 ? from_otf2(o, res, err) : from_simgrid(o, res, err);
+
+    return st ? st : ti_scratch_publish(NULL, o->output, err);
 }
 
 /* ---- the report ---- */
@@ -337,7 +369,10 @@ static ti_status report(const struct options *o, const struct result *res, ti_st
     } else {
         ti_say("'%s': %lld ranks, %s %s from %s %s", o->output, (long long)res->np,
                ti_format_count(res->written, written, sizeof written), res->unit,
-               ti_format_count(res->read, read, sizeof read), o->from ? "actions" : "events");
+               ti_format_count(res->read, read, sizeof read),
+               o->from == FROM_OTF2 ? "records"
+               : o->from            ? "actions"
+                                    : "events");
     }
     if (o->json)
         report_json(o, res, st, err);

@@ -3,5 +3,5 @@
 convert_src = $(lower_src) $(addprefix replay-bridge/convert/,sizes.c clock.c target.c collectives.c goal.c dimemas.c \
                actions.c syntax.c import.c import_survey.c import_events.c)
 progs += ti-convert
-ti-convert_src = replay-bridge/convert/main.c $(convert_src) $(writer_src)
-ti-convert_libs := -lm
+ti-convert_src = replay-bridge/convert/main.c $(convert_src) $(otf2_src) $(writer_src)
+ti-convert_libs := -lm $(otf2_libs)

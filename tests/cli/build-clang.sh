@@ -1,6 +1,7 @@
 #!/bin/bash
 # Tools, library and valgrind counter build with clang too, without a warning; and
-# without Zydis the counter blocks is left out, without libdw the source lines of ti-info.
+# without Zydis the counter blocks is left out, without libdw the source lines of ti-info,
+# without the OTF2 library a conversion of ti-convert.
 # tests/run: long
 set -u
 command -v clang >/dev/null || { echo 'there is no clang'; exit 77; }
@@ -11,6 +12,8 @@ grep -q 'echo .*no counter blocks' "$tmp/log" && ! grep -q 'ti-mpicc' "$tmp/log"
     { echo 'FAILED: without Zydis'; exit 1; }
 grep -q 'echo .*no source lines' "$tmp/log" && grep -q 'debug_info_absent' "$tmp/log" && ! grep -q -- '-ldw' "$tmp/log" ||
     { echo 'FAILED: without libdw'; exit 1; }
+grep -q 'echo .*no OTF2 traces' "$tmp/log" && grep -q 'otf2/absent' "$tmp/log" && ! grep -q -- 'trace-format2' "$tmp/log" ||
+    { echo 'FAILED: without the OTF2 library'; exit 1; }
 OMPI_CC=clang env -u MAKEFLAGS -u MAKELEVEL make -s O="$tmp/build" CC=clang WERROR=1 all >"$tmp/log" 2>&1 || { cat "$tmp/log"; exit 1; }
 for p in ti-acquire ti-calibrate ti-convert ti-skew ti-gather ti-info ti-replay libminitrace.so libminitrace-openmpi.so; do
     [ -x "$tmp/build/$p" ] || { echo "FAILED: $p was not built"; exit 1; }

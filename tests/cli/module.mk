@@ -46,3 +46,12 @@ test_programs += $(O)/tests/late.so
 $(O)/tests/late.so: tests/cli/late.c
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(flags) $(CPPFLAGS) $(CFLAGS) -fPIC -shared -o $@ $<
+
+# Writes OTF2 traces.
+ifeq ($(has_otf2),yes)
+test_programs += $(O)/tests/mkotf2
+
+$(O)/tests/mkotf2: $(call obj,tests/cli/mkotf2.c)
+	@mkdir -p $(@D)
+	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(otf2_libs) $(LDLIBS)
+endif
