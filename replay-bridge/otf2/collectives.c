@@ -65,14 +65,15 @@ static ti_status rooted(const struct coll *k, int64_t own, int64_t all, int64_t 
     return TI_OK;
 }
 
-static ti_status scan(const struct coll *k, int64_t *out)
+/* A rank gives its block to those after it and takes those of ranks before it; `own`: its own block
+ * counts as given and taken, too. */
+static ti_status scan(const struct coll *k, bool own)
 {
-    __int128 sent = k->c->sent, received = k->c->received;
-    bool inclusive = k->c->op == TI_OP_SCAN && received * (k->n - k->me) == sent * (k->me + 1);
-    int64_t parts = inclusive ? k->n + 1 : k->n - 1;
+    int64_t parts = own ? k->n + 1 : k->n - 1;
+    int64_t all = k->c->sent + k->c->received;
 
-    *out = parts ? (int64_t)((sent + received) / parts) : 0;
-    return (__int128)*out * parts == sent + received ? TI_OK : odd(k);
+    put_side(k, parts ? all / parts : 0, false);
+    return (parts ? all % parts : all) ? odd(k) : TI_OK;
 }
 
 /* Collectives in which all blocks have one size. */
@@ -91,18 +92,14 @@ static ti_status uniform(const struct coll *k)
             return odd(k);
         break;
     case TI_OP_REDUCE:
-        st = rooted(k, c->sent, c->received, &one, &two);
-        break;
     case TI_OP_GATHER:
         st = rooted(k, c->sent, c->received, &one, &two);
         break;
     case TI_OP_SCATTER:
         st = rooted(k, c->received, c->sent, &two, &one);
         break;
-    case TI_OP_SCAN:
     case TI_OP_EXSCAN:
-        st = scan(k, &one);
-        break;
+        return scan(k, false);
     default:
         if (!block(k, c->sent, &one) || !block(k, c->received, &two))
             return odd(k);
@@ -115,10 +112,10 @@ static ti_status uniform(const struct coll *k)
 
 /* ---- with counts ---- */
 
-bool ti__otf2_has_counts(uint32_t op)
+bool ti__otf2_is_shared(uint32_t op)
 {
     return ti_op_is(op, TI_T_COLLECTIVE) &&
-           (ti_op_is(op, TI_T_COUNTS_GIVEN) || ti_op_is(op, TI_T_COUNTS_TAKEN));
+           (ti_op_is(op, TI_T_COUNTS_GIVEN) || ti_op_is(op, TI_T_COUNTS_TAKEN) || op == TI_OP_SCAN);
 }
 
 static int64_t side(const struct ti__otf2_share *s, bool sent)
@@ -127,7 +124,8 @@ static int64_t side(const struct ti__otf2_share *s, bool sent)
 }
 
 /* Set vector 1 to the shares of all members, if the totals on one side (`sent`) are `parts` times
- * these shares.  The other side of this rank has the sum, without `mine` if parts is not n. */
+ * these shares.  The other side of this rank has the sum of the shares.  If `parts` is not n, its
+ * own share is not in that sum. */
 static bool spread(const struct coll *k, const struct ti__otf2_share *s, bool sent, int64_t parts)
 {
     int64_t *counts = k->r->vec[0];
@@ -200,7 +198,8 @@ static ti_status apportion(const struct coll *k, const struct ti__otf2_share *s)
     return TI_OK;
 }
 
-static ti_status counted(const struct coll *k)
+/* Collectives for which the records of all members are needed. */
+static ti_status shared(const struct coll *k)
 {
     const struct ti__otf2_comm *comm = &k->r->im->comm[k->c->comm];
     const struct ti__otf2_share self = {k->c->sent, k->c->received}, *s = &self;
@@ -217,6 +216,8 @@ static ti_status counted(const struct coll *k)
     case TI_OP_ALLTOALLV:
     case TI_OP_ALLTOALLW:
         return apportion(k, s);
+    case TI_OP_SCAN: /* with MPI_IN_PLACE, the first rank takes nothing */
+        return scan(k, s->received > 0);
     default: /* allgatherv, reduce_scatter */
         vector(k, 0);
         if (!spread(k, s, sent, k->n) && !spread(k, s, sent, k->n - 1))
@@ -246,5 +247,5 @@ ti_status ti__otf2_collective(struct ti__otf2_rank *r, const struct ti__otf2_rec
         ti__otf2_put(ev, TI_F_ROOT, c->root);
         k.root = c->root == k.me;
     }
-    return ti__otf2_has_counts(c->op) ? counted(&k) : uniform(&k);
+    return ti__otf2_is_shared(c->op) ? shared(&k) : uniform(&k);
 }

@@ -129,6 +129,17 @@ static ti_status message(struct ti__otf2_rank *r, const struct ti__otf2_record *
     return st ? st : emit_request(r, &ev, id);
 }
 
+/* Score-P can be told to record non-blocking calls as blocking ones: sends where they are posted,
+ * receives where they complete. */
+static ti_status blocking(struct ti__otf2_rank *r, const struct ti__otf2_record *m, uint32_t op)
+{
+    if (!ti_op_is(r->call->op, op == TI_OP_RECV ? TI_T_COMPLETES : TI_T_REQUEST))
+        return message(r, m, op, 0);
+    ti__otf2_wrong(r, "%s is recorded like a blocking call", r->call->name);
+    ti_err_hint(r->im->err, "record the trace with xnonblock in SCOREP_MPI_ENABLE_GROUPS");
+    return TI_ERR_INPUT;
+}
+
 /* MPI_Sendrecv: a half without a record has no partner (MPI_PROC_NULL). */
 static ti_status sendrecv(struct ti__otf2_rank *r)
 {
@@ -243,10 +254,10 @@ static ti_status records(struct ti__otf2_rank *r)
 
         switch (m->kind) {
         case TI__OTF2_SEND:
-            st = message(r, m, send_op(r, false), 0);
+            st = blocking(r, m, send_op(r, false));
             break;
         case TI__OTF2_RECV:
-            st = message(r, m, TI_OP_RECV, 0);
+            st = blocking(r, m, TI_OP_RECV);
             break;
         case TI__OTF2_ISEND:
             st = message(r, m, send_op(r, true), m->id);
@@ -292,10 +303,10 @@ static bool is_untraced(const struct ti__otf2_rank *r)
             return true;
     if (op >= TI_OP_WIN_CREATE && op < TI_OP_COUNT) /* windows and files */
         return true;
-    return !r->ndone && (ti_op_is(op, TI_T_COLLECTIVE) || ti_op_is(op, TI_T_PROBES) ||
-                         ti_op_is(op, TI_T_PROBED) || ti_op_is(op, TI_T_PARTITIONED) ||
-                         ti_op_is(op, TI_T_USES) || op == TI_OP_GREQUEST_START ||
-                         op == TI_OP_ISENDRECV || op == TI_OP_ISENDRECV_REPLACE);
+    return !r->ndone &&
+           (ti_op_is(op, TI_T_COLLECTIVE) || ti_op_is(op, TI_T_PROBED) ||
+            ti_op_is(op, TI_T_PARTITIONED) || ti_op_is(op, TI_T_USES) ||
+            op == TI_OP_GREQUEST_START || op == TI_OP_ISENDRECV || op == TI_OP_ISENDRECV_REPLACE);
 }
 
 static void untraced(struct ti__otf2_rank *r)

@@ -50,7 +50,7 @@ enum ti__otf2_comm_kind {
     TI__OTF2_FOREIGN /* of another paradigm */
 };
 
-/* What a rank gives to a collective with counts, and takes from it: totals, as in the trace. */
+/* What a rank gives to a shared collective, and takes from it: totals, as in the trace. */
 struct ti__otf2_share {
     int64_t sent, received;
 };
@@ -59,7 +59,7 @@ struct ti__otf2_comm {
     enum ti__otf2_comm_kind kind;
     int32_t *member; /* world ranks; NULL for TI__OTF2_SELF */
     int64_t size;
-    /* The collectives with counts on this communicator, in order. */
+    /* The shared collectives on this communicator (ti__otf2_is_shared()), in order. */
     int64_t ncalls;
     uint32_t *op;
     size_t ops_cap;
@@ -126,11 +126,11 @@ struct ti__otf2_rank {
     struct ti__otf2_posted *posted; /* in the order of their posts */
     size_t nposted, posted_cap;
     size_t next_posted;             /* second reading */
-    struct ti__otf2_record *shared; /* collectives with counts in the order of their starts */
+    struct ti__otf2_record *shared; /* shared collectives in the order of their starts */
     size_t nshared, shared_cap;
     struct ti__otf2_request *request;
     size_t nrequests, requests_cap;
-    int64_t *calls; /* by communicator: collectives with counts so far */
+    int64_t *calls; /* by communicator: shared collectives so far */
     size_t calls_cap;
 
     struct ti_writer *w;
@@ -229,8 +229,9 @@ void ti__otf2_end(struct ti__otf2_rank *r);
 
 /* ---- collectives.c ---- */
 
-/* Whether the trace spreads the counts of this collective over the ranks. */
-bool ti__otf2_has_counts(uint32_t op);
+/* Whether only the records of all members together describe this collective: one with counts, or a
+ * scan. */
+bool ti__otf2_is_shared(uint32_t op);
 /* Set the fields of collective `c` in `ev`, which has the operation.  The vectors are r->vec. */
 ti_status ti__otf2_collective(struct ti__otf2_rank *r, const struct ti__otf2_record *c,
                               struct ti_event *ev);

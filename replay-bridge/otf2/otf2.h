@@ -6,7 +6,7 @@
  * The survey collects the sizes of collectives with counts, which the trace spreads over the ranks.
  * The events of a rank are read twice: a non-blocking receive shows its message where it completes,
  * but a rank file needs it where it is posted.  Memory grows with the non-blocking receives of one
- * rank, and with the members of all collectives with counts.
+ * rank, and with the members of all collectives with counts and scans.
  */
 #ifndef TI_OTF2_H
 #define TI_OTF2_H

@@ -1,5 +1,5 @@
 /* The first reading of a rank: what its non-blocking operations turn out to be, and its shares in
- * collectives with counts. */
+ * collectives. */
 #include "replay-bridge/otf2/internal.h"
 
 static void share(struct ti__otf2_rank *r, const struct ti__otf2_record *record)
@@ -37,7 +37,7 @@ static ti_status complete(struct ti__otf2_rank *r, const struct ti__otf2_record 
     p->record = *record;
     p->state = TI__OTF2_COMPLETE;
     r->request[n].live = false;
-    if (p->share && ti__otf2_has_counts(record->op))
+    if (p->share && ti__otf2_is_shared(record->op))
         r->shared[p->share - 1] = *record;
     return TI_OK;
 }
@@ -61,7 +61,7 @@ ti_status ti__otf2_survey(struct ti__otf2_rank *r, const struct ti__otf2_record 
         }
         return TI_OK;
     case TI__OTF2_COLL:
-        if (ti__otf2_has_counts(record->op))
+        if (ti__otf2_is_shared(record->op))
             share(r, record);
         return TI_OK;
     case TI__OTF2_SEND:
@@ -92,11 +92,11 @@ ti_status ti__otf2_survey_end(struct ti__otf2_rank *r)
                                sizeof *c->share);
         }
         if (c->op[call] != s->op)
-            return ti__otf2_wrong(r,
-                                  "call %lld with counts on a communicator is %s, but %s on "
-                                  "other ranks",
-                                  (long long)call + 1, ti_op_info(s->op)->text,
-                                  ti_op_info(c->op[call])->text);
+            return ti__otf2_wrong(
+                r,
+                "call %lld with counts or scan on a communicator is %s, but %s on "
+                "other ranks",
+                (long long)call + 1, ti_op_info(s->op)->text, ti_op_info(c->op[call])->text);
         c->share[call * c->size + r->me[s->comm]] = (struct ti__otf2_share){s->sent, s->received};
     }
     return TI_OK;

@@ -16,18 +16,18 @@
 
 #define NP 4
 
-/* Strings of regions and their numbers; the first two are no MPI calls. */
-#define REGIONS(X)                                                                                 \
-    X(main)                                                                                        \
-    X(work)                                                                                        \
-    X(MPI_Init)                                                                                    \
-    X(MPI_Finalize) X(MPI_Comm_rank) X(MPI_Comm_split) X(MPI_Send) X(MPI_Ssend) X(MPI_Recv)        \
-        X(MPI_Isend) X(MPI_Irecv) X(MPI_Wait) X(MPI_Waitall) X(MPI_Test) X(MPI_Cancel)             \
-            X(MPI_Sendrecv) X(MPI_Barrier) X(MPI_Bcast) X(MPI_Reduce) X(MPI_Allreduce)             \
-                X(MPI_Gather) X(MPI_Scatter) X(MPI_Allgather) X(MPI_Alltoall) X(MPI_Gatherv)       \
-                    X(MPI_Scatterv) X(MPI_Allgatherv) X(MPI_Alltoallv) X(MPI_Reduce_scatter)       \
-                        X(MPI_Reduce_scatter_block) X(MPI_Scan) X(MPI_Exscan) X(MPI_Ibcast)        \
-                            X(MPI_Iallgatherv) X(MPI_Put) X(MPI_Start)
+/* Regions; the first two are no MPI calls. */
+/* clang-format off */
+#define REGIONS(X)                                                                             \
+    X(main) X(work) X(MPI_Init) X(MPI_Finalize) X(MPI_Comm_rank) X(MPI_Comm_split) X(MPI_Send) \
+    X(MPI_Ssend) X(MPI_Recv) X(MPI_Isend) X(MPI_Irecv) X(MPI_Wait) X(MPI_Waitall) X(MPI_Test)  \
+    X(MPI_Cancel) X(MPI_Sendrecv) X(MPI_Barrier) X(MPI_Bcast) X(MPI_Reduce) X(MPI_Allreduce)   \
+    X(MPI_Gather) X(MPI_Scatter) X(MPI_Allgather) X(MPI_Alltoall) X(MPI_Gatherv)               \
+    X(MPI_Scatterv) X(MPI_Allgatherv) X(MPI_Alltoallv) X(MPI_Reduce_scatter)                   \
+    X(MPI_Reduce_scatter_block) X(MPI_Scan) X(MPI_Exscan) X(MPI_Ibcast) X(MPI_Iallgatherv)     \
+    X(MPI_Put) X(MPI_Start)
+/* clang-format on */
+
 enum region {
 #define REGION(name) R_##name,
     REGIONS(REGION) R_COUNT
@@ -36,7 +36,7 @@ static const char *const names[] = {
 #define NAME(name) #name,
     REGIONS(NAME)};
 
-enum comm { WORLD, SELF, EVEN, ODD, BETWEEN, NOWHERE };
+enum comm { WORLD, SELF, EVEN, ODD, FIRST, BETWEEN, NOWHERE };
 
 static bool counter, simple;
 static const char *what = "";
@@ -253,6 +253,8 @@ static void collectives(void)
     coll(C(Reduce_scatter_block), OTF2_COLLECTIVE_OP_REDUCE_SCATTER_BLOCK, WORLD, -1, NP * 16,
          NP * 16);
     coll(C(Scan), OTF2_COLLECTIVE_OP_SCAN, WORLD, -1, (NP - me) * 48, (me + 1) * 48);
+    if (me < 3) /* in place */
+        coll(C(Scan), OTF2_COLLECTIVE_OP_SCAN, FIRST, -1, (2 - me) * 8, me * 8);
     coll(C(Exscan), OTF2_COLLECTIVE_OP_EXSCAN, WORLD, -1, (NP - me - 1) * 56, me * 56);
     icoll(C(Ibcast), OTF2_COLLECTIVE_OP_BCAST, 0, me ? 0 : NP * 33, 33);
     icoll(C(Iallgatherv), OTF2_COLLECTIVE_OP_ALLGATHERV, -1, NP * 5 * (me + 1), 50);
@@ -289,6 +291,18 @@ static void wrong(void)
         send(C(Send), 1, WORLD, 3, UINT64_MAX);
     if (broken("lonely"))
         send(C(Send), (me + 1) % NP, WORLD, 3, 5000);
+    if (broken("blocking-send"))
+        send(R_MPI_Isend, 1, WORLD, 3, 5000);
+    if (broken("blocking-recv")) {
+        enter(C(Wait));
+        must(OTF2_EvtWriter_MpiRecv(w, NULL, 2 * now, 1, WORLD, 3, 5000));
+        leave(C(Wait));
+    }
+    if (broken("request-twice")) {
+        irecv();
+        requests--;
+        irecv();
+    }
     if (broken("request")) {
         enter(C(Wait));
         sent(1000);
@@ -378,12 +392,14 @@ static void comms(void)
     group(2, OTF2_GROUP_TYPE_COMM_SELF, 0, NULL);
     group(3, OTF2_GROUP_TYPE_COMM_GROUP, 2, even);
     group(4, OTF2_GROUP_TYPE_COMM_GROUP, 2, odd);
+    group(5, OTF2_GROUP_TYPE_COMM_GROUP, 3, all);
     comm(WORLD, "MPI_COMM_WORLD", 1);
     comm(SELF, "MPI_COMM_SELF", 2);
     if (simple)
         return;
     comm(EVEN, "", 3);
     comm(ODD, "", 4);
+    comm(FIRST, "", 5);
     must(OTF2_GlobalDefWriter_WriteInterComm(g, BETWEEN, text(""), 3, 4, WORLD,
                                              OTF2_COMM_FLAG_NONE));
 }
@@ -425,9 +441,9 @@ static void definitions(const uint64_t *events, int locations)
 /* Local definitions: the numbers of the halves are exchanged. */
 static void local(uint64_t location)
 {
-    const uint64_t global[] = {WORLD, SELF, ODD, EVEN, BETWEEN, NOWHERE};
+    const uint64_t global[] = {WORLD, SELF, ODD, EVEN, FIRST, BETWEEN, NOWHERE};
     OTF2_DefWriter *d = OTF2_Archive_GetDefWriter(archive, location);
-    OTF2_IdMap *map = OTF2_IdMap_CreateFromUint64Array(6, global, false);
+    OTF2_IdMap *map = OTF2_IdMap_CreateFromUint64Array(7, global, false);
 
     must(OTF2_DefWriter_WriteMappingTable(d, OTF2_MAPPING_COMM, map));
     OTF2_IdMap_Free(map);

@@ -45,6 +45,7 @@ make all || { fail 'refused'; cat err; }
 cat >expected <<'END'
 0 init burst_ns=0 call_ns=10
 0 comm_create_group comm=0 tag=0 newcomm=2 burst_ns=0 call_ns=0
+0 comm_create_group comm=0 tag=0 newcomm=3 burst_ns=0 call_ns=0
 1000 irecv comm=0 peer=-1(0) tag=7 bytes=100 esize=1 req=0 burst_ns=1000 call_ns=10
 0 isend comm=0 peer=+1(2) tag=7 bytes=101 esize=1 req=1 burst_ns=0 call_ns=10
 500 waitall requests=[0,1] burst_ns=500 call_ns=10
@@ -71,6 +72,7 @@ cat >expected <<'END'
 0 reduce_scatter comm=0 esize=1 redop=null recvcounts=[8,16,24,32] burst_ns=0 call_ns=10
 0 reduce_scatter_block comm=0 bytes=16 esize=1 redop=null burst_ns=0 call_ns=10
 0 scan comm=0 bytes=48 esize=1 redop=null burst_ns=0 call_ns=10
+0 scan comm=3 bytes=8 esize=1 redop=null burst_ns=0 call_ns=10
 0 exscan comm=0 bytes=56 esize=1 redop=null burst_ns=0 call_ns=10
 0 ibcast comm=0 bytes=33 esize=1 root=0 req=0 burst_ns=0 call_ns=10
 50 wait req=0 burst_ns=50 call_ns=10
@@ -144,7 +146,7 @@ warns 'MPI_Put is not converted' --break untraced
 
 # ---- what is wrong
 refuses 'rank 2, record [0-9]+: communication outside of MPI calls' --break outside
-refuses 'rank 2, record [0-9]+: no definition of communicator 5' --break comm
+refuses 'rank 2, record [0-9]+: no definition of communicator 6' --break comm
 refuses 'between two groups' --break between
 refuses 'not in the communicator' --break member
 refuses 'no rank 4 in a communicator of 4' --break peer
@@ -152,12 +154,16 @@ refuses 'tag 2147483648 is no tag' --break tag
 refuses 'a message of 18446744073709551615 bytes' --break bytes
 refuses 'no sound trace: 1 problem' --break lonely
 refuses 'request 1000 is complete, but it was never made' --break request
+refuses 'request [0-9]+ is made, but it is not complete yet' --break request-twice
+refuses 'MPI_Isend is recorded like a blocking call' --break blocking-send
+grep -q xnonblock err || { fail 'no hint'; cat err; }
+refuses 'MPI_Wait is recorded like a blocking call' --break blocking-recv
 refuses 'MPI_Barrier is left, but it was not entered' --break leave
 refuses 'no definition of region 1000' --break region
 refuses 'MPI_Bcast on 4 ranks has root 4' --break root
 refuses 'MPI_Allgather on 4 ranks cannot give 7 bytes and take 7' --break odd
 refuses 'rank 1, record [0-9]+: MPI_Gatherv on 4 ranks cannot give 20 bytes and take 101' --break sum
-refuses 'call 2 with counts on a communicator is gatherv, but scatterv on other' --break differ
+refuses 'call 2 with counts or scan on a communicator is gatherv, but scatterv on other' --break differ
 refuses 'never completes' --break never
 refuses 'PAPI_TOT_INS runs backwards' --counter --break backwards
 refuses 'MPI_Init is entered without a value of PAPI_TOT_INS' --counter --break metric
