@@ -28,6 +28,14 @@ $(O)/tests/mpi/%_f08.inc: tests/mpi/%.inc
 $(O)/tests/mpi/collseq_f08: $(O)/tests/mpi/collseq_f08.inc
 $(O)/tests/mpi/reqseq_f08: $(O)/tests/mpi/reqseq_f08.inc
 
+# Writes OTF2 traces: preloaded into the examples.
+ifeq ($(has_otf2),yes)
+test_programs += $(O)/tests/otf2-tracer.so
+$(O)/tests/otf2-tracer.so: tests/mpi/otf2/tracer.c
+	@mkdir -p $(@D)
+	$(call say,MPICC)$(MPICC) $(flags) $(CPPFLAGS) $(CFLAGS) -fPIC -shared -o $@ $< $(otf2_libs)
+endif
+
 # The library, but it does not wait long for ranks that say nothing.
 $(O)/tests/hasty/libminitrace.so: $(O)/libminitrace.so
 	@mkdir -p $(@D)
