@@ -1,0 +1,35 @@
+/*
+ * A record: one rank's trace in three parts, so that equal and similar ranks are stored together.
+ *
+ *   pattern  bytes that say what the rank did, without what differs from rank to rank
+ *   numbers  integers that may differ: the pattern says how many there are, and what they mean
+ *   blobs    byte strings that may differ: texts, lists, columns of volumes
+ *
+ * Two ranks that run the same program in the same way have equal patterns.  Only formats/folded
+ * knows the meaning of the three.
+ */
+#ifndef TI_RECORD_H
+#define TI_RECORD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct ti_bytes {
+    const uint8_t *data; /* may be NULL if n is 0 */
+    size_t n;
+};
+
+struct ti_record {
+    uint32_t rank; /* in MPI_COMM_WORLD */
+    struct ti_bytes pattern;
+    const int64_t *number;
+    size_t nnumbers;
+    const struct ti_bytes *blob;
+    size_t nblobs;
+    void *memory; /* of all the above, if ti_record_free() is to release it; else NULL */
+};
+
+/* Release what ti_merged_record() has allocated; *record becomes empty. */
+void ti_record_free(struct ti_record *record);
+
+#endif
