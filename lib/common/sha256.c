@@ -1,6 +1,7 @@
 #include "common/sha256.h"
 
 #include <stdio.h>
+#include <string.h>
 
 void ti_sha256_begin(struct ti_sha256 *s)
 {
@@ -19,4 +20,12 @@ void ti_sha256_end(struct ti_sha256 *s, char hex[65])
     sha256_digest(&s->sum, sizeof digest, digest);
     for (size_t i = 0; i < sizeof digest; i++)
         snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+}
+
+void ti_sha256_end_key(struct ti_sha256 *s, int64_t key[2])
+{
+    unsigned char digest[2 * sizeof key[0]];
+
+    sha256_digest(&s->sum, sizeof digest, digest);
+    memcpy(key, digest, sizeof digest);
 }

@@ -35,7 +35,8 @@
  *   IDX  varint number of chunks before this one, varint bytes of the file before
  *        this one, CRC32C u32 over the two CRCs of every chunk before it, in order
  *
- * TPL, SLT, COL and RNK are reserved for an encoding with loops folded, which does not exist yet.
+ * A merged trace, of many ranks, has the feature TI_INCOMPAT_MERGED, and chunks PRT and RNK;
+ * formats/merged/layout.h describes them.
  *
  * Extra columns are values beside the volumes: durations, further counters.  They differ from run
  * to run.  So hash, totals and comparisons leave them out, and XTR is an optional chunk.  Metadata
@@ -58,10 +59,13 @@
 #define TI_CHUNK_BYTES   32
 #define TI_CRC_BYTES     4
 
+/* Bits of `incompat`. */
+#define TI_INCOMPAT_MERGED 1u
+
 /* clang-format off */
 #define TI_CHUNKS(X)                                                      \
     X(INF, 1) X(STR, 2) X(COM, 3) X(VEC, 4) X(EVT, 5) X(TOT, 6) X(IDX, 7) \
-    X(XTR, 8) X(TPL, 16) X(SLT, 17) X(COL, 18) X(RNK, 19)
+    X(XTR, 8) X(PRT, 16) X(RNK, 17)
 /* clang-format on */
 
 /* Kinds of strings; the values are those in the file. */

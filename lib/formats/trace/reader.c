@@ -36,7 +36,7 @@ static bool parse_index(struct ti_reader *r, const struct trace_file *here, cons
 }
 
 /* Whether this version can read the chunk, or need not: then *optional is set. */
-static ti_status check_type(const struct ti_reader *r, const struct chunk *c, bool *optional,
+static ti_status check_type(const struct ti_reader *r, const struct ti_chunk *c, bool *optional,
                             struct ti_err *err)
 {
     *optional = false;
@@ -53,7 +53,7 @@ static ti_status check_type(const struct ti_reader *r, const struct chunk *c, bo
 }
 
 /* Add the payload of a chunk that has no events to what the reader knows. */
-static ti_status parse_chunk(struct ti_reader *r, const struct chunk *c, struct ti_err *err)
+static ti_status parse_chunk(struct ti_reader *r, const struct ti_chunk *c, struct ti_err *err)
 {
     const struct trace_file here = r->file;
     const uint8_t *end;
@@ -95,7 +95,7 @@ static ti_status parse_chunk(struct ti_reader *r, const struct chunk *c, struct 
 }
 
 /* Load the events of a chunk, and the extra values that came before it. */
-static ti_status load_events(struct ti_reader *r, const struct chunk *c, struct ti_err *err)
+static ti_status load_events(struct ti_reader *r, const struct ti_chunk *c, struct ti_err *err)
 {
     uint8_t *payload;
     ti_status st;
@@ -114,7 +114,7 @@ static ti_status load_events(struct ti_reader *r, const struct chunk *c, struct 
 }
 
 /* Count the events of a chunk without reading them. */
-static ti_status skip_events(struct ti_reader *r, const struct chunk *c, struct ti_err *err)
+static ti_status skip_events(struct ti_reader *r, const struct ti_chunk *c, struct ti_err *err)
 {
     ti_status st;
 
@@ -155,7 +155,7 @@ static ti_status advance(struct ti_reader *r, bool skip, struct ti_err *err)
 
     ti__decoder_drop(&r->decoder);
     while (!st && !r->file.at_end) {
-        struct chunk c;
+        struct ti_chunk c;
         bool optional;
 
         st = ti__file_chunk(&r->file, &c, err);
@@ -239,7 +239,7 @@ ti_status ti_reader_verify(struct ti_reader *r, uint64_t *events, struct ti_err 
 /* Read what comes first: the header of the file, and metadata. */
 static ti_status open_trace(struct ti_reader *r, struct ti_err *err)
 {
-    struct chunk c;
+    struct ti_chunk c;
     bool optional;
     ti_status st = ti__file_header(&r->file, err);
 

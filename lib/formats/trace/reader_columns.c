@@ -167,7 +167,7 @@ static bool sequence_step(struct decoder *d)
     return true;
 }
 
-bool ti__decoder_load(struct decoder *d, const struct chunk *c, uint8_t *payload)
+bool ti__decoder_load(struct decoder *d, const struct ti_chunk *c, uint8_t *payload)
 {
     const uint8_t *p = payload, *end = p + c->raw;
 
@@ -184,7 +184,7 @@ bool ti__decoder_load(struct decoder *d, const struct chunk *c, uint8_t *payload
     return sequence_step(d);
 }
 
-bool ti__decoder_keep_extras(struct decoder *d, const struct chunk *c, uint8_t *payload)
+bool ti__decoder_keep_extras(struct decoder *d, const struct ti_chunk *c, uint8_t *payload)
 {
     if (d->xtr)
         return false;
@@ -195,7 +195,7 @@ bool ti__decoder_keep_extras(struct decoder *d, const struct chunk *c, uint8_t *
     return true;
 }
 
-bool ti__decoder_load_extras(struct decoder *d, const struct chunk *c)
+bool ti__decoder_load_extras(struct decoder *d, const struct ti_chunk *c)
 {
     const uint8_t *p = d->xtr, *end;
     uint64_t extras, volumes, n, bytes;

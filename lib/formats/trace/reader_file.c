@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include "common/crc32c.h"
 #include "formats/columns.h"
@@ -25,23 +24,7 @@ ti_status ti__file_no_memory(const struct trace_file *f, struct ti_err *err)
 static ti_status read_at(const struct trace_file *f, int64_t at, void *buf, size_t bytes,
                          struct ti_err *err)
 {
-    uint8_t *p = buf;
-
-    while (bytes) {
-        ssize_t n = pread(f->fd, p, bytes, (off_t)(f->start + at));
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return ti_err_errno(err, TI_ERR_IO, "cannot read '%s'", f->name);
-        if (n == 0)
-            return ti_err_set(err, TI_ERR_IO, "cannot read '%s': it became shorter meanwhile",
-                              f->name);
-        p += n;
-        at += n;
-        bytes -= (size_t)n;
-    }
-    return TI_OK;
+    return ti_read_at(f->fd, f->start + at, buf, bytes, f->name, err);
 }
 
 ti_status ti__file_header(struct trace_file *f, struct ti_err *err)
@@ -61,6 +44,11 @@ ti_status ti__file_header(struct trace_file *f, struct ti_err *err)
         return ti_err_set(err, TI_ERR_INPUT, "'%s' is not a Tiara trace", f->name);
     if (ti_get_u32(h + 44) != ti_crc32c(0, h, 44))
         return ti__file_damaged(f, 0, err, "the header's checksum is wrong");
+    if (ti_get_u32(h + 12) & TI_INCOMPAT_MERGED) {
+        return ti_err_set(err, TI_ERR_INPUT,
+                          "'%s' is a merged trace, of many ranks, where that of one is expected",
+                          f->name);
+    }
     if (ti_get_u16(h + 8) != TI_MAJOR || ti_get_u32(h + 12) != 0) {
         ti_err_set(err, TI_ERR_INPUT,
                    "'%s' is in trace format %u.%u with features %#x, which this version cannot "
@@ -77,11 +65,12 @@ ti_status ti__file_header(struct trace_file *f, struct ti_err *err)
     return TI_OK;
 }
 
-ti_status ti__file_chunk(struct trace_file *f, struct chunk *c, struct ti_err *err)
+ti_status ti__file_chunk(struct trace_file *f, struct ti_chunk *c, struct ti_err *err)
 {
     static const uint8_t zeros[TI_CHUNK_BYTES];
     uint8_t h[TI_CHUNK_BYTES];
     int64_t rest = f->bytes - f->at;
+    const char *wrong;
     ti_status st;
 
     f->at_end = rest < TI_CHUNK_BYTES;
@@ -94,26 +83,15 @@ ti_status ti__file_chunk(struct trace_file *f, struct chunk *c, struct ti_err *e
         f->at_end = true;
         return TI_OK;
     }
-    if (ti_get_u32(h + 28) != ti_crc32c(0, h, 28))
+    if (!ti_chunk_get(h, c))
         return ti__file_damaged(f, f->at, err, "a chunk header's checksum is wrong");
-    c->type = h[0];
-    c->flags = h[1];
-    c->version = h[2];
-    c->codec = h[3];
-    c->group = ti_get_u32(h + 4);
-    c->first = ti_get_u64(h + 8);
-    c->events = ti_get_u32(h + 16);
-    c->raw = ti_get_u32(h + 20);
-    c->stored = ti_get_u32(h + 24);
-    memcpy(c->crc, h + 28, TI_CRC_BYTES);
     if ((int64_t)c->stored + TI_CRC_BYTES > rest - TI_CHUNK_BYTES) {
         f->at_end = true;
         return TI_OK;
     }
-    if (c->raw > TI_CHUNK_RAW_MAX || c->stored > 2 * TI_CHUNK_RAW_MAX || c->events > EVENTS_MAX)
-        return ti__file_damaged(f, f->at, err, "a chunk is too large");
-    if (c->codec == TI_CODEC_ZLIB && c->raw > DEFLATE_RATIO * (uint64_t)c->stored)
-        return ti__file_damaged(f, f->at, err, "a chunk's lengths are impossible");
+    wrong = c->events > EVENTS_MAX ? "a chunk is too large" : ti_chunk_lengths(c);
+    if (wrong)
+        return ti__file_damaged(f, f->at, err, wrong);
     if (f->nchunks == 0)
         f->rank = c->group;
     if (c->group != f->rank || f->rank >= f->nranks)
@@ -121,7 +99,7 @@ ti_status ti__file_chunk(struct trace_file *f, struct chunk *c, struct ti_err *e
     return TI_OK;
 }
 
-static void pass_chunk(struct trace_file *f, const struct chunk *c, const uint8_t *crc)
+static void pass_chunk(struct trace_file *f, const struct ti_chunk *c, const uint8_t *crc)
 {
     f->at += TI_CHUNK_BYTES + (int64_t)c->stored + TI_CRC_BYTES;
     f->all_crc = ti_crc32c(f->all_crc, c->crc, TI_CRC_BYTES);
@@ -129,25 +107,11 @@ static void pass_chunk(struct trace_file *f, const struct chunk *c, const uint8_
     f->nchunks++;
 }
 
-static ti_status inflate_payload(struct trace_file *f, const struct chunk *c, uint8_t *stored,
-                                 uint8_t *raw, struct ti_err *err)
-{
-    z_stream z = {.next_in = stored, .avail_in = c->stored, .next_out = raw, .avail_out = c->raw};
-    int rc;
-
-    if (inflateInit2(&z, -MAX_WBITS) != Z_OK)
-        return ti__file_no_memory(f, err);
-    rc = inflate(&z, Z_FINISH);
-    inflateEnd(&z);
-    if (rc != Z_STREAM_END || z.avail_out || z.avail_in)
-        return ti__file_damaged(f, f->at, err, "a chunk does not decompress");
-    return TI_OK;
-}
-
-ti_status ti__file_payload(struct trace_file *f, const struct chunk *c, uint8_t **out,
+ti_status ti__file_payload(struct trace_file *f, const struct ti_chunk *c, uint8_t **out,
                            struct ti_err *err)
 {
     uint8_t *stored = malloc((size_t)c->stored + TI_CRC_BYTES), *raw = NULL;
+    const char *wrong;
     ti_status st;
 
     if (!stored)
@@ -155,23 +119,16 @@ ti_status ti__file_payload(struct trace_file *f, const struct chunk *c, uint8_t 
     st = read_at(f, f->at + TI_CHUNK_BYTES, stored, (size_t)c->stored + TI_CRC_BYTES, err);
     if (st)
         goto out;
-    if (ti_get_u32(stored + c->stored) != ti_crc32c(0, stored, c->stored)) {
-        st = ti__file_damaged(f, f->at, err, "a chunk's checksum is wrong");
-        goto out;
-    }
     raw = malloc((size_t)c->raw + 1);
     if (!raw) {
         st = ti__file_no_memory(f, err);
         goto out;
     }
-    if (c->codec == TI_CODEC_ZLIB)
-        st = inflate_payload(f, c, stored, raw, err);
-    else if (c->codec == TI_CODEC_RAW && c->raw == c->stored)
-        memcpy(raw, stored, c->raw);
-    else
-        st = ti__file_damaged(f, f->at, err, "a chunk's compression is unknown");
-    if (st)
+    wrong = ti_chunk_unpack(c, stored, raw);
+    if (wrong) {
+        st = ti__file_damaged(f, f->at, err, wrong);
         goto out;
+    }
     pass_chunk(f, c, stored + c->stored);
     *out = raw;
     raw = NULL;
@@ -190,7 +147,7 @@ bool ti__file_at_end_mark(const struct trace_file *f)
            memcmp(mark, TI_MAGIC_END, sizeof mark) == 0;
 }
 
-ti_status ti__file_pass(struct trace_file *f, const struct chunk *c, struct ti_err *err)
+ti_status ti__file_pass(struct trace_file *f, const struct ti_chunk *c, struct ti_err *err)
 {
     uint8_t crc[TI_CRC_BYTES];
     ti_status st = read_at(f, f->at + TI_CHUNK_BYTES + c->stored, crc, sizeof crc, err);

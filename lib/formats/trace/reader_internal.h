@@ -19,10 +19,10 @@
 #ifndef TI_READER_INTERNAL_H
 #define TI_READER_INTERNAL_H
 
+#include "formats/chunk.h"
 #include "formats/reader.h"
 #include "formats/writer.h"
 
-#define DEFLATE_RATIO 1032
 #define KEEP_MAX      (UINT64_C(128) << 20)
 #define EVENTS_MAX    (4 * TI_CHUNK_EVENTS)
 #define ELEMENTS_MAX  (2 * TI_CHUNK_EVENTS * TI_VECS * TI_VEC_INLINE)
@@ -44,15 +44,6 @@ struct trace_file {
     uint32_t all_crc; /* over their CRCs, see IDX in formats/trace.h */
 };
 
-/* The header of a chunk. */
-struct chunk {
-    uint8_t type, flags, version, codec;
-    uint32_t group;
-    uint64_t first;
-    uint32_t events, raw, stored;
-    uint8_t crc[TI_CRC_BYTES]; /* of the header, as stored */
-};
-
 /* Set the error "damaged at byte `at`: `what`", or that memory is short; they return the status. */
 ti_status ti__file_damaged(const struct trace_file *f, int64_t at, struct ti_err *err,
                            const char *what);
@@ -62,13 +53,13 @@ ti_status ti__file_no_memory(const struct trace_file *f, struct ti_err *err);
 ti_status ti__file_header(struct trace_file *f, struct ti_err *err);
 
 /* Read the header of the next chunk into *c.  Sets at_end where the trace was cut off. */
-ti_status ti__file_chunk(struct trace_file *f, struct chunk *c, struct ti_err *err);
+ti_status ti__file_chunk(struct trace_file *f, struct ti_chunk *c, struct ti_err *err);
 
 /* Advance past chunk *c, the one at f->at.  The first function reads and decompresses its payload,
  * of c->raw bytes: free() *payload, which is never NULL then. */
-ti_status ti__file_payload(struct trace_file *f, const struct chunk *c, uint8_t **payload,
+ti_status ti__file_payload(struct trace_file *f, const struct ti_chunk *c, uint8_t **payload,
                            struct ti_err *err);
-ti_status ti__file_pass(struct trace_file *f, const struct chunk *c, struct ti_err *err);
+ti_status ti__file_pass(struct trace_file *f, const struct ti_chunk *c, struct ti_err *err);
 
 /* Whether the end mark is all that follows. */
 bool ti__file_at_end_mark(const struct trace_file *f);
@@ -198,13 +189,13 @@ struct decoder {
 
 /* Keep the payload of an XTR chunk for the next EVT chunk; it is ours on success.  False if there
  * is one already. */
-bool ti__decoder_keep_extras(struct decoder *d, const struct chunk *c, uint8_t *payload);
+bool ti__decoder_keep_extras(struct decoder *d, const struct ti_chunk *c, uint8_t *payload);
 
 /* Load the payload of an EVT chunk, which is ours; false if it is malformed. */
-bool ti__decoder_load(struct decoder *d, const struct chunk *c, uint8_t *payload);
+bool ti__decoder_load(struct decoder *d, const struct ti_chunk *c, uint8_t *payload);
 
 /* Load the XTR chunk, if there is one; false if it is malformed, or not that of EVT chunk *c. */
-bool ti__decoder_load_extras(struct decoder *d, const struct chunk *c);
+bool ti__decoder_load_extras(struct decoder *d, const struct ti_chunk *c);
 
 /* Decode the next event, while d->left is above 0; false if the chunk is malformed.  Vectors and
  * extra values are valid until the next call. */

@@ -1,0 +1,31 @@
+/* Bytes that grow at the end, for the writer of merged traces. */
+#ifndef TI_BUFFER_H
+#define TI_BUFFER_H
+
+#include <string.h>
+
+#include "common/map.h"
+#include "formats/columns.h"
+
+struct ti_buffer {
+    uint8_t *data;
+    size_t n, cap;
+};
+
+static inline void ti_buffer_put(struct ti_buffer *b, const void *data, size_t bytes)
+{
+    if (!bytes)
+        return;
+    b->data = ti_grow(b->data, &b->cap, b->n + bytes, 1);
+    memcpy(b->data + b->n, data, bytes);
+    b->n += bytes;
+}
+
+static inline void ti_buffer_varint(struct ti_buffer *b, uint64_t v)
+{
+    uint8_t bytes[TI_VARINT_MAX];
+
+    ti_buffer_put(b, bytes, (size_t)ti_put_varint(bytes, v));
+}
+
+#endif

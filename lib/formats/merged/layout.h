@@ -1,0 +1,89 @@
+/*
+ * The layout of a merged trace.  Integers, varints and zigzag are as in formats/trace.h.
+ *
+ *   file     header as in formats/trace.h, with TI_INCOMPAT_MERGED; PRT chunks; one RNK chunk;
+ *            u32 bytes of that chunk; TI_MAGIC_END
+ *   chunk    as in formats/trace.h.  Its version is TI_MERGED_VERSION, its group 0
+ *
+ * A merged trace consists of parts, which are numbered: first groups, then pages, then blobs.
+ * Payloads, after decompression:
+ *
+ *   PRT  parts: varint length of each, then their bytes.  The chunk's header has the number of
+ *        the first as "first event", and how many there are as "events"
+ *   RNK  the index: varint groups, varint pages, varint blobs; varint chunks, and for each PRT
+ *        chunk varint bytes of it in the file, varint parts; then runs of ranks, from rank 0 to
+ *        the last of the run: varint ranks, varint 1 + their group, 0 if they are missing
+ *
+ * Group: ranks, its members, whose records have the same pattern and as many numbers and blobs.
+ * Groups are ordered by their lowest member.
+ *
+ *   group    varint bytes of the pattern, pattern; varint numbers N; varint blobs B; N + B times
+ *            kind u8; the parameters of these columns in order; if a column lies in pages: varint
+ *            number of the first page of the group, then (varint pages, varint members in each)
+ *            until all members have their page
+ *
+ * Column: one number, or the blob at one position, over the members of a group.  A blob that is
+ * used twice is a part of its own, and so is a large one; the column has its number, counted from
+ * the first blob.  Any other is private: it lies in the page of its rank.  Kinds, and parameters:
+ *
+ *   0 constant   zigzag a             a
+ *   1 linear     zigzag a, zigzag b   a + b * rank
+ *   2 xor        varint c             (rank ^ c) - rank; numbers only
+ *   3 series     steps                T[i] for member i of the group
+ *   4 table      varint q, varint p,  T[rank / q % p], and with p = 0 T[rank / q]
+ *                steps
+ *   5 paged                           in pages
+ *   6 private                         all private; blobs only
+ *
+ *   steps    T as varint n, then n times (varint count, zigzag difference): each element is the one
+ *            before it, 0 at the start, plus `difference`
+ *
+ * Sums and products are modulo 2^64.
+ *
+ * Page: what consecutive members of one group have in paged and private columns.
+ *
+ *   page     for each paged number: column of values; for each paged blob: column of values, which
+ *            are 1 + the blob's number, or 0 if it is private; for each paged or private column of
+ *            blobs: varint length of each private blob, by member; the bytes of private blobs in
+ *            the same order
+ *   column   u8 0, then zigzag differences, the first from 0; or u8 1, then 8 bytes each
+ *
+ * The blobs that are parts are numbered in the order in which groups, their members, and the
+ * positions of these first use them.
+ *
+ * A part is at most TI_CHUNK_RAW_MAX bytes.  The writer fills chunks and pages up to TI_FILL_BYTES
+ * before compression, unless one part or member needs more.
+ */
+#ifndef TI_LAYOUT_H
+#define TI_LAYOUT_H
+
+#include "formats/trace.h"
+
+#define TI_MERGED_VERSION 1
+#define TI_TRAILER_BYTES  (4 + TI_MAGIC_BYTES)
+
+/* Limits of a record; the reader imposes them, too. */
+#define TI_COLUMNS_MAX (1u << 20) /* numbers and blobs */
+#define TI_PATTERN_MAX (32u << 20)
+#define TI_BLOB_MAX    (60u << 20)
+#define TI_RECORD_MAX  (256u << 20) /* bytes of pattern and blobs */
+
+#define TI_PARTS_MAX  (1u << 16) /* in one chunk */
+#define TI_FILL_BYTES (64u << 10)
+
+/* Private blobs are shorter than TI_APART_BYTES, and those of a rank together at most
+ * TI_PRIVATE_MAX; what is longer is a part. */
+#define TI_APART_BYTES (32u << 10)
+#define TI_PRIVATE_MAX (16u << 20)
+
+enum ti_column_kind {
+    TI_COLUMN_CONSTANT,
+    TI_COLUMN_LINEAR,
+    TI_COLUMN_XOR,
+    TI_COLUMN_SERIES,
+    TI_COLUMN_TABLE,
+    TI_COLUMN_PAGED,
+    TI_COLUMN_PRIVATE
+};
+
+#endif

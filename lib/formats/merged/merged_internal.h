@@ -1,0 +1,134 @@
+/*
+ * The parts of the reader of merged traces (merged.h), for its own files:
+ *
+ *   merged_parts.c   chunks of the file, and the parts in them
+ *   merged_index.c   the index: places of chunks, groups of ranks
+ *   merged_group.c   groups and their pages
+ *   merged.c         records
+ *   numbers.c        columns (numbers.h)
+ *
+ * Limits on what a malicious file can cost.  Memory: the index is one chunk; the cache holds
+ * CACHE_BYTES and one chunk more; a group is one part; a record has at most TI_RECORD_MAX bytes.
+ * Time: reading a record decompresses each chunk once at most.
+ */
+#ifndef TI_MERGED_INTERNAL_H
+#define TI_MERGED_INTERNAL_H
+
+#include "formats/chunk.h"
+#include "formats/merged/layout.h"
+#include "formats/merged/merged.h"
+#include "formats/merged/numbers.h"
+
+enum { CACHE_CHUNKS = 8, CACHE_BYTES = 128 << 20 };
+
+/* A PRT chunk. */
+struct place {
+    int64_t at;     /* from the start of the trace */
+    uint64_t first; /* number of its first part */
+    uint32_t bytes, parts;
+};
+
+/* Consecutive ranks of one group. */
+struct run {
+    uint32_t first, n;
+    uint32_t group;  /* + 1; 0: the ranks are missing */
+    uint32_t member; /* number of the first in its group */
+};
+
+/* A chunk in memory. */
+struct cached {
+    const struct place *place; /* NULL: none */
+    uint8_t *raw;
+    size_t bytes;
+    uint32_t *start; /* of each part in raw, and the end */
+    uint64_t used;   /* when it was used last */
+};
+
+/* A group in memory. */
+struct merged_group {
+    bool loaded;
+    uint32_t number;
+    uint8_t *bytes; /* the part, a copy */
+    size_t nbytes;
+    struct ti_bytes pattern;
+    size_t nnumbers, nblobs;
+    const uint8_t *kind;   /* of each column */
+    uint32_t *params;      /* where they start in bytes */
+    const uint8_t *pages;  /* runs of pages, up to the end of bytes; NULL: there are no pages */
+    uint64_t first_page;   /* its number */
+    uint32_t *paged;       /* paged and private columns, ascending */
+    size_t npaged, nfixed; /* nfixed: of these, numbers */
+};
+
+/* A page of a group. */
+struct page {
+    uint64_t number;
+    uint32_t first, n;   /* members */
+    uint64_t more;       /* pages after it with as many members */
+    const uint8_t *next; /* the run of pages after these */
+};
+
+struct ti_merged {
+    int fd;
+    int64_t start, bytes; /* of the trace in fd */
+    char *name;
+    uint32_t nranks;
+    uint8_t run_id[TI_RUN_ID_BYTES];
+    uint64_t counts[3]; /* of groups, pages, blobs */
+    struct place *place;
+    size_t nplaces;
+    struct run *run;
+    size_t nruns;
+    struct ti_members *members; /* of each group */
+    int64_t nrecords;
+    struct cached cache[CACHE_CHUNKS];
+    uint64_t clock;
+    struct merged_group group; /* the last one */
+};
+
+/* -------------------------------------------------------- merged_parts.c -- */
+
+ti_status ti__merged_damaged(const struct ti_merged *m, int64_t at, struct ti_err *err,
+                             const char *what);
+ti_status ti__merged_no_memory(const struct ti_merged *m, struct ti_err *err);
+
+/* Read and decompress the chunk at `at`, of `bytes` bytes: free() *raw. */
+ti_status ti__merged_chunk(const struct ti_merged *m, int64_t at, uint32_t bytes,
+                           struct ti_chunk *c, uint8_t **raw, struct ti_err *err);
+
+/* Give part `number`: it is valid until the next call. */
+ti_status ti__merged_part(struct ti_merged *m, uint64_t number, struct ti_bytes *out,
+                          struct ti_err *err);
+
+/* "damaged" at the chunk that holds part `number`. */
+ti_status ti__merged_part_damaged(const struct ti_merged *m, uint64_t number, struct ti_err *err,
+                                  const char *what);
+void ti__merged_drop(struct cached *cached);
+
+/* -------------------------------------------------------- merged_index.c -- */
+
+ti_status ti__merged_load_index(struct ti_merged *m, struct ti_err *err);
+
+/* -------------------------------------------------------- merged_group.c -- */
+
+/* Make group `number` the one in m->group. */
+ti_status ti__merged_load_group(struct ti_merged *m, uint32_t number, struct ti_err *err);
+void ti__merged_group_free(struct merged_group *g);
+
+/* Advance to the next page of the present group, and from a zeroed page to the first.  False: there
+ * is none. */
+bool ti__merged_next_page(const struct ti_merged *m, struct page *page);
+
+/* The page of a member; false: there is none. */
+bool ti__merged_find_page(const struct ti_merged *m, uint32_t member, struct page *page);
+
+/*
+ * Read member `member` of a page of the present group: the paged numbers go to number[], at their
+ * place, the numbers of blobs, or UINT32_MAX, to blob[], private blobs to bytes[], at theirs.  The
+ * bytes are valid until the next part is read.
+ */
+ti_status ti__merged_read_page(struct ti_merged *m, const struct page *page, uint32_t member,
+                               int64_t *number, uint32_t *blob, struct ti_bytes *bytes,
+                               struct ti_err *err);
+
+#endif

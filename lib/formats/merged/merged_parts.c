@@ -1,0 +1,185 @@
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "formats/merged/merged_internal.h"
+
+ti_status ti__merged_damaged(const struct ti_merged *m, int64_t at, struct ti_err *err,
+                             const char *what)
+{
+    return ti_err_set(err, TI_ERR_INPUT, "'%s' is damaged at byte %" PRId64 ": %s", m->name, at,
+                      what);
+}
+
+ti_status ti__merged_no_memory(const struct ti_merged *m, struct ti_err *err)
+{
+    errno = ENOMEM;
+    return ti_err_errno(err, TI_ERR_IO, "cannot read '%s'", m->name);
+}
+
+ti_status ti__merged_chunk(const struct ti_merged *m, int64_t at, uint32_t bytes,
+                           struct ti_chunk *c, uint8_t **out, struct ti_err *err)
+{
+    uint8_t *stored, *raw = NULL;
+    const char *wrong = NULL;
+    ti_status st;
+
+    if (bytes < TI_CHUNK_BYTES + TI_CRC_BYTES)
+        return ti__merged_damaged(m, at, err, "a chunk's lengths are impossible");
+    stored = malloc(bytes);
+    if (!stored)
+        return ti__merged_no_memory(m, err);
+    st = ti_read_at(m->fd, m->start + at, stored, bytes, m->name, err);
+    if (st)
+        goto out;
+    if (!ti_chunk_get(stored, c))
+        wrong = "a chunk header's checksum is wrong";
+    else if (c->version != TI_MERGED_VERSION)
+        wrong = "a chunk's version is unknown";
+    else if (c->stored != bytes - TI_CHUNK_BYTES - TI_CRC_BYTES)
+        wrong = "a chunk's length is not that of the index";
+    else
+        wrong = ti_chunk_lengths(c);
+    raw = wrong ? NULL : malloc((size_t)c->raw + 1);
+    if (!wrong && !raw) {
+        st = ti__merged_no_memory(m, err);
+        goto out;
+    }
+    if (!wrong)
+        wrong = ti_chunk_unpack(c, stored + TI_CHUNK_BYTES, raw);
+    if (wrong) {
+        st = ti__merged_damaged(m, at, err, wrong);
+        goto out;
+    }
+    *out = raw;
+    raw = NULL;
+out:
+    free(raw);
+    free(stored);
+    return st;
+}
+
+/* ----------------------------------------------------------------- parts -- */
+
+static const struct place *place_of(const struct ti_merged *m, uint64_t part)
+{
+    size_t low = 0, high = m->nplaces;
+
+    while (high - low > 1) {
+        size_t mid = (low + high) / 2;
+
+        if (m->place[mid].first <= part)
+            low = mid;
+        else
+            high = mid;
+    }
+    return &m->place[low];
+}
+
+ti_status ti__merged_part_damaged(const struct ti_merged *m, uint64_t number, struct ti_err *err,
+                                  const char *what)
+{
+    return ti__merged_damaged(m, place_of(m, number)->at, err, what);
+}
+
+void ti__merged_drop(struct cached *cached)
+{
+    free(cached->raw);
+    free(cached->start);
+    *cached = (struct cached){0};
+}
+
+/* An entry of the cache for a chunk of `bytes` bytes. */
+static struct cached *make_room(struct ti_merged *m, size_t bytes)
+{
+    for (;;) {
+        struct cached *oldest = NULL, *empty = NULL;
+        size_t all = 0;
+
+        for (int i = 0; i < CACHE_CHUNKS; i++) {
+            struct cached *c = &m->cache[i];
+
+            all += c->bytes;
+            if (!c->place)
+                empty = c;
+            else if (!oldest || c->used < oldest->used)
+                oldest = c;
+        }
+        if (empty && (!oldest || all + bytes <= CACHE_BYTES))
+            return empty;
+        ti__merged_drop(oldest);
+    }
+}
+
+/* Find where the parts of a chunk start.  False: lengths are wrong. */
+static bool find_starts(struct cached *c, uint32_t parts)
+{
+    const uint8_t *p = c->raw, *end = c->raw + c->bytes;
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < parts; i++) {
+        uint64_t length;
+
+        if (!ti_get_varint(&p, end, &length) || length > c->bytes)
+            return false;
+        c->start[i] = (uint32_t)sum;
+        sum += length;
+    }
+    c->start[parts] = (uint32_t)sum;
+    if (sum != (uint64_t)(end - p))
+        return false;
+    for (uint32_t i = 0; i <= parts; i++)
+        c->start[i] += (uint32_t)(p - c->raw);
+    return true;
+}
+
+static ti_status load(struct ti_merged *m, const struct place *place, struct cached **out,
+                      struct ti_err *err)
+{
+    struct ti_chunk c;
+    struct cached *cached;
+    uint8_t *raw;
+    ti_status st = ti__merged_chunk(m, place->at, place->bytes, &c, &raw, err);
+
+    if (st)
+        return st;
+    cached = make_room(m, c.raw);
+    *cached = (struct cached){place, raw, c.raw, NULL, 0};
+    if (c.type != TI_CHUNK_PRT || c.first != place->first || c.events != place->parts) {
+        ti__merged_drop(cached);
+        return ti__merged_damaged(m, place->at, err, "a chunk is not the one of the index");
+    }
+    cached->start = malloc(((size_t)place->parts + 1) * sizeof *cached->start);
+    if (!cached->start) {
+        ti__merged_drop(cached);
+        return ti__merged_no_memory(m, err);
+    }
+    if (!find_starts(cached, place->parts)) {
+        ti__merged_drop(cached);
+        return ti__merged_damaged(m, place->at, err, "the lengths of parts are wrong");
+    }
+    *out = cached;
+    return TI_OK;
+}
+
+ti_status ti__merged_part(struct ti_merged *m, uint64_t number, struct ti_bytes *out,
+                          struct ti_err *err)
+{
+    const struct place *place = place_of(m, number);
+    struct cached *cached = NULL;
+    uint32_t at = (uint32_t)(number - place->first);
+
+    for (int i = 0; i < CACHE_CHUNKS && !cached; i++)
+        if (m->cache[i].place == place)
+            cached = &m->cache[i];
+    if (!cached) {
+        ti_status st = load(m, place, &cached, err);
+
+        if (st)
+            return st;
+    }
+    cached->used = ++m->clock;
+    out->data = cached->raw + cached->start[at];
+    out->n = cached->start[at + 1] - cached->start[at];
+    return TI_OK;
+}

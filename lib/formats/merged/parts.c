@@ -1,0 +1,145 @@
+#include <stdlib.h>
+#include <zlib.h>
+
+#include "common/crc32c.h"
+#include "common/write.h"
+#include "formats/chunk.h"
+#include "formats/merged/merger_internal.h"
+
+enum { LEVEL = 9 };
+
+static ti_status put_file(struct parts *p, const void *data, size_t bytes, struct ti_err *err)
+{
+    if (!ti_write_all(p->fd, data, bytes))
+        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", p->name);
+    return TI_OK;
+}
+
+ti_status ti__parts_begin(struct parts *p, uint32_t nranks, const uint8_t run_id[TI_RUN_ID_BYTES],
+                          struct ti_err *err)
+{
+    uint8_t h[TI_HEADER_BYTES] = {0};
+
+    memcpy(h, TI_MAGIC, TI_MAGIC_BYTES);
+    ti_put_u16(h + 8, TI_MAJOR);
+    ti_put_u16(h + 10, TI_MINOR);
+    ti_put_u32(h + 12, TI_INCOMPAT_MERGED);
+    ti_put_u32(h + 20, nranks);
+    memcpy(h + 24, run_id, TI_RUN_ID_BYTES);
+    ti_put_u32(h + 44, ti_crc32c(0, h, 44));
+    return put_file(p, h, sizeof h, err);
+}
+
+/* Compress `raw` to `out`.  False: that does not make it smaller. */
+static bool pack(const struct ti_buffer *raw, struct ti_buffer *out)
+{
+    z_stream z = {0};
+    int rc;
+
+    if (deflateInit2(&z, LEVEL, Z_DEFLATED, -MAX_WBITS, MAX_MEM_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK)
+        return false;
+    out->data = ti_grow(out->data, &out->cap, raw->n + 1, 1);
+    z.next_in = raw->data;
+    z.avail_in = (uInt)raw->n;
+    z.next_out = out->data;
+    z.avail_out = (uInt)raw->n;
+    rc = deflate(&z, Z_FINISH);
+    out->n = raw->n - z.avail_out;
+    deflateEnd(&z);
+    return rc == Z_STREAM_END && out->n < raw->n;
+}
+
+/* Write a chunk; *bytes is its size in the file. */
+static ti_status put_chunk(struct parts *p, enum ti_chunk_type type, uint64_t parts,
+                           const struct ti_buffer *raw, uint32_t *bytes, struct ti_err *err)
+{
+    struct ti_buffer packed = {0};
+    bool smaller = pack(raw, &packed);
+    const struct ti_buffer *stored = smaller ? &packed : raw;
+    struct ti_chunk c = {.type = (uint8_t)type,
+                         .version = TI_MERGED_VERSION,
+                         .codec = smaller ? TI_CODEC_ZLIB : TI_CODEC_RAW,
+                         .first = p->first,
+                         .events = (uint32_t)parts,
+                         .raw = (uint32_t)raw->n,
+                         .stored = (uint32_t)stored->n};
+    uint8_t header[TI_CHUNK_BYTES], crc[TI_CRC_BYTES];
+    ti_status st;
+
+    if (raw->n > TI_CHUNK_RAW_MAX) {
+        free(packed.data);
+        return ti_err_set(err, TI_ERR_INPUT, "cannot write '%s': it has too many groups of ranks",
+                          p->name);
+    }
+    ti_chunk_put(header, &c);
+    ti_put_u32(crc, ti_crc32c(0, stored->data, stored->n));
+    st = put_file(p, header, sizeof header, err);
+    if (!st)
+        st = put_file(p, stored->data, stored->n, err);
+    if (!st)
+        st = put_file(p, crc, sizeof crc, err);
+    *bytes = TI_CHUNK_BYTES + c.stored + TI_CRC_BYTES;
+    free(packed.data);
+    return st;
+}
+
+static ti_status flush(struct parts *p, struct ti_err *err)
+{
+    uint64_t parts = p->n - p->first;
+    ti_status st = TI_OK;
+    uint32_t bytes;
+
+    if (!parts)
+        return TI_OK;
+    ti_buffer_put(&p->lengths, p->data.data, p->data.n);
+    st = put_chunk(p, TI_CHUNK_PRT, parts, &p->lengths, &bytes, err);
+    ti_buffer_varint(&p->chunks, bytes);
+    ti_buffer_varint(&p->chunks, parts);
+    p->nchunks++;
+    p->first = p->n;
+    p->lengths.n = p->data.n = 0;
+    return st;
+}
+
+ti_status ti__parts_put(struct parts *p, const struct ti_buffer *part, struct ti_err *err)
+{
+    ti_status st = TI_OK;
+
+    if (p->lengths.n + p->data.n + part->n > TI_FILL_BYTES || p->n - p->first == TI_PARTS_MAX)
+        st = flush(p, err);
+    ti_buffer_varint(&p->lengths, part->n);
+    ti_buffer_put(&p->data, part->data, part->n);
+    p->n++;
+    return st;
+}
+
+ti_status ti__parts_end(struct parts *p, const uint64_t counts[3], const struct ti_buffer *ranks,
+                        struct ti_err *err)
+{
+    uint8_t trailer[TI_TRAILER_BYTES];
+    struct ti_buffer index = {0};
+    ti_status st = flush(p, err);
+    uint32_t bytes;
+
+    for (int i = 0; i < 3; i++)
+        ti_buffer_varint(&index, counts[i]);
+    ti_buffer_varint(&index, p->nchunks);
+    ti_buffer_put(&index, p->chunks.data, p->chunks.n);
+    ti_buffer_put(&index, ranks->data, ranks->n);
+    if (!st)
+        st = put_chunk(p, TI_CHUNK_RNK, 0, &index, &bytes, err);
+    if (!st) {
+        ti_put_u32(trailer, bytes);
+        memcpy(trailer + 4, TI_MAGIC_END, TI_MAGIC_BYTES);
+        st = put_file(p, trailer, sizeof trailer, err);
+    }
+    free(index.data);
+    return st;
+}
+
+void ti__parts_free(struct parts *p)
+{
+    free(p->lengths.data);
+    free(p->data.data);
+    free(p->chunks.data);
+}
