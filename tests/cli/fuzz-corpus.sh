@@ -33,6 +33,7 @@ frame frame
 messages messages
 conn conn
 simgrid simgrid
+merged merged
 blocks blocks
 END
 

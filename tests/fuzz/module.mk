@@ -2,7 +2,7 @@
 # check` runs the same targets over the corpus, without clang (cli/fuzz-corpus).
 FUZZ_CC      ?= clang
 FUZZ_SECONDS ?= 60
-fuzzers      := trace bundle check sites frame conn messages simgrid $(if $(blocks_as),blocks)
+fuzzers      := trace bundle check sites frame conn messages simgrid merged $(if $(blocks_as),blocks)
 
 fuzz_src     := tests/fuzz/common.c $(sound_src) $(formats_src) $(common_src)
 fuzz_flags   := -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
@@ -17,6 +17,7 @@ fuzz_wrapped     := ti_now ti__now poll ti_paths_find ti_sha256_end ti_task_star
 fuzz_libs_messages := $(fuzz_wrapped:%=-Wl,--wrap=%)
 fuzz_src_blocks  := $(blocks_src)
 fuzz_src_sites   := $(sites_src)
+fuzz_src_merged  := $(merger_src)
 fuzz_src_simgrid := $(filter-out $(sound_src),$(convert_src)) $(writer_src)
 fuzz_libs_simgrid := -lm -Wl,--wrap=ti_warn
 fuzz_libs_blocks := -lZydis
@@ -26,7 +27,7 @@ define fuzzer
 $(O)/tests/fuzz/replay-$(1): $(call obj,tests/fuzz/replay.c tests/fuzz/fuzz-$(1).c $(fuzz_src) $(fuzz_src_$(1)))
 	@mkdir -p $$(@D)
 	$$(call say,LINK)$$(CC) $$(san_flags) $$(CFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(pkg_libs) $$(fuzz_libs_$(1)) $$(LDLIBS)
-$(O)/tests/fuzz/fuzz-$(1): tests/fuzz/fuzz-$(1).c tests/fuzz/fuzz.h $(fuzz_src) $(fuzz_src_$(1)) $(wildcard lib/formats/*.h lib/formats/trace/*.h lib/sound/*.h lib/node/*.h lib/session/*.h)
+$(O)/tests/fuzz/fuzz-$(1): tests/fuzz/fuzz-$(1).c tests/fuzz/fuzz.h $(fuzz_src) $(fuzz_src_$(1)) $(wildcard lib/formats/*.h lib/formats/trace/*.h lib/formats/merged/*.h lib/sound/*.h lib/node/*.h lib/session/*.h)
 	@mkdir -p $$(@D)
 	$$(call say,FUZZ)$$(FUZZ_CC) $$(filter-out -MMD -MP,$$(flags)) $$(filter-out -fsanitize=%,$$(tool_flags)) \
 	    $$(pkg_cflags) $$(fuzz_flags) -o $$@ $$(filter %.c,$$^) $$(pkg_libs) $$(fuzz_libs_$(1))
@@ -47,7 +48,7 @@ fuzz: $(fuzzers:%=fuzz-%)
 # Where the corpus began: what the format has, and what asks for too much.  A change
 # of the format is a reason to make it again.  (found-* are what fuzzers found to reach
 # more than those do.)
-$(O)/tests/fuzz/seeds: $(call obj,tests/fuzz/seeds.c tests/unit/script.c $(writer_src) $(fuzz_src))
+$(O)/tests/fuzz/seeds: $(call obj,tests/fuzz/seeds.c tests/unit/script.c $(writer_src) $(merger_src) $(fuzz_src))
 	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) -lcmocka $(LDLIBS)
 $(O)/tests/fuzz/bombs: $(call obj,tests/fuzz/bombs.c $(fuzz_src))
 	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) $(LDLIBS)
@@ -55,6 +56,8 @@ fuzz-corpus: $(O)/tests/fuzz/seeds $(O)/tests/fuzz/bombs $(O)/ti-gather
 	$(O)/tests/fuzz/seeds $(O)/tests/fuzz
 	$(O)/tests/fuzz/bombs tests/fuzz/corpus/bombs
 	cp $(O)/tests/fuzz/trace/* tests/fuzz/corpus/trace
+	@mkdir -p tests/fuzz/corpus/merged
+	cp $(O)/tests/fuzz/merged/* tests/fuzz/corpus/merged
 	$(O)/ti-gather --quiet --force -o tests/fuzz/corpus/bundle/sound $(O)/tests/fuzz/run
 .PHONY: fuzz-corpus
 

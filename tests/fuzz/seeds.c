@@ -3,7 +3,8 @@
  * operation and whatever else it knows, their chunks not compressed, so that a
  * mutation changes what is in them and not whether they decompress.
  *
- *   seeds DIR     DIR/trace/NAME, rank 1 of each; DIR/run/, a run to be gathered
+ *   seeds DIR     DIR/trace/NAME, rank 1 of each; DIR/run/, a run to be gathered;
+ *                 DIR/merged/NAME, see fuzz-merged.c
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,6 +19,8 @@
 #include <cmocka.h>
 
 #include "formats/columns.h"
+#include "formats/merged/merged_internal.h"
+#include "formats/merged/merger.h"
 #include "formats/writer.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/script.h"
@@ -296,6 +299,71 @@ static void run(void)
     script_forget();
 }
 
+/* --------------------------------------------------------------- merged -- */
+
+/* Write a merged trace as fuzz-merged.c takes it apart: what it says, without the container. */
+static void take_apart(struct ti_merger *merger, const char *name)
+{
+    FILE *f = fopen(path_of("merged", name), "wb"), *file = tmpfile();
+    struct ti_merged *m;
+    struct ti_bytes part;
+    struct ti_err err;
+    int fd = file ? fileno(file) : -1;
+
+    check(f && file && ti_merger_write(merger, fd, name, &err) == TI_OK, "cannot write");
+    check(ti_merged_open(fd, 0, lseek(fd, 0, SEEK_END), name, &m, &err) == TI_OK, err.text);
+    fprintf(f, "%c%c%c%c%c%c", 0, (int)m->nranks - 1, (int)m->counts[0], (int)m->counts[1],
+            (int)m->counts[2], (int)m->nruns);
+    for (size_t i = 0; i < m->nruns; i++)
+        fprintf(f, "%c%c", (int)m->run[i].n, (int)m->run[i].group);
+    for (uint64_t i = 0; i < m->counts[0] + m->counts[1] + m->counts[2]; i++) {
+        check(ti__merged_part(m, i, &part, &err) == TI_OK, err.text);
+        fprintf(f, "%c%c", (int)part.n & 255, (int)part.n >> 8);
+        fwrite(part.data, 1, part.n, f);
+    }
+    check(fclose(f) == 0, "cannot write");
+    fclose(file);
+    ti_merged_close(m);
+}
+
+/* Ranks of a grid of 8 x 4, those at the left edge and one more in a group of their own.  Each
+ * number is a column of another kind, and so is each blob. */
+static void merged(const char *name, int alike)
+{
+    static const uint8_t text[] = "text that many ranks have, or parts of it";
+    struct ti_merger *m;
+    struct ti_err err;
+
+    check(ti_merger_new(32, run_id, NULL, &m, &err) == TI_OK, err.text);
+    for (uint32_t rank = 0; rank < 32; rank++) {
+        int edge = !alike && (rank % 8 == 0 || rank == 13);
+        uint64_t hash = (rank + 1) * UINT64_C(0x9e3779b97f4a7c15);
+        const int64_t number[] = {7,
+                                  3 - 2 * (int64_t)rank,
+                                  (rank ^ 5) - (int64_t)rank,
+                                  rank < 20 ? INT64_MIN : INT64_MAX,
+                                  rank % 4 * (rank % 4),
+                                  (int64_t)hash,
+                                  (int64_t)(hash >> 58)};
+        const struct ti_bytes blob[] = {{text, sizeof text},
+                                        {text + rank % 4, 5},
+                                        {text, 0},
+                                        {(const uint8_t *)&hash, 8},
+                                        {rank % 3 ? text : (const uint8_t *)&hash, 7}};
+        struct ti_record r = {.rank = rank,
+                              .pattern = {text, edge ? 9 : 12},
+                              .number = number,
+                              .nnumbers = edge ? 5 : 7,
+                              .blob = blob,
+                              .nblobs = edge ? 2 : 5};
+
+        if (alike || rank != 9)
+            check(ti_merger_add(m, &r, &err) == TI_OK, err.text);
+    }
+    take_apart(m, name);
+    ti_merger_free(m);
+}
+
 int main(int argc, char **argv)
 {
     check(argc == 2, "usage: seeds DIR");
@@ -310,5 +378,7 @@ int main(int argc, char **argv)
     communicators();
     finish(start(NP), "empty");
     run();
+    merged("alike", 1);
+    merged("grid", 0);
     return 0;
 }

@@ -19,7 +19,7 @@
 #include "formats/merged/merged.h"
 #include "formats/merged/numbers.h"
 
-enum { CACHE_CHUNKS = 8, CACHE_BYTES = 128 << 20 };
+enum { CACHE_CHUNKS = 64, CACHE_BYTES = 128 << 20 };
 
 /* A PRT chunk. */
 struct place {
