@@ -5,80 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-#include "formats/merged/merged.h"
-#include "formats/merged/merger.h"
 #include "formats/reader.h"
-
-static const uint8_t run_id[TI_RUN_ID_BYTES] = "a run of the te";
-static struct ti_err err;
-
-#define OK(call) assert_string_equal((call) == TI_OK ? "" : err.text, "")
-
-/* ------------------------------------------------------------- records -- */
-
-static uint64_t seed;
-
-static uint64_t any(void)
-{
-    seed += UINT64_C(0x9e3779b97f4a7c15);
-    uint64_t z = (seed ^ seed >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
-static uint32_t below(uint32_t n)
-{
-    return (uint32_t)(any() % n);
-}
-
-/* A record with room for its parts, all of it zero. */
-static struct ti_record blank(uint32_t rank, size_t pattern, size_t numbers, size_t blobs)
-{
-    struct ti_record r = {.rank = rank, .nnumbers = numbers, .nblobs = blobs};
-    size_t fixed = numbers * sizeof(int64_t) + blobs * sizeof(struct ti_bytes);
-    uint8_t *memory = calloc(fixed + pattern + 1, 1);
-
-    assert_non_null(memory);
-    r.number = (int64_t *)(void *)memory;
-    r.blob = (struct ti_bytes *)(void *)(memory + numbers * sizeof(int64_t));
-    r.pattern = (struct ti_bytes){memory + fixed, pattern};
-    r.memory = memory;
-    return r;
-}
-
-static void set_number(struct ti_record *r, size_t k, int64_t value)
-{
-    ((int64_t *)r->memory)[k] = value;
-}
-
-static void set_blob(struct ti_record *r, size_t k, const void *data, size_t n)
-{
-    struct ti_bytes *blob = (struct ti_bytes *)(void *)((int64_t *)r->memory + r->nnumbers);
-
-    blob[k] = (struct ti_bytes){data, n};
-}
-
-/* Bytes for blobs: blob `i` of `n` bytes starts at pool + i. */
-static uint8_t pool[1 << 20];
-
-static void fill_pool(void)
-{
-    seed = 1;
-    for (size_t i = 0; i < sizeof pool; i++)
-        pool[i] = (uint8_t)any();
-}
+#include "tests/unit/records.h"
 
 static int64_t edge(void)
 {
     static const int64_t edges[] = {INT64_MIN, INT64_MIN + 1, -1, 0, 1, INT64_MAX - 1, INT64_MAX};
 
-    return edges[below(sizeof edges / sizeof *edges)];
+    return edges[records_below(sizeof edges / sizeof *edges)];
 }
 
 /* The value of a number that follows from the rank in one of many ways. */
@@ -104,9 +42,9 @@ static int64_t value_of(int way, uint32_t rank, uint64_t c)
     case 8:
         return edge();
     case 9:
-        return (int64_t)any();
+        return (int64_t)records_any();
     case 10:
-        return (int64_t)below(100);
+        return (int64_t)records_below(100);
     case 11:
         return rank & 1 ? INT64_MIN : INT64_MAX;
     default:
@@ -120,26 +58,27 @@ enum { WAYS = 13 };
 static struct ti_record *invent(uint32_t np, uint32_t groups, size_t *n)
 {
     struct ti_record *all = calloc(np, sizeof *all);
-    uint64_t c = any();
+    uint64_t c = records_any();
 
     assert_non_null(all);
     *n = 0;
     for (uint32_t rank = 0; rank < np; rank++) {
-        uint32_t g = rank % 7 == 0 ? 0 : below(groups);
+        uint32_t g = rank % 7 == 0 ? 0 : records_below(groups);
         size_t nblobs = g % 3 * 4;
         struct ti_record r;
 
-        if (rank && below(8) == 0)
+        if (rank && records_below(8) == 0)
             continue;
-        r = blank(rank, g * 37, g == 1 ? 0 : WAYS, nblobs);
+        r = record_blank(rank, g * 37, g == 1 ? 0 : WAYS, nblobs);
         memset((uint8_t *)(uintptr_t)r.pattern.data, (int)g, r.pattern.n);
         for (size_t k = 0; k < r.nnumbers; k++)
-            set_number(&r, k, value_of((int)k, rank, c));
+            record_set_number(&r, k, value_of((int)k, rank, c));
         for (size_t k = 0; k < nblobs; k++)
-            set_blob(&r, k, pool + (k % 4 == 0 ? 0 : below(k % 4 == 1 ? 3 : 100000)),
-                     k % 4 == 2       ? below(2)
-                     : below(10) == 0 ? below(70000)
-                                      : 20 + k);
+            record_set_blob(
+                &r, k, records_pool + (k % 4 == 0 ? 0 : records_below(k % 4 == 1 ? 3 : 100000)),
+                k % 4 == 2               ? records_below(2)
+                : records_below(10) == 0 ? records_below(70000)
+                                         : 20 + k);
         all[(*n)++] = r;
     }
     return all;
@@ -152,124 +91,21 @@ static void forget(struct ti_record *all, size_t n)
     free(all);
 }
 
-static void must_equal(const struct ti_record *a, const struct ti_record *b)
-{
-    assert_int_equal(a->rank, b->rank);
-    assert_int_equal(a->pattern.n, b->pattern.n);
-    assert_memory_equal(a->pattern.data, b->pattern.data, a->pattern.n);
-    assert_int_equal(a->nnumbers, b->nnumbers);
-    for (size_t k = 0; k < a->nnumbers; k++)
-        assert_int_equal(a->number[k], b->number[k]);
-    assert_int_equal(a->nblobs, b->nblobs);
-    for (size_t k = 0; k < a->nblobs; k++) {
-        assert_int_equal(a->blob[k].n, b->blob[k].n);
-        if (a->blob[k].n)
-            assert_memory_equal(a->blob[k].data, b->blob[k].data, a->blob[k].n);
-    }
-}
-
-/* --------------------------------------------------------------- files -- */
-
-struct bytes {
-    uint8_t *data;
-    size_t n;
-};
-
-static struct bytes content(int fd)
-{
-    struct stat st;
-    struct bytes b;
-
-    assert_int_equal(fstat(fd, &st), 0);
-    b.n = (size_t)st.st_size;
-    b.data = malloc(b.n + 1);
-    assert_int_equal(pread(fd, b.data, b.n, 0), (ssize_t)b.n);
-    return b;
-}
-
-static int file_of(const uint8_t *data, size_t n)
-{
-    int fd = memfd_create("merged", 0);
-
-    assert_int_equal(write(fd, data, n), (ssize_t)n);
-    return fd;
-}
-
-/* A file that holds the records in the order order[0], order[1], ...; NULL: as they are. */
-static int merge(uint32_t np, const struct ti_record *all, const size_t *order, size_t n)
-{
-    int fd = memfd_create("merged", 0);
-    struct ti_merger *m;
-
-    OK(ti_merger_new(np, run_id, NULL, &m, &err));
-    for (size_t i = 0; i < n; i++)
-        OK(ti_merger_add(m, &all[order ? order[i] : i], &err));
-    assert_int_equal(ti_merger_count(m), n);
-    OK(ti_merger_write(m, fd, "merged", &err));
-    ti_merger_free(m);
-    return fd;
-}
-
-static struct ti_merged *open_all(int fd)
-{
-    struct ti_merged *m;
-    struct stat st;
-
-    assert_int_equal(fstat(fd, &st), 0);
-    OK(ti_merged_open(fd, 0, st.st_size, "merged", &m, &err));
-    return m;
-}
-
-/* The file has these records, and no others. */
-static void must_hold(int fd, uint32_t np, const struct ti_record *all, size_t n)
-{
-    struct ti_merged *m = open_all(fd);
-    int64_t next = -1;
-
-    assert_int_equal(ti_merged_nranks(m), np);
-    assert_int_equal(ti_merged_count(m), n);
-    assert_memory_equal(ti_merged_run_id(m), run_id, sizeof run_id);
-    for (size_t i = 0; i < n; i++) {
-        struct ti_record r;
-
-        for (int64_t rank = next + 1; rank < all[i].rank; rank++)
-            assert_false(ti_merged_has(m, rank));
-        next = ti_merged_next(m, next + 1);
-        assert_int_equal(next, all[i].rank);
-        assert_true(ti_merged_has(m, next));
-        OK(ti_merged_record(m, next, &r, &err));
-        must_equal(&r, &all[i]);
-        ti_record_free(&r);
-    }
-    assert_int_equal(ti_merged_next(m, next + 1), -1);
-    assert_int_equal(ti_merged_next(m, np), -1);
-    OK(ti_merged_verify(m, &err));
-    ti_merged_close(m);
-}
-
-static size_t size_of(int fd)
-{
-    struct stat st;
-
-    assert_int_equal(fstat(fd, &st), 0);
-    return (size_t)st.st_size;
-}
-
 /* --------------------------------------------------------------- tests -- */
 
 static void records_come_back(void **state)
 {
     (void)state;
     for (uint32_t turn = 0; turn < 40; turn++) {
-        uint32_t np = turn < 4 ? turn + 1 : 2 + below(300);
+        uint32_t np = turn < 4 ? turn + 1 : 2 + records_below(300);
         struct ti_record *all;
         size_t n;
         int fd;
 
-        seed = turn;
-        all = invent(np, 1 + below(6), &n);
-        fd = merge(np, all, NULL, n);
-        must_hold(fd, np, all, n);
+        records_seed = turn;
+        all = invent(np, 1 + records_below(6), &n);
+        fd = file_merge(np, all, NULL, n);
+        file_must_hold(fd, np, all, n);
         close(fd);
         forget(all, n);
     }
@@ -292,15 +128,15 @@ static void numbers_that_follow_from_the_rank_are_small(void **state)
                 if ((grid == 1 && (x == 0 || x == 31 || y == 0 || y == 31)) ||
                     (grid == 2 && x != 0))
                     continue;
-                all[n] = blank(rank, 10, 1, 0);
-                seed = rank;
-                set_number(&all[n++], 0, value_of(way, rank, UINT64_C(0xfedcba9876543210)));
+                all[n] = record_blank(rank, 10, 1, 0);
+                records_seed = rank;
+                record_set_number(&all[n++], 0, value_of(way, rank, UINT64_C(0xfedcba9876543210)));
             }
-            fd = merge(1024, all, NULL, n);
-            must_hold(fd, 1024, all, n);
+            fd = file_merge(1024, all, NULL, n);
+            file_must_hold(fd, 1024, all, n);
             base = 220;
             if (way != 8 && way != 9 && way != 10)
-                assert_in_range(size_of(fd), 0, base);
+                assert_in_range(file_bytes(fd), 0, base);
             close(fd);
             for (size_t i = 0; i < n; i++)
                 ti_record_free(&all[i]);
@@ -316,23 +152,23 @@ static void coordinates_of_a_torus(void **state)
     int fd;
 
     (void)state;
-    seed = 5;
+    records_seed = 5;
     for (uint32_t rank = 0; rank < 1024; rank++) {
         uint32_t x = rank % 16, y = rank / 16 % 16, z = rank / 256;
 
         if (rank == 77)
             continue;
-        all[n] = blank(rank, 3, 6, 0);
-        set_number(&all[n], 0, x == 15 ? -15 : 1);
-        set_number(&all[n], 1, y == 0 ? 240 : -16);
-        set_number(&all[n], 2, z == 3 ? -768 : 256);
-        set_number(&all[n], 3, (int64_t)(y & 1) << 40);
-        set_number(&all[n], 4, (int64_t)y * y * y - x / 8);
-        set_number(&all[n++], 5, (rank ^ 0x155) - (int64_t)rank);
+        all[n] = record_blank(rank, 3, 6, 0);
+        record_set_number(&all[n], 0, x == 15 ? -15 : 1);
+        record_set_number(&all[n], 1, y == 0 ? 240 : -16);
+        record_set_number(&all[n], 2, z == 3 ? -768 : 256);
+        record_set_number(&all[n], 3, (int64_t)(y & 1) << 40);
+        record_set_number(&all[n], 4, (int64_t)y * y * y - x / 8);
+        record_set_number(&all[n++], 5, (rank ^ 0x155) - (int64_t)rank);
     }
-    fd = merge(1024, all, NULL, n);
-    must_hold(fd, 1024, all, n);
-    assert_in_range(size_of(fd), 0, 400);
+    fd = file_merge(1024, all, NULL, n);
+    file_must_hold(fd, 1024, all, n);
+    assert_in_range(file_bytes(fd), 0, 400);
     close(fd);
     for (size_t i = 0; i < n; i++)
         ti_record_free(&all[i]);
@@ -343,7 +179,7 @@ static void shuffle(size_t *order, size_t n)
     for (size_t i = 0; i < n; i++)
         order[i] = i;
     for (size_t i = n; i > 1; i--) {
-        size_t k = below((uint32_t)i), was = order[k];
+        size_t k = records_below((uint32_t)i), was = order[k];
 
         order[k] = order[i - 1];
         order[i - 1] = was;
@@ -356,20 +192,20 @@ static int merge_files(uint32_t np, const int *in, size_t n)
     int fd = memfd_create("merged", 0);
     struct ti_merger *m;
 
-    OK(ti_merger_new(np, run_id, "/tmp", &m, &err));
+    OK(ti_merger_new(np, records_run_id, "/tmp", &m, &records_err));
     for (size_t i = 0; i < n; i++) {
-        struct ti_merged *from = open_all(in[i]);
+        struct ti_merged *from = file_open(in[i]);
 
         for (int64_t rank = -1; (rank = ti_merged_next(from, rank + 1)) >= 0;) {
             struct ti_record r;
 
-            OK(ti_merged_record(from, rank, &r, &err));
-            OK(ti_merger_add(m, &r, &err));
+            OK(ti_merged_record(from, rank, &r, &records_err));
+            OK(ti_merger_add(m, &r, &records_err));
             ti_record_free(&r);
         }
         ti_merged_close(from);
     }
-    OK(ti_merger_write(m, fd, "merged", &err));
+    OK(ti_merger_write(m, fd, "merged", &records_err));
     ti_merger_free(m);
     return fd;
 }
@@ -380,25 +216,25 @@ static void any_tree_gives_the_same_file(void **state)
     for (uint32_t turn = 0; turn < 20; turn++) {
         uint32_t np = 20 + turn * 7;
         struct ti_record *all;
-        struct bytes whole, tree;
+        struct ti_file whole, tree;
         size_t n, order[256], nfiles = 0, at = 0;
         int fd, file[256] = {0};
 
-        seed = 100 + turn;
+        records_seed = 100 + turn;
         all = invent(np, 4, &n);
-        fd = merge(np, all, NULL, n);
-        whole = content(fd);
+        fd = file_merge(np, all, NULL, n);
+        whole = file_content(fd);
         close(fd);
         shuffle(order, n);
         while (at < n) {
-            size_t some = 1 + below(5);
+            size_t some = 1 + records_below(5);
 
             some = some < n - at ? some : n - at;
-            file[nfiles++] = merge(np, all, order + at, some);
+            file[nfiles++] = file_merge(np, all, order + at, some);
             at += some;
         }
         while (nfiles > 1) {
-            size_t some = 2 + below(3);
+            size_t some = 2 + records_below(3);
 
             some = some < nfiles ? some : nfiles;
             fd = merge_files(np, file + nfiles - some, some);
@@ -409,7 +245,7 @@ static void any_tree_gives_the_same_file(void **state)
             file[0] = fd;
             nfiles++;
         }
-        tree = content(file[0]);
+        tree = file_content(file[0]);
         close(file[0]);
         assert_int_equal(tree.n, whole.n);
         assert_memory_equal(tree.data, whole.data, whole.n);
@@ -423,19 +259,19 @@ static void any_tree_gives_the_same_file(void **state)
 static ti_status ask(int fd, int64_t bytes, const struct ti_record *all, size_t n)
 {
     struct ti_merged *m;
-    ti_status st = ti_merged_open(fd, 0, bytes, "merged", &m, &err), worst;
+    ti_status st = ti_merged_open(fd, 0, bytes, "merged", &m, &records_err), worst;
 
     if (st)
         return st;
-    worst = ti_merged_verify(m, &err);
+    worst = ti_merged_verify(m, &records_err);
     for (size_t i = 0; i < n; i++) {
         struct ti_record r;
 
-        st = ti_merged_record(m, all[i].rank, &r, &err);
+        st = ti_merged_record(m, all[i].rank, &r, &records_err);
         worst = st ? st : worst;
         if (st)
             continue;
-        must_equal(&r, &all[i]);
+        records_must_equal(&r, &all[i]);
         ti_record_free(&r);
     }
     ti_merged_close(m);
@@ -445,92 +281,90 @@ static ti_status ask(int fd, int64_t bytes, const struct ti_record *all, size_t 
 static void damage_is_told(void **state)
 {
     struct ti_record *all;
-    struct bytes whole;
     size_t n;
+    int64_t bytes;
     int fd;
 
     (void)state;
-    seed = 7;
+    records_seed = 7;
     all = invent(40, 4, &n);
-    fd = merge(40, all, NULL, n);
-    whole = content(fd);
-    close(fd);
-    for (size_t cut = 0; cut < whole.n; cut += cut < 2000 || cut + 2000 > whole.n ? 1 : 97) {
-        fd = file_of(whole.data, cut);
-        assert_int_equal(ask(fd, (int64_t)cut, all, n), TI_ERR_INPUT);
-        close(fd);
-    }
+    fd = file_merge(40, all, NULL, n);
+    bytes = (int64_t)file_bytes(fd);
+    for (int64_t cut = 0; cut < bytes; cut++)
+        assert_int_equal(ask(fd, cut, all, n), TI_ERR_INPUT);
+    assert_int_equal(ask(fd, bytes, all, n), TI_OK);
     for (int turn = 0; turn < 3000; turn++) {
-        size_t at = turn < 400   ? (size_t)turn
-                    : turn < 800 ? whole.n - 1 - (size_t)(turn - 400)
-                                 : below((uint32_t)whole.n);
-        uint8_t was = whole.data[at];
+        int64_t at = turn < 400   ? turn
+                     : turn < 800 ? bytes - 1 - (turn - 400)
+                                  : records_below((uint32_t)bytes);
+        uint8_t was, now;
 
-        whole.data[at] ^= (uint8_t)(1 + below(255));
-        fd = file_of(whole.data, whole.n);
-        assert_int_equal(ask(fd, (int64_t)whole.n, all, n), TI_ERR_INPUT);
-        assert_true(strlen(err.text) > 10);
-        close(fd);
-        whole.data[at] = was;
+        assert_int_equal(pread(fd, &was, 1, at), 1);
+        now = was ^ (uint8_t)(1 + records_below(255));
+        assert_int_equal(pwrite(fd, &now, 1, at), 1);
+        assert_int_equal(ask(fd, bytes, all, n), TI_ERR_INPUT);
+        assert_true(strlen(records_err.text) > 10);
+        assert_int_equal(pwrite(fd, &was, 1, at), 1);
     }
-    free(whole.data);
+    close(fd);
     forget(all, n);
 }
 
 static void wrong_records_are_refused(void **state)
 {
-    struct ti_record r = blank(3, 5, 1, 1), huge = blank(1, 0, 0, 9);
+    struct ti_record r = record_blank(3, 5, 1, 1), huge = record_blank(1, 0, 0, 9);
     struct ti_merger *m;
     struct ti_merged *in;
     int fd = memfd_create("merged", 0);
 
     (void)state;
-    OK(ti_merger_new(8, run_id, NULL, &m, &err));
-    OK(ti_merger_add(m, &r, &err));
-    assert_int_equal(ti_merger_add(m, &r, &err), TI_ERR_INPUT);
-    assert_string_equal(err.text, "rank 3 is there twice");
+    OK(ti_merger_new(8, records_run_id, NULL, &m, &records_err));
+    OK(ti_merger_add(m, &r, &records_err));
+    assert_int_equal(ti_merger_add(m, &r, &records_err), TI_ERR_INPUT);
+    assert_string_equal(records_err.text, "rank 3 is there twice");
     r.rank = 8;
-    assert_int_equal(ti_merger_add(m, &r, &err), TI_ERR_INPUT);
-    assert_string_equal(err.text, "rank 8 is not one of the run's 8");
+    assert_int_equal(ti_merger_add(m, &r, &records_err), TI_ERR_INPUT);
+    assert_string_equal(records_err.text, "rank 8 is not one of the run's 8");
     for (size_t k = 0; k < 9; k++)
-        set_blob(&huge, k, NULL, 50 << 20);
-    assert_int_equal(ti_merger_add(m, &huge, &err), TI_ERR_INPUT);
-    assert_string_equal(err.text, "rank 1 has too much for a merged trace");
-    OK(ti_merger_write(m, fd, "merged", &err));
+        record_set_blob(&huge, k, NULL, 50 << 20);
+    assert_int_equal(ti_merger_add(m, &huge, &records_err), TI_ERR_INPUT);
+    assert_string_equal(records_err.text, "rank 1 has too much for a merged trace");
+    OK(ti_merger_write(m, fd, "merged", &records_err));
     ti_merger_free(m);
-    in = open_all(fd);
-    assert_int_equal(ti_merged_record(in, 2, &r, &err), TI_ERR_INPUT);
-    assert_string_equal(err.text, "'merged': rank 2 is missing");
-    assert_int_equal(ti_merged_record(in, 8, &r, &err), TI_ERR_INPUT);
-    assert_int_equal(ti_merged_record(in, -1, &r, &err), TI_ERR_INPUT);
+    in = file_open(fd);
+    assert_int_equal(ti_merged_record(in, 2, &r, &records_err), TI_ERR_INPUT);
+    assert_string_equal(records_err.text, "'merged': rank 2 is missing");
+    assert_int_equal(ti_merged_record(in, 8, &r, &records_err), TI_ERR_INPUT);
+    assert_int_equal(ti_merged_record(in, -1, &r, &records_err), TI_ERR_INPUT);
     ti_merged_close(in);
     close(fd);
     ti_record_free(&r);
     ti_record_free(&huge);
-    assert_int_equal(ti_merger_new(8, run_id, "/nowhere", &m, &err), TI_ERR_IO);
-    assert_non_null(strstr(err.text, "/nowhere"));
+    assert_int_equal(ti_merger_new(8, records_run_id, "/nowhere", &m, &records_err), TI_ERR_IO);
+    assert_non_null(strstr(records_err.text, "/nowhere"));
 }
 
 /* A merged trace is no rank file, and the reverse. */
 static void kinds_of_files_are_told_apart(void **state)
 {
-    struct ti_record r = blank(0, 5, 1, 0);
-    int fd = merge(1, &r, NULL, 1);
-    struct bytes b = content(fd);
+    struct ti_record r = record_blank(0, 5, 1, 0);
+    int fd = file_merge(1, &r, NULL, 1);
+    struct ti_file b = file_content(fd);
     struct ti_reader *reader;
     struct ti_merged *m;
 
     (void)state;
     assert_true(ti_merged_is(b.data));
-    assert_int_equal(ti_reader_open_at(fd, 0, (int64_t)b.n, "merged", &reader, &err), TI_ERR_INPUT);
-    assert_string_equal(err.text,
+    assert_int_equal(ti_reader_open_at(fd, 0, (int64_t)b.n, "merged", &reader, &records_err),
+                     TI_ERR_INPUT);
+    assert_string_equal(records_err.text,
                         "'merged' is a merged trace, of many ranks, where that of one is expected");
     close(fd);
     b.data[0] ^= 1;
     assert_false(ti_merged_is(b.data));
     fd = file_of(b.data, b.n);
-    assert_int_equal(ti_merged_open(fd, 0, (int64_t)b.n, "merged", &m, &err), TI_ERR_INPUT);
-    assert_string_equal(err.text, "'merged' is not a Tiara trace");
+    assert_int_equal(ti_merged_open(fd, 0, (int64_t)b.n, "merged", &m, &records_err), TI_ERR_INPUT);
+    assert_string_equal(records_err.text, "'merged' is not a Tiara trace");
     close(fd);
     free(b.data);
     ti_record_free(&r);
@@ -539,8 +373,8 @@ static void kinds_of_files_are_told_apart(void **state)
 /* Within another file, and through a pipe. */
 static void place_does_not_matter(void **state)
 {
-    struct ti_record r = blank(1, 5, 1, 0), back;
-    struct bytes b;
+    struct ti_record r = record_blank(1, 5, 1, 0), back;
+    struct ti_file b;
     struct ti_merger *m;
     struct ti_merged *in;
     uint8_t data[4096];
@@ -549,25 +383,25 @@ static void place_does_not_matter(void **state)
 
     (void)state;
     assert_int_equal(pipe(ends), 0);
-    OK(ti_merger_new(2, run_id, NULL, &m, &err));
-    OK(ti_merger_add(m, &r, &err));
-    OK(ti_merger_write(m, ends[1], "pipe", &err));
+    OK(ti_merger_new(2, records_run_id, NULL, &m, &records_err));
+    OK(ti_merger_add(m, &r, &records_err));
+    OK(ti_merger_write(m, ends[1], "pipe", &records_err));
     close(ends[1]);
     got = read(ends[0], data + 100, sizeof data - 200);
     close(ends[0]);
     fd = memfd_create("again", 0);
-    OK(ti_merger_write(m, fd, "again", &err));
+    OK(ti_merger_write(m, fd, "again", &records_err));
     ti_merger_free(m);
-    b = content(fd);
+    b = file_content(fd);
     close(fd);
     assert_int_equal(b.n, got);
     assert_memory_equal(b.data, data + 100, b.n);
     free(b.data);
     fd = file_of(data, (size_t)got + 200);
-    OK(ti_merged_open(fd, 100, got, "inside", &in, &err));
-    OK(ti_merged_record(in, 1, &back, &err));
+    OK(ti_merged_open(fd, 100, got, "inside", &in, &records_err));
+    OK(ti_merged_record(in, 1, &back, &records_err));
     ti_merged_close(in);
-    must_equal(&back, &r);
+    records_must_equal(&back, &r);
     ti_record_free(&back);
     ti_record_free(&r);
     close(fd);
@@ -581,23 +415,23 @@ static void overhead_is_small(void **state)
 
     (void)state;
     for (uint32_t rank = 0; rank < 8; rank++) {
-        all[rank] = blank(rank, 700, 0, 0);
-        memcpy((uint8_t *)(uintptr_t)all[rank].pattern.data, pool, 700);
+        all[rank] = record_blank(rank, 700, 0, 0);
+        memcpy((uint8_t *)(uintptr_t)all[rank].pattern.data, records_pool, 700);
     }
-    int fd = merge(8, all, NULL, 8);
-    assert_in_range(size_of(fd), 700, 700 + 160);
+    int fd = file_merge(8, all, NULL, 8);
+    assert_in_range(file_bytes(fd), 700, 700 + 160);
     close(fd);
     for (uint32_t rank = 0; rank < 8; rank++)
         ti_record_free(&all[rank]);
     for (uint32_t rank = 0; rank < 1024; rank++) {
-        all[rank] = blank(rank, 700, 40, 40);
-        set_number(&all[rank], 3, (int64_t)any());
+        all[rank] = record_blank(rank, 700, 40, 40);
+        record_set_number(&all[rank], 3, (int64_t)records_any());
         for (size_t k = 0; k < 40; k++)
-            set_blob(&all[rank], k, pool + k, 100);
+            record_set_blob(&all[rank], k, records_pool + k, 100);
     }
     for (int i = 0; i < 2; i++) {
-        fd = merge(1024, all, NULL, i ? 1024 : 64);
-        size[i] = size_of(fd);
+        fd = file_merge(1024, all, NULL, i ? 1024 : 64);
+        size[i] = file_bytes(fd);
         close(fd);
     }
     assert_in_range(size[1] - size[0], 0, (1024 - 64) * 9);
@@ -613,15 +447,16 @@ static void large_records(void **state)
 
     (void)state;
     for (uint32_t rank = 0; rank < 5; rank++) {
-        all[rank] = blank(rank, 300000, 2000, 50);
+        all[rank] = record_blank(rank, 300000, 2000, 50);
         for (size_t k = 0; k < 2000; k++)
-            set_number(&all[rank], k, rank == 2 ? (int64_t)any() : (int64_t)k * rank);
+            record_set_number(&all[rank], k,
+                              rank == 2 ? (int64_t)records_any() : (int64_t)k * rank);
         for (size_t k = 0; k < 50; k++)
-            set_blob(&all[rank], k, pool + rank * 1000 + k,
-                     k == 0 ? 900000 : 30000 + 1000 * (k % 4) + rank);
+            record_set_blob(&all[rank], k, records_pool + rank * 1000 + k,
+                            k == 0 ? 900000 : 30000 + 1000 * (k % 4) + rank);
     }
-    fd = merge(5, all, NULL, 5);
-    must_hold(fd, 5, all, 5);
+    fd = file_merge(5, all, NULL, 5);
+    file_must_hold(fd, 5, all, 5);
     close(fd);
     for (uint32_t rank = 0; rank < 5; rank++)
         ti_record_free(&all[rank]);
@@ -642,6 +477,6 @@ int main(void)
         cmocka_unit_test(large_records),
     };
 
-    fill_pool();
+    records_fill();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

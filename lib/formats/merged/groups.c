@@ -6,11 +6,6 @@
  * a rank is opened fast. */
 enum { FUNCTION_LEAST = 24, FUNCTION_MOST = 512, FUNCTIONS_MOST = 8 << 20 };
 
-static bool in_pages(uint8_t kind)
-{
-    return kind == TI_COLUMN_PAGED || kind == TI_COLUMN_PRIVATE;
-}
-
 static uint32_t blob_number(const struct ti_merger *m, const struct member *member, size_t k)
 {
     return m->blobs.blob[member->blob[k]].number;
@@ -87,7 +82,7 @@ static size_t member_bytes(const struct ti_merger *m, const struct group *g,
         bytes += g->kind[k] == TI_COLUMN_PAGED ? 8 : 0;
     for (size_t k = 0; k < g->nblobs; k++) {
         bytes += kind[k] == TI_COLUMN_PAGED ? 5 : 0;
-        if (in_pages(kind[k]) && blob_number(m, member, k) == PRIVATE)
+        if (ti_column_in_pages(kind[k]) && blob_number(m, member, k) == PRIVATE)
             bytes += 3 + private_bytes(m, member, k);
     }
     return bytes;
@@ -106,7 +101,7 @@ static void divide(const struct ti_merger *m, struct group *g)
     uint32_t members = 0;
 
     g->pages.n = 0;
-    while (first < columns && !in_pages(g->kind[first]))
+    while (first < columns && !ti_column_in_pages(g->kind[first]))
         first++;
     if (first == columns)
         return;
@@ -201,7 +196,7 @@ static ti_status put_private(const struct page *p, bool lengths, struct ti_err *
     ti_status st = TI_OK;
 
     for (size_t k = 0; k < g->nblobs; k++) {
-        if (!in_pages(g->kind[g->nnumbers + k]))
+        if (!ti_column_in_pages(g->kind[g->nnumbers + k]))
             continue;
         for (size_t i = 0; i < p->n && !st; i++) {
             if (blob_number(p->m, p->member[i], k) != PRIVATE)

@@ -186,7 +186,7 @@ static ti_status make(struct making *r, uint32_t rank, uint32_t member, struct t
     for (size_t k = 0; k < g->nnumbers + g->nblobs; k++) {
         int64_t value;
 
-        if (g->kind[k] == TI_COLUMN_PAGED || g->kind[k] == TI_COLUMN_PRIVATE)
+        if (ti_column_in_pages(g->kind[k]))
             continue;
         value = ti__column_at(g->kind[k], g->bytes + g->params[k], rank, member);
         if (k < g->nnumbers)

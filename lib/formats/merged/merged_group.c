@@ -2,11 +2,6 @@
 
 #include "formats/merged/merged_internal.h"
 
-static bool in_pages(uint8_t kind)
-{
-    return kind == TI_COLUMN_PAGED || kind == TI_COLUMN_PRIVATE;
-}
-
 void ti__merged_group_free(struct merged_group *g)
 {
     free(g->bytes);
@@ -46,7 +41,7 @@ static bool parse_columns(struct merged_group *g, const struct ti_members *membe
         g->params[k] = (uint32_t)(*p - g->bytes);
         if (!ti__column_check(g->kind[k], p, end, members, &rule))
             return false;
-        if (!in_pages(g->kind[k]))
+        if (!ti_column_in_pages(g->kind[k]))
             continue;
         g->nfixed += k < g->nnumbers;
         g->paged[g->npaged++] = (uint32_t)k;

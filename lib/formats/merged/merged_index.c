@@ -13,19 +13,13 @@ static bool get(struct cursor *c, uint64_t below, uint64_t *out)
     return ti_get_varint(&c->p, c->end, out) && *out < below;
 }
 
-/* Entries that take `bytes` each cannot be more than this. */
-static uint64_t at_most(const struct cursor *c, size_t bytes)
-{
-    return (uint64_t)(c->end - c->p) / bytes;
-}
-
 static const char *parse_places(struct ti_merged *m, struct cursor *c, int64_t index_at)
 {
     static const char wrong[] = "the index has wrong chunks";
     int64_t at = TI_HEADER_BYTES;
     uint64_t n, bytes, parts, first = 0;
 
-    if (!get(c, at_most(c, 2) + 1, &n))
+    if (!get(c, (uint64_t)(index_at - at) / (TI_CHUNK_BYTES + TI_CRC_BYTES) + 1, &n))
         return wrong;
     m->place = calloc(n + 1, sizeof *m->place);
     if (!m->place)
@@ -69,7 +63,8 @@ static bool add_run(struct ti_merged *m, struct run *run, uint64_t *groups)
 static const char *parse_runs(struct ti_merged *m, struct cursor *c)
 {
     static const char wrong[] = "the index has wrong ranks";
-    uint64_t most = at_most(c, 2), groups = 0, rank = 0, n, group;
+    uint64_t most = (uint64_t)(c->end - c->p) / 2; /* runs: each takes two bytes */
+    uint64_t groups = 0, rank = 0, n, group;
 
     if (most > m->nranks)
         most = m->nranks;

@@ -22,8 +22,8 @@ struct ti_merger;
 ti_status ti_merger_new(uint32_t nranks, const uint8_t run_id[TI_RUN_ID_BYTES], const char *scratch,
                         struct ti_merger **out, struct ti_err *err);
 
-/* Add a record, which is copied.  TI_ERR_INPUT if its rank is not below nranks, or was added
- * before; TI_ERR_IO if the temporary file cannot be written. */
+/* Add a record, which is copied.  TI_ERR_INPUT if its rank is not below nranks, was added
+ * before, or has more than layout.h allows; TI_ERR_IO if the temporary file cannot be written. */
 ti_status ti_merger_add(struct ti_merger *m, const struct ti_record *record, struct ti_err *err);
 
 /* Number of records so far. */

@@ -11,6 +11,12 @@
 #include "formats/merged/buffer.h"
 #include "formats/merged/layout.h"
 
+/* Whether values of a column are in pages. */
+static inline bool ti_column_in_pages(uint8_t kind)
+{
+    return kind == TI_COLUMN_PAGED || kind == TI_COLUMN_PRIVATE;
+}
+
 /* The members of a group. */
 struct ti_members {
     uint32_t n, first, last; /* number, lowest rank, highest rank */
