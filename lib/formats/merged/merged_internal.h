@@ -1,7 +1,7 @@
 /*
  * The parts of the reader of merged traces (merged.h), for its own files:
  *
- *   merged_parts.c   chunks of the file, and the parts in them
+ *   merged_sections.c  chunks of the file, and the parts in them
  *   merged_index.c   the index: places of chunks, groups of ranks
  *   merged_group.c   groups and their pages
  *   merged.c         records
@@ -86,7 +86,7 @@ struct ti_merged {
     struct merged_group group; /* the last one */
 };
 
-/* -------------------------------------------------------- merged_parts.c -- */
+/* -------------------------------------------------------- merged_sections.c-- */
 
 ti_status ti__merged_damaged(const struct ti_merged *m, int64_t at, struct ti_err *err,
                              const char *what);

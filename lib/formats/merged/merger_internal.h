@@ -5,7 +5,7 @@
  *   blobs.c       the different blobs, in a temporary file
  *   fit.c         columns become functions (numbers.h)
  *   groups.c      groups and pages become parts
- *   parts.c       parts become chunks, and these a file
+ *   sections.c     parts become chunks, and these a file
  */
 #ifndef TI_MERGER_INTERNAL_H
 #define TI_MERGER_INTERNAL_H
@@ -49,7 +49,7 @@ size_t ti__blob_bytes(const struct blobs *b, uint32_t index);
 ti_status ti__blobs_put(struct blobs *b, uint32_t index, struct ti_buffer *out, struct ti_err *err);
 void ti__blobs_close(struct blobs *b);
 
-/* --------------------------------------------------------------- parts.c -- */
+/* --------------------------------------------------------------- sections.c -- */
 
 struct parts {
     int fd;
