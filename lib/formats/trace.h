@@ -35,7 +35,7 @@
  *   IDX  varint number of chunks before this one, varint bytes of the file before
  *        this one, CRC32C u32 over the two CRCs of every chunk before it, in order
  *
- * A merged trace, of many ranks, has the feature TI_INCOMPAT_MERGED, and chunks PRT and RNK;
+ * A merged trace, of many ranks, has the feature TI_INCOMPAT_MERGED, and chunks SEC and RNK;
  * formats/merged/layout.h describes them.
  *
  * Extra columns are values beside the volumes: durations, further counters.  They differ from run
@@ -65,7 +65,7 @@
 /* clang-format off */
 #define TI_CHUNKS(X)                                                      \
     X(INF, 1) X(STR, 2) X(COM, 3) X(VEC, 4) X(EVT, 5) X(TOT, 6) X(IDX, 7) \
-    X(XTR, 8) X(PRT, 16) X(RNK, 17)
+    X(XTR, 8) X(SEC, 16) X(RNK, 17)
 /* clang-format on */
 
 /* Kinds of strings; the values are those in the file. */

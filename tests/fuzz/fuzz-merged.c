@@ -3,9 +3,9 @@
  * records once it is merged again.  The first byte chooses:
  *
  *   even   a file is made of the rest: u8 ranks - 1, u8 groups, u8 pages, u8 blobs; u8 runs, then
- *          u8 ranks and u8 group + 1 of each; u16 length and bytes of each part.  Its container is
- *          right, unless lengths exceed what is there
- *   odd    the rest is a file; its checksums are made right
+ *          u8 ranks and u8 group + 1 of each; u16 length and bytes of each section.  Its container
+ * is right, unless lengths exceed what is there odd    the rest is a file; its checksums are made
+ * right
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,14 +41,14 @@ static uint8_t next(struct input *in)
     return in->p < in->end ? *in->p++ : 0;
 }
 
-static uint32_t put_chunk(struct ti_buffer *file, uint8_t type, uint64_t first, uint32_t parts,
+static uint32_t put_chunk(struct ti_buffer *file, uint8_t type, uint64_t first, uint32_t sections,
                           const struct ti_buffer *raw)
 {
     uint8_t header[TI_CHUNK_BYTES], crc[TI_CRC_BYTES];
     struct ti_chunk c = {.type = type,
                          .version = TI_MERGED_VERSION,
                          .first = first,
-                         .events = parts,
+                         .events = sections,
                          .raw = (uint32_t)raw->n,
                          .stored = (uint32_t)raw->n};
 
@@ -60,12 +60,12 @@ static uint32_t put_chunk(struct ti_buffer *file, uint8_t type, uint64_t first, 
     return (uint32_t)(TI_CHUNK_BYTES + raw->n + TI_CRC_BYTES);
 }
 
-/* One chunk for each part. */
-static void put_parts(struct ti_buffer *file, struct ti_buffer *index, struct input *in,
-                      uint32_t parts)
+/* One chunk for each section. */
+static void put_sections(struct ti_buffer *file, struct ti_buffer *index, struct input *in,
+                         uint32_t sections)
 {
-    ti_buffer_varint(index, parts);
-    for (uint32_t i = 0; i < parts; i++) {
+    ti_buffer_varint(index, sections);
+    for (uint32_t i = 0; i < sections; i++) {
         struct ti_buffer raw = {0};
         size_t n = next(in);
 
@@ -75,7 +75,7 @@ static void put_parts(struct ti_buffer *file, struct ti_buffer *index, struct in
         ti_buffer_varint(&raw, n);
         ti_buffer_put(&raw, in->p, n);
         in->p += n;
-        ti_buffer_varint(index, put_chunk(file, TI_CHUNK_PRT, i, 1, &raw));
+        ti_buffer_varint(index, put_chunk(file, TI_CHUNK_SEC, i, 1, &raw));
         ti_buffer_varint(index, 1);
         free(raw.data);
     }
@@ -85,7 +85,7 @@ static void make_file(struct input *in, struct ti_buffer *file)
 {
     struct ti_buffer index = {0}, runs = {0};
     uint8_t header[TI_HEADER_BYTES] = TI_MAGIC, trailer[4];
-    uint32_t parts = 0, count;
+    uint32_t sections = 0, count;
 
     ti_put_u16(header + 8, TI_MAJOR);
     ti_put_u32(header + 12, TI_INCOMPAT_MERGED);
@@ -94,14 +94,14 @@ static void make_file(struct input *in, struct ti_buffer *file)
     ti_buffer_put(file, header, sizeof header);
     for (int i = 0; i < 3; i++) {
         ti_buffer_varint(&index, count = next(in));
-        parts += count;
+        sections += count;
     }
     count = next(in);
     for (uint32_t i = 0; i < 2 * count; i++)
         ti_buffer_varint(&runs, next(in));
-    put_parts(file, &index, in, parts);
+    put_sections(file, &index, in, sections);
     ti_buffer_put(&index, runs.data, runs.n);
-    ti_put_u32(trailer, put_chunk(file, TI_CHUNK_RNK, parts, 0, &index));
+    ti_put_u32(trailer, put_chunk(file, TI_CHUNK_RNK, sections, 0, &index));
     ti_buffer_put(file, trailer, sizeof trailer);
     ti_buffer_put(file, TI_MAGIC_END, TI_MAGIC_BYTES);
     free(index.data);

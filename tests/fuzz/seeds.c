@@ -306,7 +306,7 @@ static void take_apart(struct ti_merger *merger, const char *name)
 {
     FILE *f = fopen(path_of("merged", name), "wb"), *file = tmpfile();
     struct ti_merged *m;
-    struct ti_bytes part;
+    struct ti_bytes section;
     struct ti_err err;
     int fd = file ? fileno(file) : -1;
 
@@ -317,9 +317,9 @@ static void take_apart(struct ti_merger *merger, const char *name)
     for (size_t i = 0; i < m->nruns; i++)
         fprintf(f, "%c%c", (int)m->run[i].n, (int)m->run[i].group);
     for (uint64_t i = 0; i < m->counts[0] + m->counts[1] + m->counts[2]; i++) {
-        check(ti__merged_part(m, i, &part, &err) == TI_OK, err.text);
-        fprintf(f, "%c%c", (int)part.n & 255, (int)part.n >> 8);
-        fwrite(part.data, 1, part.n, f);
+        check(ti__merged_section(m, i, &section, &err) == TI_OK, err.text);
+        fprintf(f, "%c%c", (int)section.n & 255, (int)section.n >> 8);
+        fwrite(section.data, 1, section.n, f);
     }
     check(fclose(f) == 0, "cannot write");
     fclose(file);

@@ -439,7 +439,7 @@ static void overhead_is_small(void **state)
         ti_record_free(&all[rank]);
 }
 
-/* Parts larger than a chunk, and pages of one member. */
+/* Sections larger than a chunk, and pages of one member. */
 static void large_records(void **state)
 {
     struct ti_record all[5];

@@ -1,17 +1,17 @@
 /*
  * The layout of a merged trace.  Integers, varints and zigzag are as in formats/trace.h.
  *
- *   file     header as in formats/trace.h, with TI_INCOMPAT_MERGED; PRT chunks; one RNK chunk;
+ *   file     header as in formats/trace.h, with TI_INCOMPAT_MERGED; SEC chunks; one RNK chunk;
  *            u32 bytes of that chunk; TI_MAGIC_END
  *   chunk    as in formats/trace.h.  Its version is TI_MERGED_VERSION, its group 0
  *
- * A merged trace consists of parts, which are numbered: first groups, then pages, then blobs.
+ * A merged trace consists of sections, which are numbered: first groups, then pages, then blobs.
  * Payloads, after decompression:
  *
- *   PRT  parts: varint length of each, then their bytes.  The chunk's header has the number of
+ *   SEC  sections: varint length of each, then their bytes.  The chunk's header has the number of
  *        the first as "first event", and how many there are as "events"
- *   RNK  the index: varint groups, varint pages, varint blobs; varint chunks, and for each PRT
- *        chunk varint bytes of it in the file, varint parts; then runs of ranks, from rank 0 to
+ *   RNK  the index: varint groups, varint pages, varint blobs; varint chunks, and for each SEC
+ *        chunk varint bytes of it in the file, varint sections; then runs of ranks, from rank 0 to
  *        the last of the run: varint ranks, varint 1 + their group, 0 if they are missing
  *
  * Group: ranks, its members, whose records have the same pattern and as many numbers and blobs.
@@ -23,8 +23,9 @@
  *            until all members have their page
  *
  * Column: one number, or the blob at one position, over the members of a group.  A blob that is
- * used twice is a part of its own, and so is a large one; the column has its number, counted from
- * the first blob.  Any other is private: it lies in the page of its rank.  Kinds, and parameters:
+ * used twice is a section of its own, and so is a large one; the column has its number, counted
+ * from the first blob.  Any other is private: it lies in the page of its rank.  Kinds, and
+ * parameters:
  *
  *   0 constant   zigzag a             a
  *   1 linear     zigzag a, zigzag b   a + b * rank
@@ -48,11 +49,11 @@
  *            the same order
  *   column   u8 0, then zigzag differences, the first from 0; or u8 1, then 8 bytes each
  *
- * The blobs that are parts are numbered in the order in which groups, their members, and the
+ * The blobs that are sections are numbered in the order in which groups, their members, and the
  * positions of these first use them.
  *
- * A part is at most TI_CHUNK_RAW_MAX bytes.  The writer fills chunks and pages up to TI_FILL_BYTES
- * before compression, unless one part or member needs more.
+ * A section is at most TI_CHUNK_RAW_MAX bytes.  The writer fills chunks and pages up to
+ * TI_FILL_BYTES before compression, unless one section or member needs more.
  */
 #ifndef TI_LAYOUT_H
 #define TI_LAYOUT_H
@@ -68,11 +69,11 @@
 #define TI_BLOB_MAX    (60u << 20)
 #define TI_RECORD_MAX  (256u << 20) /* bytes of pattern and blobs */
 
-#define TI_PARTS_MAX  (1u << 16) /* in one chunk */
-#define TI_FILL_BYTES (64u << 10)
+#define TI_SECTIONS_MAX (1u << 16) /* in one chunk */
+#define TI_FILL_BYTES   (64u << 10)
 
 /* Private blobs are shorter than TI_APART_BYTES, and those of a rank together at most
- * TI_PRIVATE_MAX; what is longer is a part. */
+ * TI_PRIVATE_MAX; what is longer is a section. */
 #define TI_APART_BYTES (32u << 10)
 #define TI_PRIVATE_MAX (16u << 20)
 

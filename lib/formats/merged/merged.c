@@ -133,11 +133,11 @@ static ti_status append(struct making *r, const struct ti_bytes *bytes, struct t
     return TI_OK;
 }
 
-static ti_status add_blob(struct making *r, size_t k, size_t most, uint64_t part,
+static ti_status add_blob(struct making *r, size_t k, size_t most, uint64_t section,
                           struct ti_err *err)
 {
     if (r->bytes[k].n > most - r->n)
-        return ti__merged_part_damaged(r->m, part, err, "a record is too large");
+        return ti__merged_section_damaged(r->m, section, err, "a record is too large");
     r->at[k] = r->n;
     return append(r, &r->bytes[k], err);
 }
@@ -149,8 +149,8 @@ static int by_number(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Add the blobs that are parts, in the order of the file: each chunk is read once. */
-static ti_status add_parts(struct making *r, size_t most, struct ti_err *err)
+/* Add the blobs that are sections, in the order of the file: each chunk is read once. */
+static ti_status add_sections(struct making *r, size_t most, struct ti_err *err)
 {
     const struct ti_merged *m = r->m;
     uint64_t *order = malloc((m->group.nblobs + 1) * sizeof *order), n = 0;
@@ -163,12 +163,12 @@ static ti_status add_parts(struct making *r, size_t most, struct ti_err *err)
             order[n++] = (uint64_t)r->number[k] << 32 | k;
     qsort(order, n, sizeof *order, by_number);
     for (size_t i = 0; i < n && !st; i++) {
-        uint64_t part = m->counts[0] + m->counts[1] + (order[i] >> 32);
+        uint64_t section = m->counts[0] + m->counts[1] + (order[i] >> 32);
         size_t k = order[i] & UINT32_MAX;
 
-        st = ti__merged_part(r->m, part, &r->bytes[k], err);
+        st = ti__merged_section(r->m, section, &r->bytes[k], err);
         if (!st)
-            st = add_blob(r, k, most, part, err);
+            st = add_blob(r, k, most, section, err);
     }
     free(order);
     return st;
@@ -201,7 +201,7 @@ static ti_status make(struct making *r, uint32_t rank, uint32_t member, struct t
     for (size_t k = 0; k < g->nblobs && !st; k++)
         if (r->number[k] == UINT32_MAX)
             st = add_blob(r, k, most, m->counts[0] + page.number, err);
-    return st ? st : add_parts(r, most, err);
+    return st ? st : add_sections(r, most, err);
 }
 
 static void finish(const struct making *r, uint32_t rank, struct ti_record *out)
@@ -269,7 +269,7 @@ static ti_status verify_pages(struct ti_merged *m, uint64_t *pages, struct ti_er
     if (!number || !blob || !bytes)
         st = ti__merged_no_memory(m, err);
     if (!st && g->pages && g->first_page != *pages)
-        st = ti__merged_part_damaged(m, g->number, err, "the pages of a group are another's");
+        st = ti__merged_section_damaged(m, g->number, err, "the pages of a group are another's");
     while (!st && ti__merged_next_page(m, &page)) {
         st = ti__merged_read_page(m, &page, page.first, number, blob, bytes, err);
         ++*pages;
@@ -283,17 +283,17 @@ static ti_status verify_pages(struct ti_merged *m, uint64_t *pages, struct ti_er
 ti_status ti_merged_verify(struct ti_merged *m, struct ti_err *err)
 {
     uint64_t pages = 0;
-    struct ti_bytes part;
+    struct ti_bytes section;
     ti_status st = TI_OK;
 
     for (size_t i = 0; i < m->nplaces && !st; i++)
-        st = ti__merged_part(m, m->place[i].first, &part, err);
+        st = ti__merged_section(m, m->place[i].first, &section, err);
     for (uint32_t i = 0; i < m->counts[0] && !st; i++) {
         st = ti__merged_load_group(m, i, err);
         if (!st)
             st = verify_pages(m, &pages, err);
     }
     if (!st && pages != m->counts[1])
-        st = ti__merged_part_damaged(m, 0, err, "there are pages that no group has");
+        st = ti__merged_section_damaged(m, 0, err, "there are pages that no group has");
     return st;
 }

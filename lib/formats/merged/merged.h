@@ -1,11 +1,11 @@
 /*
  * Reader of a merged trace: gives the record of any rank, and reads only what that rank needs.
  *
- * The reader trusts nothing in the file: lengths and counts are limited, every part has a checksum,
- * and an error names file, byte and cause.  A merged trace is written in one go, when all traces
- * are there; one that was cut off has no index, and is refused as such.
+ * The reader trusts nothing in the file: lengths and counts are limited, every section has a
+ * checksum, and an error names file, byte and cause.  A merged trace is written in one go, when all
+ * traces are there; one that was cut off has no index, and is refused as such.
  *
- * Memory: the index (a few bytes for each group of ranks), and the parts read last.
+ * Memory: the index (a few bytes for each group of ranks), and the sections read last.
  */
 #ifndef TI_MERGED_H
 #define TI_MERGED_H

@@ -90,26 +90,26 @@ static const char *parse_group(const struct ti_merged *m, struct merged_group *g
 ti_status ti__merged_load_group(struct ti_merged *m, uint32_t number, struct ti_err *err)
 {
     struct merged_group *g = &m->group;
-    struct ti_bytes part;
+    struct ti_bytes section;
     const char *wrong;
     ti_status st;
 
     if (g->loaded && g->number == number)
         return TI_OK;
     ti__merged_group_free(g);
-    st = ti__merged_part(m, number, &part, err);
+    st = ti__merged_section(m, number, &section, err);
     if (st)
         return st;
-    g->bytes = calloc(part.n + TI_VARINT_MAX, 1);
+    g->bytes = calloc(section.n + TI_VARINT_MAX, 1);
     if (!g->bytes)
         return ti__merged_no_memory(m, err);
-    memcpy(g->bytes, part.data, part.n);
-    g->nbytes = part.n;
+    memcpy(g->bytes, section.data, section.n);
+    g->nbytes = section.n;
     g->number = number;
     wrong = parse_group(m, g);
     if (wrong) {
         ti__merged_group_free(g);
-        return ti__merged_part_damaged(m, number, err, wrong);
+        return ti__merged_section_damaged(m, number, err, wrong);
     }
     g->loaded = true;
     return TI_OK;
@@ -236,17 +236,17 @@ ti_status ti__merged_read_page(struct ti_merged *m, const struct page *page, uin
 {
     const struct merged_group *g = &m->group;
     struct reading r = {m, g, page, member - page->first, NULL, NULL, NULL, NULL, NULL};
-    uint64_t part = m->counts[0] + page->number;
+    uint64_t section = m->counts[0] + page->number;
     struct ti_bytes raw;
     size_t nblobs = g->npaged - g->nfixed;
     bool good;
-    ti_status st = ti__merged_part(m, part, &raw, err);
+    ti_status st = ti__merged_section(m, section, &raw, err);
 
     if (st)
         return st;
     /* each value and each length takes a byte */
     if (g->npaged > raw.n / page->n)
-        return ti__merged_part_damaged(m, part, err, "a page is malformed");
+        return ti__merged_section_damaged(m, section, err, "a page is malformed");
     r.p = raw.data;
     r.end = raw.data + raw.n;
     r.value = malloc(page->n * sizeof *r.value);
@@ -254,7 +254,7 @@ ti_status ti__merged_read_page(struct ti_merged *m, const struct page *page, uin
     r.start = malloc((nblobs + 1) * sizeof *r.start);
     if (r.value && r.private && r.start) {
         good = read_columns(&r, number, blob) && read_private(&r, bytes);
-        st = good ? TI_OK : ti__merged_part_damaged(m, part, err, "a page is malformed");
+        st = good ? TI_OK : ti__merged_section_damaged(m, section, err, "a page is malformed");
     } else {
         st = ti__merged_no_memory(m, err);
     }

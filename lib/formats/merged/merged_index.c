@@ -17,7 +17,7 @@ static const char *parse_places(struct ti_merged *m, struct cursor *c, int64_t i
 {
     static const char wrong[] = "the index has wrong chunks";
     int64_t at = TI_HEADER_BYTES;
-    uint64_t n, bytes, parts, first = 0;
+    uint64_t n, bytes, sections, first = 0;
 
     if (!get(c, (uint64_t)(index_at - at) / (TI_CHUNK_BYTES + TI_CRC_BYTES) + 1, &n))
         return wrong;
@@ -27,11 +27,11 @@ static const char *parse_places(struct ti_merged *m, struct cursor *c, int64_t i
     m->nplaces = n;
     for (size_t i = 0; i < n; i++) {
         if (!get(c, (uint64_t)(index_at - at) + 1, &bytes) || bytes > UINT32_MAX ||
-            !get(c, TI_PARTS_MAX + 1, &parts) || !parts)
+            !get(c, TI_SECTIONS_MAX + 1, &sections) || !sections)
             return wrong;
-        m->place[i] = (struct place){at, first, (uint32_t)bytes, (uint32_t)parts};
+        m->place[i] = (struct place){at, first, (uint32_t)bytes, (uint32_t)sections};
         at += (int64_t)bytes;
-        first += parts;
+        first += sections;
     }
     if (at != index_at || m->counts[0] > first || m->counts[1] > first - m->counts[0] ||
         m->counts[2] != first - m->counts[0] - m->counts[1])

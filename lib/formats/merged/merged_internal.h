@@ -1,14 +1,14 @@
 /*
  * The parts of the reader of merged traces (merged.h), for its own files:
  *
- *   merged_sections.c  chunks of the file, and the parts in them
- *   merged_index.c   the index: places of chunks, groups of ranks
- *   merged_group.c   groups and their pages
- *   merged.c         records
- *   numbers.c        columns (numbers.h)
+ *   merged_sections.c   chunks of the file, and the sections in them
+ *   merged_index.c      the index: places of chunks, groups of ranks
+ *   merged_group.c      groups and their pages
+ *   merged.c            records
+ *   numbers.c           columns (numbers.h)
  *
  * Limits on what a malicious file can cost.  Memory: the index is one chunk; the cache holds
- * CACHE_BYTES and one chunk more; a group is one part; a record has at most TI_RECORD_MAX bytes.
+ * CACHE_BYTES and one chunk more; a group is one section; a record has at most TI_RECORD_MAX bytes.
  * Time: reading a record decompresses each chunk once at most.
  */
 #ifndef TI_MERGED_INTERNAL_H
@@ -21,11 +21,11 @@
 
 enum { CACHE_CHUNKS = 64, CACHE_BYTES = 128 << 20 };
 
-/* A PRT chunk. */
+/* A SEC chunk. */
 struct place {
     int64_t at;     /* from the start of the trace */
-    uint64_t first; /* number of its first part */
-    uint32_t bytes, parts;
+    uint64_t first; /* number of its first section */
+    uint32_t bytes, sections;
 };
 
 /* Consecutive ranks of one group. */
@@ -40,7 +40,7 @@ struct cached {
     const struct place *place; /* NULL: none */
     uint8_t *raw;
     size_t bytes;
-    uint32_t *start; /* of each part in raw, and the end */
+    uint32_t *start; /* of each section in raw, and the end */
     uint64_t used;   /* when it was used last */
 };
 
@@ -48,7 +48,7 @@ struct cached {
 struct merged_group {
     bool loaded;
     uint32_t number;
-    uint8_t *bytes; /* the part, a copy */
+    uint8_t *bytes; /* the section, a copy */
     size_t nbytes;
     struct ti_bytes pattern;
     size_t nnumbers, nblobs;
@@ -86,7 +86,7 @@ struct ti_merged {
     struct merged_group group; /* the last one */
 };
 
-/* -------------------------------------------------------- merged_sections.c-- */
+/* ----------------------------------------------------- merged_sections.c -- */
 
 ti_status ti__merged_damaged(const struct ti_merged *m, int64_t at, struct ti_err *err,
                              const char *what);
@@ -96,13 +96,13 @@ ti_status ti__merged_no_memory(const struct ti_merged *m, struct ti_err *err);
 ti_status ti__merged_chunk(const struct ti_merged *m, int64_t at, uint32_t bytes,
                            struct ti_chunk *c, uint8_t **raw, struct ti_err *err);
 
-/* Give part `number`: it is valid until the next call. */
-ti_status ti__merged_part(struct ti_merged *m, uint64_t number, struct ti_bytes *out,
-                          struct ti_err *err);
+/* Give section `number`: it is valid until the next call. */
+ti_status ti__merged_section(struct ti_merged *m, uint64_t number, struct ti_bytes *out,
+                             struct ti_err *err);
 
-/* "damaged" at the chunk that holds part `number`. */
-ti_status ti__merged_part_damaged(const struct ti_merged *m, uint64_t number, struct ti_err *err,
-                                  const char *what);
+/* "damaged" at the chunk that holds section `number`. */
+ti_status ti__merged_section_damaged(const struct ti_merged *m, uint64_t number, struct ti_err *err,
+                                     const char *what);
 void ti__merged_drop(struct cached *cached);
 
 /* -------------------------------------------------------- merged_index.c -- */
@@ -125,7 +125,7 @@ bool ti__merged_find_page(const struct ti_merged *m, uint32_t member, struct pag
 /*
  * Read member `member` of a page of the present group: the paged numbers go to number[], at their
  * place, the numbers of blobs, or UINT32_MAX, to blob[], private blobs to bytes[], at theirs.  The
- * bytes are valid until the next part is read.
+ * bytes are valid until the next section is read.
  */
 ti_status ti__merged_read_page(struct ti_merged *m, const struct page *page, uint32_t member,
                                int64_t *number, uint32_t *blob, struct ti_bytes *bytes,

@@ -59,16 +59,16 @@ out:
     return st;
 }
 
-/* ----------------------------------------------------------------- parts -- */
+/* ----------------------------------------------------------------- sections -- */
 
-static const struct place *place_of(const struct ti_merged *m, uint64_t part)
+static const struct place *place_of(const struct ti_merged *m, uint64_t section)
 {
     size_t low = 0, high = m->nplaces;
 
     while (high - low > 1) {
         size_t mid = (low + high) / 2;
 
-        if (m->place[mid].first <= part)
+        if (m->place[mid].first <= section)
             low = mid;
         else
             high = mid;
@@ -76,8 +76,8 @@ static const struct place *place_of(const struct ti_merged *m, uint64_t part)
     return &m->place[low];
 }
 
-ti_status ti__merged_part_damaged(const struct ti_merged *m, uint64_t number, struct ti_err *err,
-                                  const char *what)
+ti_status ti__merged_section_damaged(const struct ti_merged *m, uint64_t number, struct ti_err *err,
+                                     const char *what)
 {
     return ti__merged_damaged(m, place_of(m, number)->at, err, what);
 }
@@ -111,13 +111,13 @@ static struct cached *make_room(struct ti_merged *m, size_t bytes)
     }
 }
 
-/* Find where the parts of a chunk start.  False: lengths are wrong. */
-static bool find_starts(struct cached *c, uint32_t parts)
+/* Find where the sections of a chunk start.  False: lengths are wrong. */
+static bool find_starts(struct cached *c, uint32_t sections)
 {
     const uint8_t *p = c->raw, *end = c->raw + c->bytes;
     uint64_t sum = 0;
 
-    for (uint32_t i = 0; i < parts; i++) {
+    for (uint32_t i = 0; i < sections; i++) {
         uint64_t length;
 
         if (!ti_get_varint(&p, end, &length) || length > c->bytes)
@@ -125,10 +125,10 @@ static bool find_starts(struct cached *c, uint32_t parts)
         c->start[i] = (uint32_t)sum;
         sum += length;
     }
-    c->start[parts] = (uint32_t)sum;
+    c->start[sections] = (uint32_t)sum;
     if (sum != (uint64_t)(end - p))
         return false;
-    for (uint32_t i = 0; i <= parts; i++)
+    for (uint32_t i = 0; i <= sections; i++)
         c->start[i] += (uint32_t)(p - c->raw);
     return true;
 }
@@ -145,25 +145,25 @@ static ti_status load(struct ti_merged *m, const struct place *place, struct cac
         return st;
     cached = make_room(m, c.raw);
     *cached = (struct cached){place, raw, c.raw, NULL, 0};
-    if (c.type != TI_CHUNK_PRT || c.first != place->first || c.events != place->parts) {
+    if (c.type != TI_CHUNK_SEC || c.first != place->first || c.events != place->sections) {
         ti__merged_drop(cached);
         return ti__merged_damaged(m, place->at, err, "a chunk is not the one of the index");
     }
-    cached->start = malloc(((size_t)place->parts + 1) * sizeof *cached->start);
+    cached->start = malloc(((size_t)place->sections + 1) * sizeof *cached->start);
     if (!cached->start) {
         ti__merged_drop(cached);
         return ti__merged_no_memory(m, err);
     }
-    if (!find_starts(cached, place->parts)) {
+    if (!find_starts(cached, place->sections)) {
         ti__merged_drop(cached);
-        return ti__merged_damaged(m, place->at, err, "the lengths of parts are wrong");
+        return ti__merged_damaged(m, place->at, err, "the lengths of sections are wrong");
     }
     *out = cached;
     return TI_OK;
 }
 
-ti_status ti__merged_part(struct ti_merged *m, uint64_t number, struct ti_bytes *out,
-                          struct ti_err *err)
+ti_status ti__merged_section(struct ti_merged *m, uint64_t number, struct ti_bytes *out,
+                             struct ti_err *err)
 {
     const struct place *place = place_of(m, number);
     struct cached *cached = NULL;

@@ -126,14 +126,14 @@ static struct group **sort(struct ti_merger *m)
     return order;
 }
 
-/* Blobs that are parts, by number. */
+/* Blobs that are sections, by number. */
 struct numbering {
     uint32_t *index;
     size_t n, cap;
 };
 
 static void number_blobs_of(struct ti_merger *m, const struct group *g, const struct member *member,
-                            struct numbering *parts)
+                            struct numbering *sections)
 {
     size_t private = 0;
 
@@ -147,42 +147,44 @@ static void number_blobs_of(struct ti_merger *m, const struct group *g, const st
             private += bytes;
             continue;
         }
-        blob->number = (uint32_t)parts->n;
-        parts->index = ti_grow(parts->index, &parts->cap, parts->n + 1, sizeof *parts->index);
-        parts->index[parts->n++] = member->blob[k];
+        blob->number = (uint32_t)sections->n;
+        sections->index =
+            ti_grow(sections->index, &sections->cap, sections->n + 1, sizeof *sections->index);
+        sections->index[sections->n++] = member->blob[k];
     }
 }
 
-static void number_blobs(struct ti_merger *m, struct group *const *order, struct numbering *parts)
+static void number_blobs(struct ti_merger *m, struct group *const *order,
+                         struct numbering *sections)
 {
     for (size_t i = 0; i < m->blobs.map.n; i++)
         m->blobs.blob[i].number = PRIVATE;
     for (size_t i = 0; i < m->patterns.n; i++)
         for (size_t k = 0; k < order[i]->n; k++)
-            number_blobs_of(m, order[i], order[i]->member[k], parts);
+            number_blobs_of(m, order[i], order[i]->member[k], sections);
 }
 
-static ti_status write_groups(struct ti_merger *m, struct group *const *order, struct parts *parts,
-                              uint64_t *npages, struct ti_err *err)
+static ti_status write_groups(struct ti_merger *m, struct group *const *order,
+                              struct sections *sections, uint64_t *npages, struct ti_err *err)
 {
-    struct ti_buffer part = {0};
+    struct ti_buffer section = {0};
     ti_status st = TI_OK;
 
     *npages = 0;
     for (size_t i = 0; i < m->patterns.n && !st; i++) {
-        part.n = 0;
-        ti__group_put(m, order[i], *npages, &part);
+        section.n = 0;
+        ti__group_put(m, order[i], *npages, &section);
         *npages += order[i]->pages.n / sizeof(uint32_t);
-        st = ti__parts_put(parts, &part, err);
+        st = ti__sections_put(sections, &section, err);
     }
-    free(part.data);
+    free(section.data);
     return st;
 }
 
-static ti_status write_pages(struct ti_merger *m, const struct group *g, struct parts *parts,
+static ti_status write_pages(struct ti_merger *m, const struct group *g, struct sections *sections,
                              struct ti_err *err)
 {
-    struct ti_buffer part = {0};
+    struct ti_buffer section = {0};
     size_t first = 0;
     ti_status st = TI_OK;
 
@@ -190,29 +192,29 @@ static ti_status write_pages(struct ti_merger *m, const struct group *g, struct 
         uint32_t members;
 
         memcpy(&members, g->pages.data + at, sizeof members);
-        part.n = 0;
-        st = ti__page_put(m, g, first, members, &part, err);
+        section.n = 0;
+        st = ti__page_put(m, g, first, members, &section, err);
         if (!st)
-            st = ti__parts_put(parts, &part, err);
+            st = ti__sections_put(sections, &section, err);
         first += members;
     }
-    free(part.data);
+    free(section.data);
     return st;
 }
 
 static ti_status write_blobs(struct ti_merger *m, const struct numbering *blobs,
-                             struct parts *parts, struct ti_err *err)
+                             struct sections *sections, struct ti_err *err)
 {
-    struct ti_buffer part = {0};
+    struct ti_buffer section = {0};
     ti_status st = TI_OK;
 
     for (size_t i = 0; i < blobs->n && !st; i++) {
-        part.n = 0;
-        st = ti__blobs_put(&m->blobs, blobs->index[i], &part, err);
+        section.n = 0;
+        st = ti__blobs_put(&m->blobs, blobs->index[i], &section, err);
         if (!st)
-            st = ti__parts_put(parts, &part, err);
+            st = ti__sections_put(sections, &section, err);
     }
-    free(part.data);
+    free(section.data);
     return st;
 }
 
@@ -249,7 +251,7 @@ ti_status ti_merger_write(struct ti_merger *m, int fd, const char *name, struct 
 {
     struct group **order = sort(m);
     struct numbering blobs = {0};
-    struct parts parts = {.fd = fd, .name = name};
+    struct sections sections = {.fd = fd, .name = name};
     struct ti_buffer ranks = {0};
     uint64_t counts[3] = {m->patterns.n};
     ti_status st;
@@ -257,16 +259,16 @@ ti_status ti_merger_write(struct ti_merger *m, int fd, const char *name, struct 
     number_blobs(m, order, &blobs);
     counts[2] = blobs.n;
     put_ranks(m, order, &ranks);
-    st = ti__parts_begin(&parts, m->nranks, m->run_id, err);
+    st = ti__sections_begin(&sections, m->nranks, m->run_id, err);
     if (!st)
-        st = write_groups(m, order, &parts, &counts[1], err);
+        st = write_groups(m, order, &sections, &counts[1], err);
     for (size_t i = 0; i < m->patterns.n && !st; i++)
-        st = write_pages(m, order[i], &parts, err);
+        st = write_pages(m, order[i], &sections, err);
     if (!st)
-        st = write_blobs(m, &blobs, &parts, err);
+        st = write_blobs(m, &blobs, &sections, err);
     if (!st)
-        st = ti__parts_end(&parts, counts, &ranks, err);
-    ti__parts_free(&parts);
+        st = ti__sections_end(&sections, counts, &ranks, err);
+    ti__sections_free(&sections);
     free(ranks.data);
     free(blobs.index);
     free(order);

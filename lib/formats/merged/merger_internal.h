@@ -4,8 +4,8 @@
  *   merger.c      records are added, groups sorted and written
  *   blobs.c       the different blobs, in a temporary file
  *   fit.c         columns become functions (numbers.h)
- *   groups.c      groups and pages become parts
- *   sections.c     parts become chunks, and these a file
+ *   groups.c      groups and pages become sections
+ *   sections.c    sections become chunks, and these a file
  */
 #ifndef TI_MERGER_INTERNAL_H
 #define TI_MERGER_INTERNAL_H
@@ -16,14 +16,14 @@
 #include "formats/merged/numbers.h"
 #include "formats/ranges.h"
 
-#define PRIVATE UINT32_MAX /* the number of a blob that is no part */
+#define PRIVATE UINT32_MAX /* the number of a blob that is no section */
 
 /* --------------------------------------------------------------- blobs.c -- */
 
 struct blob {
     uint64_t at; /* in the file */
     uint32_t uses;
-    uint32_t number; /* as a part; set while a file is written */
+    uint32_t number; /* as a section; set while a file is written */
 };
 
 struct blobs {
@@ -49,26 +49,26 @@ size_t ti__blob_bytes(const struct blobs *b, uint32_t index);
 ti_status ti__blobs_put(struct blobs *b, uint32_t index, struct ti_buffer *out, struct ti_err *err);
 void ti__blobs_close(struct blobs *b);
 
-/* --------------------------------------------------------------- sections.c -- */
+/* ------------------------------------------------------------ sections.c -- */
 
-struct parts {
+struct sections {
     int fd;
     const char *name;
-    uint64_t n;                     /* parts so far */
+    uint64_t n;                     /* sections so far */
     uint64_t first;                 /* number of the first in the chunk being filled */
     struct ti_buffer lengths, data; /* of that chunk */
     uint64_t nchunks;
     struct ti_buffer chunks; /* for the index */
 };
 
-ti_status ti__parts_begin(struct parts *p, uint32_t nranks, const uint8_t run_id[TI_RUN_ID_BYTES],
-                          struct ti_err *err);
-ti_status ti__parts_put(struct parts *p, const struct ti_buffer *part, struct ti_err *err);
+ti_status ti__sections_begin(struct sections *s, uint32_t nranks,
+                             const uint8_t run_id[TI_RUN_ID_BYTES], struct ti_err *err);
+ti_status ti__sections_put(struct sections *s, const struct ti_buffer *section, struct ti_err *err);
 
 /* Write what is left, the index and the end.  `ranks` is the index behind the chunks. */
-ti_status ti__parts_end(struct parts *p, const uint64_t counts[3], const struct ti_buffer *ranks,
-                        struct ti_err *err);
-void ti__parts_free(struct parts *p);
+ti_status ti__sections_end(struct sections *s, const uint64_t counts[3],
+                           const struct ti_buffer *ranks, struct ti_err *err);
+void ti__sections_free(struct sections *s);
 
 /* -------------------------------------------------------------- merger.c -- */
 
@@ -101,7 +101,7 @@ struct ti_merger {
 
 /* -------------------------------------------------------------- groups.c -- */
 
-/* Find functions and pages of a group, and append the group as a part to `out`.  `first_page` is
+/* Find functions and pages of a group, and append the group as a section to `out`.  `first_page` is
  * the number of its first page. */
 void ti__group_put(struct ti_merger *m, struct group *g, uint64_t first_page,
                    struct ti_buffer *out);

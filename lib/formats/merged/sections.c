@@ -10,15 +10,15 @@
  * the groups.  Level 9 may take ten times as long as 6. */
 enum { BEST_CHUNKS = 16, BEST_LEVEL = 9, LEVEL = 6 };
 
-static ti_status put_file(struct parts *p, const void *data, size_t bytes, struct ti_err *err)
+static ti_status put_file(struct sections *s, const void *data, size_t bytes, struct ti_err *err)
 {
-    if (!ti_write_all(p->fd, data, bytes))
-        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", p->name);
+    if (!ti_write_all(s->fd, data, bytes))
+        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", s->name);
     return TI_OK;
 }
 
-ti_status ti__parts_begin(struct parts *p, uint32_t nranks, const uint8_t run_id[TI_RUN_ID_BYTES],
-                          struct ti_err *err)
+ti_status ti__sections_begin(struct sections *s, uint32_t nranks,
+                             const uint8_t run_id[TI_RUN_ID_BYTES], struct ti_err *err)
 {
     uint8_t h[TI_HEADER_BYTES] = {0};
 
@@ -29,7 +29,7 @@ ti_status ti__parts_begin(struct parts *p, uint32_t nranks, const uint8_t run_id
     ti_put_u32(h + 20, nranks);
     memcpy(h + 24, run_id, TI_RUN_ID_BYTES);
     ti_put_u32(h + 44, ti_crc32c(0, h, 44));
-    return put_file(p, h, sizeof h, err);
+    return put_file(s, h, sizeof h, err);
 }
 
 /* Compress `raw` to `out`.  False: that does not make it smaller. */
@@ -52,17 +52,17 @@ static bool pack(const struct ti_buffer *raw, int level, struct ti_buffer *out)
 }
 
 /* Write a chunk; *bytes is its size in the file. */
-static ti_status put_chunk(struct parts *p, enum ti_chunk_type type, uint64_t parts,
+static ti_status put_chunk(struct sections *s, enum ti_chunk_type type, uint64_t sections,
                            const struct ti_buffer *raw, uint32_t *bytes, struct ti_err *err)
 {
     struct ti_buffer packed = {0};
-    bool smaller = pack(raw, p->nchunks < BEST_CHUNKS ? BEST_LEVEL : LEVEL, &packed);
+    bool smaller = pack(raw, s->nchunks < BEST_CHUNKS ? BEST_LEVEL : LEVEL, &packed);
     const struct ti_buffer *stored = smaller ? &packed : raw;
     struct ti_chunk c = {.type = (uint8_t)type,
                          .version = TI_MERGED_VERSION,
                          .codec = smaller ? TI_CODEC_ZLIB : TI_CODEC_RAW,
-                         .first = p->first,
-                         .events = (uint32_t)parts,
+                         .first = s->first,
+                         .events = (uint32_t)sections,
                          .raw = (uint32_t)raw->n,
                          .stored = (uint32_t)stored->n};
     uint8_t header[TI_CHUNK_BYTES], crc[TI_CRC_BYTES];
@@ -71,77 +71,77 @@ static ti_status put_chunk(struct parts *p, enum ti_chunk_type type, uint64_t pa
     if (raw->n > TI_CHUNK_RAW_MAX) {
         free(packed.data);
         return ti_err_set(err, TI_ERR_INPUT, "cannot write '%s': it has too many groups of ranks",
-                          p->name);
+                          s->name);
     }
     ti_chunk_put(header, &c);
     ti_put_u32(crc, ti_crc32c(0, stored->data, stored->n));
-    st = put_file(p, header, sizeof header, err);
+    st = put_file(s, header, sizeof header, err);
     if (!st)
-        st = put_file(p, stored->data, stored->n, err);
+        st = put_file(s, stored->data, stored->n, err);
     if (!st)
-        st = put_file(p, crc, sizeof crc, err);
+        st = put_file(s, crc, sizeof crc, err);
     *bytes = TI_CHUNK_BYTES + c.stored + TI_CRC_BYTES;
     free(packed.data);
     return st;
 }
 
-static ti_status flush(struct parts *p, struct ti_err *err)
+static ti_status flush(struct sections *s, struct ti_err *err)
 {
-    uint64_t parts = p->n - p->first;
+    uint64_t sections = s->n - s->first;
     ti_status st = TI_OK;
     uint32_t bytes;
 
-    if (!parts)
+    if (!sections)
         return TI_OK;
-    ti_buffer_put(&p->lengths, p->data.data, p->data.n);
-    st = put_chunk(p, TI_CHUNK_PRT, parts, &p->lengths, &bytes, err);
-    ti_buffer_varint(&p->chunks, bytes);
-    ti_buffer_varint(&p->chunks, parts);
-    p->nchunks++;
-    p->first = p->n;
-    p->lengths.n = p->data.n = 0;
+    ti_buffer_put(&s->lengths, s->data.data, s->data.n);
+    st = put_chunk(s, TI_CHUNK_SEC, sections, &s->lengths, &bytes, err);
+    ti_buffer_varint(&s->chunks, bytes);
+    ti_buffer_varint(&s->chunks, sections);
+    s->nchunks++;
+    s->first = s->n;
+    s->lengths.n = s->data.n = 0;
     return st;
 }
 
-ti_status ti__parts_put(struct parts *p, const struct ti_buffer *part, struct ti_err *err)
+ti_status ti__sections_put(struct sections *s, const struct ti_buffer *section, struct ti_err *err)
 {
     ti_status st = TI_OK;
 
-    if (p->lengths.n + p->data.n + part->n > TI_FILL_BYTES || p->n - p->first == TI_PARTS_MAX)
-        st = flush(p, err);
-    ti_buffer_varint(&p->lengths, part->n);
-    ti_buffer_put(&p->data, part->data, part->n);
-    p->n++;
+    if (s->lengths.n + s->data.n + section->n > TI_FILL_BYTES || s->n - s->first == TI_SECTIONS_MAX)
+        st = flush(s, err);
+    ti_buffer_varint(&s->lengths, section->n);
+    ti_buffer_put(&s->data, section->data, section->n);
+    s->n++;
     return st;
 }
 
-ti_status ti__parts_end(struct parts *p, const uint64_t counts[3], const struct ti_buffer *ranks,
-                        struct ti_err *err)
+ti_status ti__sections_end(struct sections *s, const uint64_t counts[3],
+                           const struct ti_buffer *ranks, struct ti_err *err)
 {
     uint8_t trailer[TI_TRAILER_BYTES];
     struct ti_buffer index = {0};
-    ti_status st = flush(p, err);
+    ti_status st = flush(s, err);
     uint32_t bytes;
 
     for (int i = 0; i < 3; i++)
         ti_buffer_varint(&index, counts[i]);
-    ti_buffer_varint(&index, p->nchunks);
-    ti_buffer_put(&index, p->chunks.data, p->chunks.n);
+    ti_buffer_varint(&index, s->nchunks);
+    ti_buffer_put(&index, s->chunks.data, s->chunks.n);
     ti_buffer_put(&index, ranks->data, ranks->n);
     if (!st)
-        st = put_chunk(p, TI_CHUNK_RNK, 0, &index, &bytes, err);
+        st = put_chunk(s, TI_CHUNK_RNK, 0, &index, &bytes, err);
     if (!st) {
         ti_put_u32(trailer, bytes);
         memcpy(trailer + 4, TI_MAGIC_END, TI_MAGIC_BYTES);
-        st = put_file(p, trailer, sizeof trailer, err);
+        st = put_file(s, trailer, sizeof trailer, err);
     }
     free(index.data);
     return st;
 }
 
-void ti__parts_free(struct parts *p)
+void ti__sections_free(struct sections *s)
 {
-    free(p->lengths.data);
-    free(p->data.data);
-    free(p->chunks.data);
+    free(s->lengths.data);
+    free(s->data.data);
+    free(s->chunks.data);
 }
