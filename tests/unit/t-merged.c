@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "formats/merged/merger_internal.h"
 #include "formats/reader.h"
 #include "tests/unit/records.h"
 
@@ -462,6 +463,86 @@ static void large_records(void **state)
         ti_record_free(&all[rank]);
 }
 
+/* ---------------------------------------------------------------- bombs -- */
+
+static int bomb(uint32_t np, const struct ti_buffer *group, const struct ti_buffer *section,
+                uint64_t pages, uint64_t blobs)
+{
+    const uint64_t counts[] = {1, pages, blobs};
+    int fd = memfd_create("bomb", 0);
+    struct sections s = {.fd = fd, .name = "bomb"};
+    struct ti_buffer ranks = {0};
+
+    ti_buffer_varint(&ranks, np);
+    ti_buffer_varint(&ranks, 1);
+    OK(ti__sections_begin(&s, np, records_run_id, &records_err));
+    OK(ti__sections_put(&s, group, &records_err));
+    for (uint64_t i = 0; i < pages + blobs; i++)
+        OK(ti__sections_put(&s, section, &records_err));
+    OK(ti__sections_end(&s, counts, &ranks, &records_err));
+    ti__sections_free(&s);
+    free(ranks.data);
+    return fd;
+}
+
+/* A million ranks with a page each, in as many runs of pages: time that grows with the square of
+ * that would not end. */
+static void many_pages_take_little_time(void **state)
+{
+    enum { NP = 1 << 20 };
+    struct ti_buffer group = {0}, page = {0};
+    struct ti_merged *m;
+    struct ti_record r;
+    int fd;
+
+    (void)state;
+    ti_buffer_put(&group, "\0\0\1", 3);
+    ti_buffer_varint(&group, TI_COLUMN_PRIVATE);
+    ti_buffer_varint(&group, 0);
+    for (int i = 0; i < NP; i++)
+        ti_buffer_put(&group, "\1\1", 2);
+    ti_buffer_varint(&page, 0);
+    fd = bomb(NP, &group, &page, NP, 0);
+    assert_in_range(file_bytes(fd), 0, 20000);
+    m = file_open(fd);
+    OK(ti_merged_verify(m, &records_err));
+    OK(ti_merged_record(m, NP - 1, &r, &records_err));
+    assert_int_equal(r.nblobs, 1);
+    assert_int_equal(r.blob[0].n, 0);
+    ti_record_free(&r);
+    ti_merged_close(m);
+    close(fd);
+    free(group.data);
+    free(page.data);
+}
+
+/* A record that has a large blob many times. */
+static void large_records_are_refused(void **state)
+{
+    enum { TIMES = 1000, BYTES = 1 << 20 };
+    struct ti_buffer group = {0}, blob = {0};
+    struct ti_merged *m;
+    struct ti_record r;
+    int fd;
+
+    (void)state;
+    ti_buffer_put(&group, "\0\0", 2);
+    ti_buffer_varint(&group, TIMES);
+    for (int i = 0; i < 2 * TIMES; i++)
+        ti_buffer_varint(&group, 0); /* kinds, then parameters */
+    blob.data = ti_grow(NULL, &blob.cap, BYTES, 1);
+    blob.n = BYTES;
+    fd = bomb(2, &group, &blob, 0, 1);
+    assert_in_range(file_bytes(fd), 0, 20000);
+    m = file_open(fd);
+    assert_int_equal(ti_merged_record(m, 1, &r, &records_err), TI_ERR_INPUT);
+    assert_non_null(strstr(records_err.text, "a record is too large"));
+    ti_merged_close(m);
+    close(fd);
+    free(group.data);
+    free(blob.data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -475,6 +556,8 @@ int main(void)
         cmocka_unit_test(place_does_not_matter),
         cmocka_unit_test(overhead_is_small),
         cmocka_unit_test(large_records),
+        cmocka_unit_test(many_pages_take_little_time),
+        cmocka_unit_test(large_records_are_refused),
     };
 
     records_fill();
