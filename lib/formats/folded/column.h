@@ -1,0 +1,83 @@
+/*
+ * Columns: lists of 64-bit integers, one value for each time that the program passes a position.
+ *
+ * In memory, a column is a list of runs: `n` values that grow by a constant stride.  In a record
+ * (formats/merged/record.h), a column is a number, its first value, and a blob, the rest:
+ *
+ *   column   tokens; after the last one, the last value repeats for ever.  So the blob of a
+ *            constant column is empty
+ *   token    varint n << 1, zigzag difference, zigzag stride if n > 1: a run.  Its first value is
+ *            the last one of the run before, or the column's first value, plus `difference`; each
+ *            next one is larger by `stride`
+ *   token    varint n << 1 | 1, varint bytes: the runs of the `bytes` bytes before this token
+ * again, in a circle, until there are n runs.  No token of this kind is among them
+ *
+ * All arithmetic is modulo 2^64.
+ */
+#ifndef TI_COLUMN_H
+#define TI_COLUMN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ti_run {
+    uint64_t first, stride, n;
+};
+
+/* A zeroed struct is an empty column. */
+struct ti_column {
+    struct ti_run open; /* the last run; its n is 0 in an empty column */
+    struct ti_run *run; /* the runs before */
+    size_t nruns, cap;
+};
+
+/* Append a value, or all values of another column. */
+void ti_column_add(struct ti_column *c, uint64_t value);
+void ti_column_append(struct ti_column *c, const struct ti_column *more);
+
+/* The first value; 0 of an empty column. */
+uint64_t ti_column_first(const struct ti_column *c);
+
+void ti_column_free(struct ti_column *c); /* the column is empty then */
+
+/* Bytes in the making, and what a blob is appended to. */
+struct ti_buffer {
+    uint8_t *data;
+    size_t n, cap;
+};
+
+void ti_buffer_add(struct ti_buffer *b, const void *data, size_t n);
+void ti_buffer_varint(struct ti_buffer *b, uint64_t v);
+
+/* Append the column's blob. */
+void ti_column_put(struct ti_buffer *b, const struct ti_column *c);
+
+/* A place in an encoded column. */
+struct ti_cursor {
+    const uint8_t *start, *at, *end;           /* of the blob; `at` is the next token */
+    const uint8_t *circle, *circle_end, *next; /* runs being repeated, and the next of them */
+    uint64_t again;                            /* of these, how many are to come */
+    uint64_t last, stride, left;               /* left: values of the present run to come */
+};
+
+/* Go to the start of a column.  The blob must outlive the cursor. */
+void ti_cursor_start(struct ti_cursor *c, uint64_t first, const uint8_t *blob, size_t bytes);
+
+/* Read the next run; false if the blob is malformed.  For ti_cursor_next() only. */
+bool ti_cursor_run(struct ti_cursor *c);
+
+/* The next value; false if the blob is malformed. */
+static inline bool ti_cursor_next(struct ti_cursor *c, uint64_t *out)
+{
+    if (c->left == 0 && (c->at < c->end || c->again) && !ti_cursor_run(c))
+        return false;
+    if (c->left) {
+        c->left--;
+        c->last += c->stride;
+    }
+    *out = c->last;
+    return true;
+}
+
+#endif

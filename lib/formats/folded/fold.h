@@ -1,0 +1,56 @@
+/*
+ * Folding: a list of symbols becomes a nest of loops while it arrives.
+ *
+ * The result is a shape: a list of nodes.  A leaf is a symbol, a loop has a body, which is a list
+ * of nodes.  Trip counts are no part of the shape.  They are values, as volumes are: each node has
+ * columns (formats/folded/column.h) with one value for each time that the program passed it.
+ *
+ * A column of volumes belongs to a position in the shape and to the way that led there.  A leaf
+ * that begins loops is reached in several ways: from the node before, or from the end of one of
+ * these loops.  Bursts differ by that.  So a leaf has a set of volumes for each way; `arrivals` of
+ * them.  Arrival number `a` is from the end of the loop around the `a` innermost of these loops;
+ * the last arrival is from the node before.
+ *
+ * The last `window` nodes of the list may still be folded.  A part that equals the part before it
+ * becomes a loop with two trips, and a part that equals the body of the loop before it becomes
+ * another trip of that loop, the shortest part first.  This is the scheme of RSDs and PRSDs (Noeth
+ * et al., ScalaTrace, JPDC 69, 2009, section 3.1), with hashes in place of the search.
+ */
+#ifndef TI_FOLD_H
+#define TI_FOLD_H
+
+#include "formats/folded/column.h"
+
+struct ti_node {
+    uint64_t hash;         /* nodes of equal structure have equal hashes */
+    struct ti_node *child; /* first node of a loop's body; NULL: a leaf */
+    struct ti_node *next;  /* in the body or list */
+    uint32_t symbol;       /* of a leaf */
+    uint32_t nchildren;    /* of a loop */
+    uint32_t arrivals;     /* of a leaf: 1 + the loops that begin with it */
+    uint32_t ncolumns;
+    struct ti_column *column; /* of a loop: its trip counts.  Of a leaf: for each arrival its
+                               * volumes, then its fields */
+};
+
+struct ti_fold;
+
+/* `nvolumes`: how many values each leaf has that belong to the burst before it, at least 1.  A
+ * window of less than 8 nodes is made 8.  Ends the program when memory is short (ti_grow()). */
+struct ti_fold *ti_fold_new(uint32_t window, uint32_t nvolumes);
+
+/* Append a symbol with its volumes and `nfields` further values.  A symbol has the same number of
+ * fields each time. */
+void ti_fold_add(struct ti_fold *f, uint32_t symbol, const int64_t *volumes, const int64_t *fields,
+                 uint32_t nfields);
+
+/* The shape so far: the first of a list of *n nodes, which belong to `f`.  Nothing may be added
+ * afterwards. */
+const struct ti_node *ti_fold_shape(struct ti_fold *f, uint64_t *n);
+
+/* Nodes in memory, for a caller that gives up where nothing folds. */
+uint64_t ti_fold_nodes(const struct ti_fold *f);
+
+void ti_fold_free(struct ti_fold *f); /* NULL is fine */
+
+#endif

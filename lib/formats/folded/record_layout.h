@@ -1,0 +1,54 @@
+/*
+ * The record (formats/merged/record.h) that a folded trace becomes.
+ *
+ * Pattern:
+ *
+ *   version   varint TI_RECORD_VERSION
+ *   end       u8 (enum ti_end), then u8: whether there are totals
+ *   metadata  varint n, varint how many of these are from INF, not TOT; n keys
+ *   comms     varint n, then n times: varint index, u8 kind (enum ti_comm_kind), u8: whether it is
+ *             an intercommunicator
+ *   strings   varint number of call sites, of names of calls, of names of files
+ *   volumes   varint 1 + number of extra columns
+ *   vectors   varint n, the number of different vectors
+ *   symbols   varint n, then n times: varint op, varint site, varint mask, varint kinds (as in
+ *             formats/columns.h), varint mask of the fields that have a column, varint mask of
+ *             the vectors that have a column
+ *   shape     varint n, then n nodes.  A node is varint symbol << 1, a leaf; or varint
+ *             children << 1 | 1, a loop, and its children
+ *
+ * Numbers: if there are totals: volume, events, hash.  For each communicator: our rank, its size,
+ * and of an intercommunicator the size of the other group.  For each symbol, in order: each field
+ * of the mask that is a number and has no column, then for each vector of the operation without a
+ * column the number of the vector.  For each node of the shape, in preorder: the first value of
+ * each column.
+ *
+ * Blobs: the values of metadata; for each communicator its members, and of an intercommunicator
+ * those of the other group; strings: call sites, calls, files; vectors; for each node of the shape
+ * its columns (formats/folded/column.h).  Members and vectors are columns of known length, whose
+ * first value is relative to 0.
+ *
+ * A loop has one column, its trip counts.  A leaf has for each arrival (formats/folded/fold.h) a
+ * column of volumes and the extra columns, then a column for each field and each vector of its
+ * symbol that has one; that of a vector holds numbers of vectors.
+ *
+ * Call sites are numbered in the order in which events use them.  Other strings keep the numbers
+ * that they have in the trace, because events' hashes contain these.
+ *
+ * A trace that folding does not make smaller becomes another record: version is TI_RECORD_COPY,
+ * there are no numbers, and one blob is the rank file.
+ */
+#ifndef TI_RECORD_LAYOUT_H
+#define TI_RECORD_LAYOUT_H
+
+#define TI_RECORD_COPY    0
+#define TI_RECORD_VERSION 1
+
+/* Limits of a reader. */
+#define TI_SHAPE_DEPTH   200
+#define TI_SHAPE_SYMBOLS (1 << 20)
+
+/* A field with more different values than this gets a column; so does a vector. */
+#define TI_FIELD_VALUES 8
+
+#endif
