@@ -14,7 +14,7 @@
 
 #include "common/crc32c.h"
 #include "formats/chunk.h"
-#include "formats/merged/buffer.h"
+#include "formats/buffer.h"
 #include "formats/merged/layout.h"
 #include "formats/merged/merged.h"
 #include "formats/merged/merger.h"

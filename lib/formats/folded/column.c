@@ -3,8 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/map.h"
-#include "formats/columns.h"
 
 /* ----------------------------------------------------------------- columns -- */
 
@@ -71,23 +69,6 @@ void ti_column_free(struct ti_column *c)
 {
     free(c->run);
     *c = (struct ti_column){.run = NULL};
-}
-
-/* ------------------------------------------------------------------ buffer -- */
-
-void ti_buffer_add(struct ti_buffer *b, const void *data, size_t n)
-{
-    b->data = ti_grow(b->data, &b->cap, b->n + n, 1);
-    if (n)
-        memcpy(b->data + b->n, data, n);
-    b->n += n;
-}
-
-void ti_buffer_varint(struct ti_buffer *b, uint64_t v)
-{
-    uint8_t bytes[TI_VARINT_MAX];
-
-    ti_buffer_add(b, bytes, (size_t)ti_put_varint(bytes, v));
 }
 
 /* ---------------------------------------------------------------- encoding -- */

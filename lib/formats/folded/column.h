@@ -17,9 +17,7 @@
 #ifndef TI_COLUMN_H
 #define TI_COLUMN_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "formats/buffer.h"
 
 struct ti_run {
     uint64_t first, stride, n;
@@ -40,15 +38,6 @@ void ti_column_append(struct ti_column *c, const struct ti_column *more);
 uint64_t ti_column_first(const struct ti_column *c);
 
 void ti_column_free(struct ti_column *c); /* the column is empty then */
-
-/* Bytes in the making, and what a blob is appended to. */
-struct ti_buffer {
-    uint8_t *data;
-    size_t n, cap;
-};
-
-void ti_buffer_add(struct ti_buffer *b, const void *data, size_t n);
-void ti_buffer_varint(struct ti_buffer *b, uint64_t v);
 
 /* Append the column's blob. */
 void ti_column_put(struct ti_buffer *b, const struct ti_column *c);

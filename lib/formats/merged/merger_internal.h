@@ -10,7 +10,7 @@
 #ifndef TI_MERGER_INTERNAL_H
 #define TI_MERGER_INTERNAL_H
 
-#include "formats/merged/buffer.h"
+#include "formats/buffer.h"
 #include "formats/merged/layout.h"
 #include "formats/merged/merger.h"
 #include "formats/merged/numbers.h"

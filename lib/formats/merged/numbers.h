@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "common/err.h"
-#include "formats/merged/buffer.h"
+#include "formats/buffer.h"
 #include "formats/merged/layout.h"
 
 /* Whether values of a column are in pages. */
