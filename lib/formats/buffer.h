@@ -1,5 +1,5 @@
-/* Bytes that grow at the end: a zeroed struct is empty, free() `data`.  Ends the program when memory is
- * short (ti_grow()). */
+/* Bytes that grow at the end: a zeroed struct is empty, free() `data`.  Ends the program when
+ * memory is short (ti_grow()). */
 #ifndef TI_BUFFER_H
 #define TI_BUFFER_H
 

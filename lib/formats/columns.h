@@ -54,6 +54,27 @@
 enum { TI_M_SPECIAL = TI_SPECIALS(TI_SPECIAL_MASK) 0 };
 _Static_assert(TI_NULL == TI_ANY + 1 && TI_SELF == TI_ANY + 2, "a kind is the distance + 1");
 
+/* Set *numbers to the mask of the fields that are numbers, not special values.  False if the
+ * operation cannot have these fields, or a field not these kinds. */
+static inline bool ti_symbol_numbers(uint32_t op, uint32_t mask, uint32_t kinds, uint32_t *numbers)
+{
+    const struct ti_op_info *info = op < TI_OP_COUNT ? ti_op_info(op) : NULL;
+
+    if (!info || (mask & info->fields) != info->fields || mask & ~(info->fields | info->optional))
+        return false;
+    *numbers = mask;
+#define TI_SPECIAL_NUMBER(name)                                                                    \
+    if (kinds & 3) {                                                                               \
+        if (!(mask & TI_M_##name))                                                                 \
+            return false;                                                                          \
+        *numbers &= ~(uint32_t)TI_M_##name;                                                        \
+    }                                                                                              \
+    kinds >>= 2;
+    TI_SPECIALS(TI_SPECIAL_NUMBER)
+#undef TI_SPECIAL_NUMBER
+    return kinds == 0;
+}
+
 #define TI_VARINT_MAX 10 /* bytes */
 
 static inline uint64_t ti_zigzag(int64_t v)

@@ -2,13 +2,13 @@
 formats_src := $(addprefix lib/formats/,event.c chunk.c ranges.c scan.c caveats.c json.c rankname.c zip.c \
                  runjson.c source.c differ.c sites.c) \
                $(addprefix lib/formats/trace/,reader.c reader_file.c reader_tables.c \
-                 reader_columns.c rank_lists.c) \
+                 reader_columns.c reader_record.c rank_lists.c) \
                $(addprefix lib/formats/merged/,merged.c merged_index.c merged_sections.c \
                  merged_group.c numbers.c) \
-               lib/formats/folded/column.c
+               $(addprefix lib/formats/folded/,column.c decode.c decode_open.c)
 # Writing merged traces.
 merger_src := $(addprefix lib/formats/merged/,merger.c blobs.c fit.c groups.c sections.c) \
-              lib/formats/folded/fold.c
+              $(addprefix lib/formats/folded/,fold.c symbols.c encode.c encode_record.c)
 # Writing traces: in the library, and in tools that make traces.
 writer_src := $(addprefix lib/formats/trace/,writer.c writer_file.c writer_tables.c writer_events.c \
                 writer_columns.c)

@@ -44,6 +44,23 @@ ti_status ti_reader_open_at(int fd, int64_t offset, int64_t bytes, const char *n
 void ti_reader_close(struct ti_reader *r); /* NULL is fine */
 
 /*
+ * Open the trace that a record (formats/merged/record.h) stands for.  The record is moved into the
+ * reader: *record is empty afterwards, also on errors.  `nranks` and `run_id` are those of the
+ * merged trace.  TI_ERR_INPUT if it is malformed.
+ */
+struct ti_record;
+ti_status ti_reader_open_record(struct ti_record *record, uint32_t nranks, const uint8_t *run_id,
+                                const char *name, struct ti_reader **out, struct ti_err *err);
+
+/* Open another reader of the same trace, at its start; close it before `r`.  Errors as above. */
+ti_status ti_reader_again(const struct ti_reader *r, struct ti_reader **out, struct ti_err *err);
+
+/* Read the bytes of the rank file: free() *data.  *data is NULL if `r` reads a record that is no
+ * copy of one.  TI_ERR_IO. */
+ti_status ti_reader_file(const struct ti_reader *r, uint8_t **data, size_t *bytes,
+                         struct ti_err *err);
+
+/*
  * Lists of ranks that readers share, so that with thousands of readers open, the members of each
  * communicator are in memory once.  Call ti_reader_share() right after opening; close the readers
  * before you free the lists.  All in one thread.
@@ -62,6 +79,9 @@ const uint8_t *ti_reader_run_id(const struct ti_reader *r);
 const char *ti_reader_info(const struct ti_reader *r, const char *key);
 bool ti_reader_info_u64(const struct ti_reader *r, const char *key, uint64_t *out);
 bool ti_reader_info_at(const struct ti_reader *r, int i, const char **key, const char **value);
+
+/* How many pairs are from INF; those of TOT follow them. */
+int ti_reader_info_first(const struct ti_reader *r);
 
 /*
  * Extra columns (formats/trace.h): their number; name and unit of column `i`; the index of the

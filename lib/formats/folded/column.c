@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 /* ----------------------------------------------------------------- columns -- */
 
 static void close_run(struct ti_column *c, struct ti_run next)
@@ -85,10 +84,9 @@ struct tokens {
     size_t n, cap;
 };
 
-static struct tokens tokens_of(const struct ti_column *c)
+static struct tokens tokens_of(const struct ti_column *c, uint64_t last)
 {
     struct tokens t = {NULL, 0, 0};
-    uint64_t last = ti_column_first(c);
 
     t.token = ti_grow(NULL, &t.cap, c->nruns + 1, sizeof *t.token);
     for (size_t i = 0; i <= c->nruns; i++) {
@@ -142,7 +140,12 @@ static size_t match(const struct tokens *t, size_t from, size_t i)
 
 void ti_column_put(struct ti_buffer *b, const struct ti_column *c)
 {
-    struct tokens t = tokens_of(c);
+    ti_column_put_from(b, c, ti_column_first(c));
+}
+
+void ti_column_put_from(struct ti_buffer *b, const struct ti_column *c, uint64_t first)
+{
+    struct tokens t = tokens_of(c, first);
     size_t seen[LAST_SEEN] = {0}; /* number + 1 of the last token with this hash */
     size_t *at, cap = 0;          /* where each token begins */
     size_t literal = 0;           /* the tokens from here on are not repeated ones */
@@ -215,5 +218,134 @@ bool ti_cursor_run(struct ti_cursor *c)
     c->stride = (uint64_t)ti_unzigzag(stride);
     c->last += (uint64_t)ti_unzigzag(difference) - c->stride;
     c->left = n;
+    return true;
+}
+
+/* ------------------------------------------------------------------ sums -- */
+
+struct adder {
+    uint64_t left; /* values still to be added */
+    uint64_t last, sum;
+    double about; /* the sum, not modulo 2^64 */
+    int64_t min, max;
+    struct ti_bounds bounds;
+    uint32_t runs;
+};
+
+/* n * (n - 1) / 2 modulo 2^64 */
+static uint64_t triangle(uint64_t n)
+{
+    return n & 1 ? (n - 1) / 2 * n : n / 2 * (n - 1);
+}
+
+/* Whether value + step * n is within the bounds, and equal modulo 2^64 to what it is without them.
+ */
+static bool within(const struct ti_bounds *b, int64_t value, int64_t step, uint64_t n)
+{
+    int64_t end;
+
+    if (n > INT64_MAX || __builtin_mul_overflow(step, (int64_t)n, &end) ||
+        __builtin_add_overflow(value, end, &end))
+        return b->low == INT64_MIN && b->high == INT64_MAX;
+    return end >= b->low && end <= b->high;
+}
+
+/* Add the run at *p; false if it is malformed or breaks the bounds. */
+static bool add_run(struct adder *a, const uint8_t **p, const uint8_t *end)
+{
+    uint64_t n, difference, coded = 0, stride, value;
+    int64_t first, last;
+
+    if (!ti_get_varint(p, end, &n) || n < 2 || n & 1 || !ti_get_varint(p, end, &difference) ||
+        (n > 2 && !ti_get_varint(p, end, &coded)) || a->runs++ == TI_RUNS_MAX)
+        return false;
+    n >>= 1;
+    if (n > a->left)
+        n = a->left;
+    stride = (uint64_t)ti_unzigzag(coded);
+    value = a->last + (uint64_t)ti_unzigzag(difference);
+    a->last = value + stride * (n - 1);
+    first = (int64_t)value;
+    last = (int64_t)a->last;
+    if (!within(&a->bounds, first, 0, 0) || !within(&a->bounds, first, (int64_t)stride, n - 1))
+        return false;
+    a->min = first < a->min ? first : a->min;
+    a->min = last < a->min ? last : a->min;
+    a->max = first > a->max ? first : a->max;
+    a->max = last > a->max ? last : a->max;
+    a->sum += n * value + stride * triangle(n);
+    a->about += (double)n * ((double)first + (double)last) / 2;
+    a->left -= n;
+    return true;
+}
+
+/* Add up to `n` runs of those from `start` to `end`; subtracts them from *n. */
+static bool add_runs(struct adder *a, const uint8_t *start, const uint8_t *end, uint64_t *n)
+{
+    for (; start < end && *n && a->left; --*n)
+        if (!add_run(a, &start, end))
+            return false;
+    return true;
+}
+
+/* Add `again` runs of those from `start` to `end`, in a circle. */
+static bool add_circle(struct adder *a, const uint8_t *start, const uint8_t *end, uint64_t again)
+{
+    const struct adder before = *a;
+    uint64_t rest = again, runs, values, step, circles, most;
+
+    a->min = INT64_MAX;
+    a->max = INT64_MIN;
+    if (!add_runs(a, start, end, &rest))
+        return false;
+    runs = again - rest; /* in the circle, if anything is left */
+    if (!rest || !a->left)
+        return true;
+    values = before.left - a->left;
+    step = a->last - before.last;
+    circles = rest / runs;
+    most = a->left / values;
+    circles = circles < most ? circles : most;
+    if (!within(&a->bounds, a->min, (int64_t)step, circles) ||
+        !within(&a->bounds, a->max, (int64_t)step, circles))
+        return false;
+    a->sum += circles * (a->sum - before.sum) + values * step * triangle(circles + 1);
+    a->about +=
+        (double)circles * (a->about - before.about) +
+        (double)values * (double)(int64_t)step * (double)circles * (double)(circles + 1) / 2;
+    a->last += circles * step;
+    a->left -= circles * values;
+    rest -= circles * runs;
+    return add_runs(a, start, end, &rest);
+}
+
+bool ti_column_sum(uint64_t first, const uint8_t *blob, size_t bytes, uint64_t n,
+                   const struct ti_bounds *bounds, uint64_t *sum)
+{
+    struct adder a = {.left = n, .last = first, .bounds = *bounds};
+    const uint8_t *p = blob, *end = blob + bytes;
+
+    while (p < end && a.left) {
+        const uint8_t *token = p;
+        uint64_t head, back;
+
+        if (!ti_get_varint(&p, end, &head))
+            return false;
+        if (!(head & 1)) {
+            p = token;
+            if (!add_run(&a, &p, end))
+                return false;
+        } else if (head == 1 || !ti_get_varint(&p, end, &back) || back == 0 ||
+                   back > (uint64_t)(token - blob) ||
+                   !add_circle(&a, token - back, token, head >> 1)) {
+            return false;
+        }
+    }
+    if (a.left && !within(bounds, (int64_t)a.last, 0, 0))
+        return false;
+    *sum = a.sum + a.left * a.last;
+    a.about += (double)a.left * (double)(int64_t)a.last;
+    if (bounds->low >= 0 && a.about > 0x1p62)
+        *sum = UINT64_MAX;
     return true;
 }

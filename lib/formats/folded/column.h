@@ -39,8 +39,26 @@ uint64_t ti_column_first(const struct ti_column *c);
 
 void ti_column_free(struct ti_column *c); /* the column is empty then */
 
-/* Append the column's blob. */
+/* Append the column's blob.  _from: the blob of a column whose first value is to be `first`, which
+ * may be another than that of `c`. */
 void ti_column_put(struct ti_buffer *b, const struct ti_column *c);
+void ti_column_put_from(struct ti_buffer *b, const struct ti_column *c, uint64_t first);
+
+#define TI_RUNS_MAX (1u << 26)
+
+/* What ti_column_sum() asks of the values: each is from `low` to `high`, as a signed integer. */
+struct ti_bounds {
+    int64_t low, high;
+};
+
+/*
+ * Add up the first `n` values of an encoded column modulo 2^64, without going through repeated runs
+ * and values one by one.  If no value may be below 0, a sum above 2^62 becomes UINT64_MAX.  False
+ * if the blob is malformed, a value breaks the bounds, or more than TI_RUNS_MAX runs would have to
+ * be read.
+ */
+bool ti_column_sum(uint64_t first, const uint8_t *blob, size_t bytes, uint64_t n,
+                   const struct ti_bounds *bounds, uint64_t *sum);
 
 /* A place in an encoded column. */
 struct ti_cursor {

@@ -18,10 +18,10 @@
  *             children << 1 | 1, a loop, and its children
  *
  * Numbers: if there are totals: volume, events, hash.  For each communicator: our rank, its size,
- * and of an intercommunicator the size of the other group.  For each symbol, in order: each field
- * of the mask that is a number and has no column, then for each vector of the operation without a
- * column the number of the vector.  For each node of the shape, in preorder: the first value of
- * each column.
+ * and of an intercommunicator the size of the other group.  For each vector its length.  For each
+ * symbol, in order: each field of the mask that is a number and has no column, then for each vector
+ * of the operation without a column the number of the vector.  For each node of the shape, in
+ * preorder: the first value of each column.
  *
  * Blobs: the values of metadata; for each communicator its members, and of an intercommunicator
  * those of the other group; strings: call sites, calls, files; vectors; for each node of the shape
@@ -36,7 +36,7 @@
  * that they have in the trace, because events' hashes contain these.
  *
  * A trace that folding does not make smaller becomes another record: version is TI_RECORD_COPY,
- * there are no numbers, and one blob is the rank file.
+ * there are no numbers, and the blobs, one after the other, are the rank file.
  */
 #ifndef TI_RECORD_LAYOUT_H
 #define TI_RECORD_LAYOUT_H
@@ -45,8 +45,9 @@
 #define TI_RECORD_VERSION 1
 
 /* Limits of a reader. */
-#define TI_SHAPE_DEPTH   200
-#define TI_SHAPE_SYMBOLS (1 << 20)
+#define TI_SHAPE_DEPTH    200
+#define TI_RECORD_EVENTS  (UINT64_C(1) << 44) /* of one rank: at one a microsecond, half a year */
+#define TI_RECORD_VECTORS (16u << 20)         /* elements of all different vectors */
 
 /* A field with more different values than this gets a column; so does a vector. */
 #define TI_FIELD_VALUES 8

@@ -10,7 +10,7 @@
 
 /* -------------------------------------------------------- chunk by chunk -- */
 
-static bool parse_totals(struct ti_reader *r, const uint8_t *p, const uint8_t *end)
+bool ti__reader_totals(struct ti_reader *r, const uint8_t *p, const uint8_t *end)
 {
     if (end - p < 25 || p[24] >= TI_END_KILLED)
         return false;
@@ -19,6 +19,7 @@ static bool parse_totals(struct ti_reader *r, const uint8_t *p, const uint8_t *e
     r->totals.hash = ti_get_u64(p + 16);
     r->end = (enum ti_end)p[24];
     r->have_totals = true;
+    r->first_pairs = (int)r->tables.npairs;
     return ti__tables_pairs(&r->tables, p + 25, end);
 }
 
@@ -83,7 +84,7 @@ static ti_status parse_chunk(struct ti_reader *r, const struct ti_chunk *c, stru
             return TI_OK;
         break;
     case TI_CHUNK_TOT:
-        ok = !r->have_totals && parse_totals(r, p, end);
+        ok = !r->have_totals && ti__reader_totals(r, p, end);
         break;
     case TI_CHUNK_IDX:
         ok = parse_index(r, &here, p, end);
@@ -186,7 +187,8 @@ static int fail(struct ti_reader *r)
     return -1;
 }
 
-int ti_reader_next(struct ti_reader *r, struct ti_event *ev, struct ti_err *err)
+/* The next event from chunks of events; returns as ti_reader_next(). */
+static int next_in_chunk(struct ti_reader *r, struct ti_event *ev, struct ti_err *err)
 {
     if (__builtin_expect(r->decoder.left == 0, 0)) {
         if (r->file.at_end)
@@ -200,6 +202,29 @@ int ti_reader_next(struct ti_reader *r, struct ti_event *ev, struct ti_err *err)
         ti__file_damaged(&r->file, r->chunk_at, err, "a chunk of events is malformed");
         return fail(r);
     }
+    return 1;
+}
+
+/* The next event of a folded trace. */
+static int next_folded(struct ti_reader *r, struct ti_event *ev, struct ti_err *err)
+{
+    int more = r->file.at_end ? 0 : ti_folded_next(r->folded, ev);
+
+    if (more > 0)
+        return more;
+    if (more < 0)
+        ti_err_set(err, TI_ERR_INPUT, "'%s' is damaged: its record is malformed", r->file.name);
+    else if (!r->file.at_end && ti__record_end(r, err))
+        more = -1;
+    return more < 0 ? fail(r) : 0;
+}
+
+int ti_reader_next(struct ti_reader *r, struct ti_event *ev, struct ti_err *err)
+{
+    int more = r->folded ? next_folded(r, ev, err) : next_in_chunk(r, ev, err);
+
+    if (__builtin_expect(more <= 0, 0))
+        return more;
     if (__builtin_expect((ev->mask & (TI_M_WIN | TI_M_COMM)) == (TI_M_WIN | TI_M_COMM), 0))
         ti__tables_window(&r->tables, ev);
     r->events++;
@@ -208,8 +233,12 @@ int ti_reader_next(struct ti_reader *r, struct ti_event *ev, struct ti_err *err)
 
 ti_status ti_reader_skip(struct ti_reader *r, struct ti_err *err)
 {
+    if (r->file.at_end)
+        return TI_OK;
+    if (r->folded)
+        return ti__record_end(r, err);
     r->events += r->decoder.left;
-    return r->file.at_end ? TI_OK : advance(r, true, err);
+    return advance(r, true, err);
 }
 
 ti_status ti_reader_verify(struct ti_reader *r, uint64_t *events, struct ti_err *err)
@@ -218,6 +247,10 @@ ti_status ti_reader_verify(struct ti_reader *r, uint64_t *events, struct ti_err 
     struct ti_event ev;
     int more;
 
+    if (r->folded) {
+        *events = ti_folded_events(r->folded);
+        return ti__record_verify(r, err);
+    }
     ti_reader_want_extras(r);
     while ((more = ti_reader_next(r, &ev, err)) > 0) {
         own.volume += ev.volume;
@@ -236,8 +269,7 @@ ti_status ti_reader_verify(struct ti_reader *r, uint64_t *events, struct ti_err 
 
 /* -------------------------------------------------------- open and close -- */
 
-/* Read what comes first: the header of the file, and metadata. */
-static ti_status open_trace(struct ti_reader *r, struct ti_err *err)
+ti_status ti__reader_start(struct ti_reader *r, struct ti_err *err)
 {
     struct ti_chunk c;
     bool optional;
@@ -260,23 +292,33 @@ static ti_status open_trace(struct ti_reader *r, struct ti_err *err)
     return st;
 }
 
-ti_status ti_reader_open_at(int fd, int64_t offset, int64_t bytes, const char *name,
-                            struct ti_reader **out, struct ti_err *err)
+ti_status ti__reader_new(const char *name, struct ti_reader **out, struct ti_err *err)
 {
     struct ti_reader *r = calloc(1, sizeof *r);
-    ti_status st;
 
     if (!r || !(r->file.name = strdup(name))) {
         free(r);
         errno = ENOMEM;
         return ti_err_errno(err, TI_ERR_IO, "cannot read '%s'", name);
     }
+    r->decoder.tables = &r->tables;
+    r->end = TI_END_KILLED;
+    *out = r;
+    return TI_OK;
+}
+
+ti_status ti_reader_open_at(int fd, int64_t offset, int64_t bytes, const char *name,
+                            struct ti_reader **out, struct ti_err *err)
+{
+    struct ti_reader *r;
+    ti_status st = ti__reader_new(name, &r, err);
+
+    if (st)
+        return st;
     r->file.fd = fd;
     r->file.start = offset;
     r->file.bytes = bytes;
-    r->decoder.tables = &r->tables;
-    r->end = TI_END_KILLED;
-    st = open_trace(r, err);
+    st = ti__reader_start(r, err);
     if (st)
         ti_reader_close(r);
     else
@@ -312,6 +354,9 @@ void ti_reader_close(struct ti_reader *r)
     ti__decoder_free(&r->decoder);
     ti__tables_free(&r->tables);
     ti__file_close(&r->file);
+    ti_folded_close(r->folded);
+    free(r->folded_end.data);
+    ti_record_free(&r->record);
     free(r);
 }
 
@@ -337,9 +382,16 @@ const uint8_t *ti_reader_run_id(const struct ti_reader *r)
     return r->file.run_id;
 }
 
+int ti_reader_info_first(const struct ti_reader *r)
+{
+    return r->have_totals ? r->first_pairs : (int)r->tables.npairs;
+}
+
 void ti_reader_want_extras(struct ti_reader *r)
 {
     r->want_extras = true;
+    if (r->folded)
+        ti_folded_want_extras(r->folded);
 }
 
 enum ti_end ti_reader_end(const struct ti_reader *r)

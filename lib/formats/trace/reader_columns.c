@@ -7,25 +7,6 @@
 
 #define NO_SYMBOL UINT32_MAX
 
-/* Set the mask of the fields that have a column: those whose kind is a number.  False if `kinds`
- * names a field that the symbol lacks. */
-static bool symbol_columns(struct symbol *s)
-{
-    uint32_t kinds = s->kinds;
-
-    s->columns = s->mask;
-#define SPECIAL(name)                                                                              \
-    if (kinds & 3) {                                                                               \
-        if (!(s->mask & TI_M_##name))                                                              \
-            return false;                                                                          \
-        s->columns &= ~(uint32_t)TI_M_##name;                                                      \
-    }                                                                                              \
-    kinds >>= 2;
-    TI_SPECIALS(SPECIAL)
-#undef SPECIAL
-    return kinds == 0;
-}
-
 /* Add a column, whose size is at *p.  place_columns() sets its address later. */
 static bool add_column(struct decoder *d, const uint8_t **p, const uint8_t *end)
 {
@@ -53,11 +34,9 @@ static bool load_symbol(struct decoder *d, struct symbol *s, const uint8_t **p, 
     s->kinds = (uint32_t)v[3];
     s->next = NO_SYMBOL;
     s->col = (uint32_t)d->ncols;
-    op = ti_op_info(s->op);
-    if (s->op >= TI_OP_COUNT || s->site > d->tables->sites.n ||
-        (s->mask & op->fields) != op->fields || s->mask & ~(op->fields | op->optional) ||
-        !symbol_columns(s))
+    if (s->site > d->tables->sites.n || !ti_symbol_numbers(s->op, s->mask, s->kinds, &s->columns))
         return false;
+    op = ti_op_info(s->op);
     columns = __builtin_popcount(s->columns);
     for (int i = 0; i < TI_VECS; i++)
         columns += op->vec[i][0] != '\0';

@@ -24,7 +24,12 @@ ti_status ti__file_no_memory(const struct trace_file *f, struct ti_err *err)
 static ti_status read_at(const struct trace_file *f, int64_t at, void *buf, size_t bytes,
                          struct ti_err *err)
 {
-    return ti_read_at(f->fd, f->start + at, buf, bytes, f->name, err);
+    if (!f->memory)
+        return ti_read_at(f->fd, f->start + at, buf, bytes, f->name, err);
+    if (at < 0 || at > f->bytes || bytes > (uint64_t)(f->bytes - at))
+        return ti__file_damaged(f, at, err, "it is too short");
+    memcpy(buf, f->memory + at, bytes);
+    return TI_OK;
 }
 
 ti_status ti__file_header(struct trace_file *f, struct ti_err *err)
@@ -161,5 +166,6 @@ void ti__file_close(struct trace_file *f)
 {
     if (f->own_fd)
         close(f->fd);
+    free(f->own_memory);
     free(f->name);
 }

@@ -7,6 +7,7 @@
  *   rank_lists.c      lists of ranks that several readers share
  *   reader_columns.c  one chunk of events: from its payload to its events
  *   reader.c          a trace: opening, the way from chunk to chunk, the iterator
+ *   reader_record.c   a record of a merged trace in the place of a rank file
  *
  * reader.c sees events through the functions of struct decoder only.
  *
@@ -19,21 +20,25 @@
 #ifndef TI_READER_INTERNAL_H
 #define TI_READER_INTERNAL_H
 
+#include "formats/buffer.h"
 #include "formats/chunk.h"
+#include "formats/folded/decode.h"
 #include "formats/reader.h"
 #include "formats/writer.h"
 
-#define KEEP_MAX      (UINT64_C(128) << 20)
-#define EVENTS_MAX    (4 * TI_CHUNK_EVENTS)
-#define ELEMENTS_MAX  (2 * TI_CHUNK_EVENTS * TI_VECS * TI_VEC_INLINE)
-#define SYMS_MAX      4096
-#define COLS_MAX      8192
+#define KEEP_MAX     (UINT64_C(128) << 20)
+#define EVENTS_MAX   (4 * TI_CHUNK_EVENTS)
+#define ELEMENTS_MAX (2 * TI_CHUNK_EVENTS * TI_VECS * TI_VEC_INLINE)
+#define SYMS_MAX     4096
+#define COLS_MAX     8192
 
 /* -------------------------------------------------------- reader_file.c -- */
 
 struct trace_file {
     int fd;
     bool own_fd;
+    const uint8_t *memory; /* the trace; NULL: it is in fd */
+    uint8_t *own_memory;
     char *name;
     int64_t start, bytes; /* of the trace in fd */
     int64_t at;           /* next chunk, from start */
@@ -208,7 +213,12 @@ void ti__decoder_free(struct decoder *d);
 /* ------------------------------------------------------------- reader.c -- */
 
 struct ti_reader {
-    struct trace_file file;
+    struct trace_file file; /* with `folded`, only who and whose the trace is */
+    struct ti_record record;
+    const struct ti_record *source; /* the record that is read: ours, or that of another reader.
+                                     * NULL: a file is read */
+    struct ti_folded *folded;       /* the events; NULL: they are in chunks */
+    struct ti_buffer folded_end;    /* payload of TOT, for the end */
     struct tables tables;
     struct decoder decoder; /* of the current chunk of events */
     int64_t chunk_at;       /* its place in the file */
@@ -216,7 +226,23 @@ struct ti_reader {
     uint64_t events; /* returned or skipped */
     bool have_totals, have_index;
     struct ti_totals totals;
+    int first_pairs; /* of metadata, before those of TOT */
     enum ti_end end;
 };
+
+/* A new reader without a trace.  TI_ERR_IO. */
+ti_status ti__reader_new(const char *name, struct ti_reader **out, struct ti_err *err);
+
+/* Read what comes first: the header of the file, and metadata. */
+ti_status ti__reader_start(struct ti_reader *r, struct ti_err *err);
+
+/* Read the payload of TOT; false if it is malformed. */
+bool ti__reader_totals(struct ti_reader *r, const uint8_t *p, const uint8_t *end);
+
+/* ------------------------------------------------------ reader_record.c -- */
+
+/* The end of a folded trace, where the totals are read; and ti_reader_verify() of one. */
+ti_status ti__record_end(struct ti_reader *r, struct ti_err *err);
+ti_status ti__record_verify(struct ti_reader *r, struct ti_err *err);
 
 #endif

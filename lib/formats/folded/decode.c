@@ -1,0 +1,219 @@
+#include "formats/folded/decode_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ vectors -- */
+
+/* Give vector `number`, which is decoded at its first use. */
+static bool give_vector(struct ti_folded *f, uint64_t number, struct ti_vec *out)
+{
+    struct vector *vec = number < f->nvectors ? &f->vector[number] : NULL;
+    struct ti_cursor cursor;
+
+    if (!vec)
+        return false;
+    if (!vec->data) {
+        int64_t *data = malloc((size_t)vec->len * sizeof *data + 1);
+        uint64_t value;
+
+        ti_cursor_start(&cursor, 0, vec->blob.data, vec->blob.n);
+        for (int64_t i = 0; data && i < vec->len; i++) {
+            if (!ti_cursor_next(&cursor, &value)) {
+                free(data);
+                return false;
+            }
+            data[i] = (int64_t)value;
+        }
+        vec->data = data;
+    }
+    *out = (struct ti_vec){vec->data, 8, vec->len};
+    return vec->data != NULL;
+}
+
+static bool give_vectors(struct ti_folded *f, const struct symbol *s, struct ti_cursor *cursor,
+                         struct ti_event *ev)
+{
+    for (int v = 0; v < TI_VECS; v++) {
+        uint64_t number = (uint64_t)s->vector[v];
+
+        if (s->vector_is[v] == VECTOR_COLUMN && !ti_cursor_next(cursor++, &number))
+            return false;
+        if (s->vector_is[v] != VECTOR_NONE && !give_vector(f, number, &ev->vec[v]))
+            return false;
+    }
+    return true;
+}
+
+/* ------------------------------------------------------------------- events -- */
+
+/* Give the event of a leaf. */
+static bool give_event(struct ti_folded *f, const struct node *leaf, struct ti_event *ev)
+{
+    const struct symbol *s = &f->symbol[leaf->symbol];
+    const struct constant *c = f->constant + s->constants;
+    struct ti_cursor *cursor = f->cursor + leaf->cursor;
+    struct ti_cursor *volumes = cursor + f->arrival * f->nvolumes;
+    uint64_t value;
+
+    if (!ti_cursor_next(volumes, &ev->volume))
+        return false;
+    ev->extra = NULL;
+    if (f->want_extras) {
+        for (uint32_t i = 1; i < f->nvolumes; i++)
+            if (!ti_cursor_next(volumes + i, &f->extra[i - 1]))
+                return false;
+        ev->extra = f->extra;
+    }
+    ev->op = s->op;
+    ev->site = s->site;
+    ev->mask = s->mask;
+    for (uint32_t i = 0; i < s->nconstants; i++)
+        ev->arg[c[i].field] = c[i].value;
+    cursor += leaf->arrivals * f->nvolumes;
+    for (uint32_t rest = s->columns; rest; rest &= rest - 1) {
+        if (!ti_cursor_next(cursor++, &value))
+            return false;
+        ev->arg[__builtin_ctz(rest)] = (int64_t)value;
+    }
+    ev->vec[0] = ev->vec[1] = (struct ti_vec){NULL, 8, 0};
+    f->arrival = 0;
+    f->at++;
+    return !s->vectors || give_vectors(f, s, cursor, ev);
+}
+
+/* Begin the first trip of the loop at f->at. */
+static bool enter_loop(struct ti_folded *f)
+{
+    const struct node *loop = &f->node[f->at];
+    struct frame *frame = &f->frame[f->depth];
+    uint64_t trips;
+
+    if (!ti_cursor_next(&f->cursor[loop->cursor], &trips) || trips == 0)
+        return false;
+    *frame = (struct frame){f->at, f->end, trips};
+    f->depth++;
+    f->end = loop->end;
+    f->at++;
+    f->arrival++;
+    return true;
+}
+
+/* At the end of a loop's body: begin the next trip, or leave the loop. */
+static void end_trip(struct ti_folded *f)
+{
+    struct frame *frame = &f->frame[f->depth - 1];
+
+    if (--frame->left) {
+        f->at = frame->loop + 1;
+        f->arrival = 0;
+    } else {
+        f->end = frame->end;
+        f->depth--;
+    }
+}
+
+int ti_folded_next(struct ti_folded *f, struct ti_event *ev)
+{
+    for (;;) {
+        if (f->at == f->end) {
+            if (f->depth == 0)
+                return 0;
+            end_trip(f);
+        } else if (f->node[f->at].symbol == LOOP) {
+            if (!enter_loop(f))
+                return -1;
+        } else {
+            return give_event(f, &f->node[f->at], ev) ? 1 : -1;
+        }
+    }
+}
+
+/* ---------------------------------------------------------------- questions -- */
+
+uint64_t ti_folded_events(const struct ti_folded *f)
+{
+    return f->events;
+}
+
+uint32_t ti_folded_extras(const struct ti_folded *f)
+{
+    return f->nvolumes - 1;
+}
+
+void ti_folded_want_extras(struct ti_folded *f)
+{
+    f->want_extras = f->nvolumes > 1;
+}
+
+/* How often the program passed a leaf by arrival `a`. */
+static uint64_t arrivals(const struct node *leaf, uint32_t a)
+{
+    const struct node *first = leaf - a; /* what the loop around the `a` innermost begins with */
+
+    return a + 1 == leaf->arrivals ? first->passes : first->passes - first[-1].passes;
+}
+
+/* Add up a column that stands for `n` values. */
+static bool add_column(const struct ti_folded *f, size_t column, uint64_t n,
+                       const struct ti_bounds *bounds, uint64_t *sum)
+{
+    const struct ti_bytes *blob = &f->column_blob[column];
+
+    return ti_column_sum((uint64_t)f->column_first[column], blob->data, blob->n, n, bounds, sum);
+}
+
+static bool check_leaf(const struct ti_folded *f, const struct node *leaf, uint64_t *volume)
+{
+    static const struct ti_bounds any = {INT64_MIN, INT64_MAX};
+    const struct ti_bounds numbers = {0, (int64_t)f->nvectors - 1};
+    const struct symbol *s = &f->symbol[leaf->symbol];
+    size_t column = leaf->cursor;
+    int fields = __builtin_popcount(s->columns);
+    uint64_t sum;
+
+    for (uint32_t a = 0; a < leaf->arrivals; a++) {
+        for (uint32_t i = 0; i < f->nvolumes; i++, column++) {
+            if (!add_column(f, column, arrivals(leaf, a), &any, &sum))
+                return false;
+            if (i == 0)
+                *volume += sum;
+        }
+    }
+    for (int i = 0; i < fields; i++)
+        if (!add_column(f, column++, leaf->passes, &any, &sum))
+            return false;
+    for (int v = 0; v < TI_VECS; v++)
+        if (s->vector_is[v] == VECTOR_COLUMN &&
+            !add_column(f, column++, leaf->passes, &numbers, &sum))
+            return false;
+    return true;
+}
+
+bool ti_folded_check(struct ti_folded *f, uint64_t *volume)
+{
+    struct ti_vec vec;
+
+    *volume = 0;
+    for (size_t i = 0; i < f->nnodes; i++)
+        if (f->node[i].symbol != LOOP && !check_leaf(f, &f->node[i], volume))
+            return false;
+    for (size_t i = 0; i < f->nvectors; i++)
+        if (!give_vector(f, i, &vec))
+            return false;
+    return true;
+}
+
+void ti_folded_close(struct ti_folded *f)
+{
+    if (!f)
+        return;
+    for (size_t i = 0; i < f->nvectors; i++)
+        free(f->vector[i].data);
+    free(f->vector);
+    free(f->symbol);
+    free(f->constant);
+    free(f->node);
+    free(f->cursor);
+    free(f);
+}

@@ -1,0 +1,54 @@
+/*
+ * Decoder: gives the events of a folded record (record_layout.h), one by one.
+ *
+ * The shape is not expanded: memory depends on the record, not on the number of events.  Nothing in
+ * the record is trusted.  ti_folded_open() adds up the trip counts, so that a record that claims
+ * more events than TI_RECORD_EVENTS, or others than its totals, is refused before the first event.
+ */
+#ifndef TI_DECODE_H
+#define TI_DECODE_H
+
+#include "formats/buffer.h"
+#include "formats/event.h"
+#include "formats/merged/record.h"
+#include "formats/trace.h"
+
+struct ti_folded;
+
+/* Whether a record is a copy of a rank file: its blobs, one after the other. */
+bool ti_record_is_copy(const struct ti_record *record);
+
+/* What a trace says once.  Each is the payload of a chunk (formats/trace.h): `info` of INF,
+ * `totals` of TOT, `strings` of STR, `comms` of COM. */
+struct ti_folded_tables {
+    struct ti_buffer info, totals, strings, comms;
+    bool have_totals;
+    enum ti_end end;
+};
+
+/*
+ * Open a record, which the caller keeps until ti_folded_close(); `nranks` are the ranks of the run.
+ * *tables is filled: release it by ti_folded_tables_free().  Returns NULL on success, else what is
+ * wrong; then there is nothing to release.
+ */
+const char *ti_folded_open(const struct ti_record *record, uint32_t nranks, struct ti_folded **out,
+                           struct ti_folded_tables *tables);
+void ti_folded_close(struct ti_folded *f); /* NULL is fine */
+void ti_folded_tables_free(struct ti_folded_tables *tables);
+
+/* Number of events, and number of extra columns. */
+uint64_t ti_folded_events(const struct ti_folded *f);
+uint32_t ti_folded_extras(const struct ti_folded *f);
+
+/* Check all columns and vectors, and add up the volumes: all without going through the events.
+ * False if the record is malformed. */
+bool ti_folded_check(struct ti_folded *f, uint64_t *volume);
+
+/* Give extra values, too; call it before the first event.  Without, ev->extra is NULL. */
+void ti_folded_want_extras(struct ti_folded *f);
+
+/* The next event: 1 and *ev is filled, 0 at the end, -1 if the record is malformed.  Vectors and
+ * extra values are valid until the next call. */
+int ti_folded_next(struct ti_folded *f, struct ti_event *ev);
+
+#endif

@@ -1,0 +1,81 @@
+/*
+ * The parts of a decoder (decode.h), for its own files:
+ *
+ *   decode_open.c   the record becomes symbols, nodes and cursors
+ *   decode.c        the iterator over events
+ */
+#ifndef TI_DECODE_INTERNAL_H
+#define TI_DECODE_INTERNAL_H
+
+#include "formats/folded/column.h"
+#include "formats/folded/decode.h"
+#include "formats/folded/record_layout.h"
+
+#define LOOP UINT32_MAX /* in the place of a symbol */
+
+struct vector {
+    struct ti_bytes blob;
+    int64_t len;
+    int64_t *data; /* NULL: not decoded yet */
+};
+
+/* A field that is the same in all events of a symbol. */
+struct constant {
+    int64_t value;
+    uint32_t field;
+};
+
+enum vector_is { VECTOR_NONE, VECTOR_CONSTANT, VECTOR_COLUMN };
+
+struct symbol {
+    uint32_t op, site, mask;
+    uint32_t constants, nconstants; /* its constants: number of the first, how many */
+    uint32_t columns;               /* mask of the fields that have a column */
+    bool vectors;                   /* it has one */
+    uint8_t vector_is[TI_VECS];     /* enum vector_is */
+    int64_t vector[TI_VECS];        /* number of a constant vector */
+};
+
+/* A node of the shape; nodes are in preorder. */
+struct node {
+    uint32_t end;      /* of a loop: the node after its body */
+    uint32_t symbol;   /* of a leaf; else LOOP */
+    uint32_t cursor;   /* number of its first column */
+    uint32_t arrivals; /* of a leaf */
+    uint64_t passes;   /* how often the program passed it */
+};
+
+/* A loop around the present place. */
+struct frame {
+    uint32_t loop;
+    uint32_t end; /* of the body around it */
+    uint64_t left;
+};
+
+struct ti_folded {
+    struct vector *vector;
+    size_t nvectors;
+    struct symbol *symbol;
+    size_t nsymbols;
+    struct constant *constant;
+    uint32_t nconstants;
+    size_t constants_cap;
+    struct node *node;
+    size_t nnodes;
+    uint32_t nvolumes;
+    const int64_t *column_first;        /* of each column: in the record's numbers ... */
+    const struct ti_bytes *column_blob; /* ... and blobs */
+    size_t ncolumns;
+    uint64_t events;
+
+    /* the place in the shape */
+    struct ti_cursor *cursor; /* of each column */
+    uint32_t at, end;         /* next node; end of the body that it is in */
+    uint32_t arrival;         /* loops entered since the last event or the end of a trip */
+    uint32_t depth;
+    struct frame frame[TI_SHAPE_DEPTH];
+    bool want_extras;
+    uint64_t extra[TI_EXTRAS_MAX];
+};
+
+#endif

@@ -1,0 +1,477 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/buffer.h"
+#include "formats/folded/decode_internal.h"
+
+#define MALFORMED "its record is malformed"
+
+/* Parts of a record, in the order in which they are read. */
+struct input {
+    const uint8_t *at, *end; /* of the pattern */
+    const int64_t *number, *numbers_end;
+    const struct ti_bytes *blob, *blobs_end;
+};
+
+static struct input start(const struct ti_record *r)
+{
+    const uint8_t *p = r->pattern.data;
+
+    return (struct input){p,       p + r->pattern.n,   r->number, r->number + r->nnumbers,
+                          r->blob, r->blob + r->nblobs};
+}
+
+/* Read a varint of the pattern; false if it is above `most`. */
+static bool get(struct input *in, uint64_t most, uint64_t *out)
+{
+    return ti_get_varint(&in->at, in->end, out) && *out <= most;
+}
+
+/* get() for the number of things that take at least a byte each. */
+static bool get_count(struct input *in, uint64_t *out)
+{
+    return get(in, (uint64_t)(in->end - in->at), out);
+}
+
+static bool get_byte(struct input *in, uint8_t *out)
+{
+    if (in->at == in->end)
+        return false;
+    *out = *in->at++;
+    return true;
+}
+
+static bool next_number(struct input *in, int64_t low, int64_t high, int64_t *out)
+{
+    if (in->number == in->numbers_end)
+        return false;
+    *out = *in->number++;
+    return *out >= low && *out <= high;
+}
+
+static const struct ti_bytes *next_blob(struct input *in)
+{
+    return in->blob == in->blobs_end ? NULL : in->blob++;
+}
+
+bool ti_record_is_copy(const struct ti_record *record)
+{
+    struct input in = start(record);
+    uint64_t version;
+
+    return get(&in, TI_RECORD_COPY, &version) && in.at == in.end && record->nblobs > 0 &&
+           record->nnumbers == 0;
+}
+
+/* ----------------------------------------------------------------- tables -- */
+
+static void put_text(struct ti_buffer *out, const struct ti_bytes *text)
+{
+    ti_buffer_varint(out, text->n);
+    ti_buffer_put(out, text->data, text->n);
+}
+
+static void put_u64(struct ti_buffer *out, uint64_t value)
+{
+    uint8_t bytes[8];
+
+    ti_put_u64(bytes, value);
+    ti_buffer_put(out, bytes, sizeof bytes);
+}
+
+/* Make what precedes the metadata in TOT. */
+static bool read_totals(struct input *in, struct ti_folded_tables *t)
+{
+    uint8_t end, have;
+    int64_t value;
+
+    if (!get_byte(in, &end) || !get_byte(in, &have) || end >= TI_END_COUNT || have > 1 ||
+        have != (end != TI_END_KILLED))
+        return false;
+    t->end = (enum ti_end)end;
+    t->have_totals = have;
+    if (!have)
+        return true;
+    for (int i = 0; i < 3; i++) {
+        if (!next_number(in, INT64_MIN, INT64_MAX, &value))
+            return false;
+        put_u64(&t->totals, (uint64_t)value);
+    }
+    ti_buffer_put(&t->totals, &end, 1);
+    return true;
+}
+
+static bool read_metadata(struct input *in, struct ti_folded_tables *t)
+{
+    uint64_t n, first, bytes;
+
+    if (!get_count(in, &n) || !get(in, n, &first) || (first != n && !t->have_totals))
+        return false;
+    for (uint64_t i = 0; i < n; i++) {
+        struct ti_buffer *out = i < first ? &t->info : &t->totals;
+        const struct ti_bytes *value = next_blob(in);
+        struct ti_bytes key;
+
+        if (!value || !get_count(in, &bytes))
+            return false;
+        key = (struct ti_bytes){in->at, bytes};
+        if (bytes > (uint64_t)(in->end - in->at))
+            return false;
+        in->at += bytes;
+        put_text(out, &key);
+        put_text(out, value);
+    }
+    return true;
+}
+
+/* Turn a blob of `size` ranks into members as in COM. */
+static bool put_members(struct ti_buffer *out, const struct ti_bytes *blob, int64_t size)
+{
+    struct ti_cursor cursor;
+    int64_t last = 0;
+    uint64_t rank;
+
+    ti_cursor_start(&cursor, 0, blob->data, blob->n);
+    for (int64_t i = 0; i < size; i++) {
+        if (!ti_cursor_next(&cursor, &rank) || rank > TI_RANKS_MAX)
+            return false;
+        ti_buffer_varint(out, 1);
+        ti_buffer_varint(out, ti_zigzag((int64_t)rank - last));
+        last = (int64_t)rank;
+    }
+    return true;
+}
+
+static bool read_comm(struct input *in, uint32_t nranks, struct ti_buffer *out)
+{
+    const struct ti_bytes *members = next_blob(in);
+    uint64_t index;
+    uint8_t kind, inter;
+    int64_t rank, size;
+
+    if (!members || !get(in, TI_RANKS_MAX, &index) || !get_byte(in, &kind) ||
+        !get_byte(in, &inter) || !next_number(in, 0, nranks, &rank) ||
+        !next_number(in, 1, nranks, &size) || inter != (kind == TI_KIND_INTER))
+        return false;
+    ti_buffer_varint(out, index);
+    ti_buffer_varint(out, (uint64_t)rank);
+    ti_buffer_varint(out, (uint64_t)size);
+    ti_buffer_put(out, &kind, 1);
+    if (!put_members(out, members, size))
+        return false;
+    if (!inter)
+        return true;
+    members = next_blob(in);
+    if (!members || !next_number(in, 1, nranks, &size))
+        return false;
+    ti_buffer_varint(out, (uint64_t)size);
+    return put_members(out, members, size);
+}
+
+static bool read_comms(struct input *in, uint32_t nranks, struct ti_folded_tables *t)
+{
+    uint64_t n;
+
+    if (!get_count(in, &n))
+        return false;
+    for (; n; n--)
+        if (!read_comm(in, nranks, &t->comms))
+            return false;
+    return true;
+}
+
+static bool read_strings(struct input *in, struct ti_folded_tables *t, uint64_t *sites)
+{
+    static const uint8_t kinds[] = {TI_STRING_SITE, TI_STRING_CALL, TI_STRING_FILE};
+    uint64_t n[sizeof kinds];
+
+    for (size_t k = 0; k < sizeof kinds; k++)
+        if (!get(in, (uint64_t)(in->blobs_end - in->blob), &n[k]))
+            return false;
+    *sites = n[0];
+    for (size_t k = 0; k < sizeof kinds; k++) {
+        for (uint64_t i = 1; i <= n[k]; i++) {
+            const struct ti_bytes *text = next_blob(in);
+
+            if (!text)
+                return false;
+            ti_buffer_varint(&t->strings, i);
+            ti_buffer_put(&t->strings, &kinds[k], 1);
+            put_text(&t->strings, text);
+        }
+    }
+    return true;
+}
+
+/* ------------------------------------------------------- vectors and symbols -- */
+
+static bool read_vectors(struct input *in, struct ti_folded *f)
+{
+    int64_t elements = 0;
+    uint64_t n;
+
+    if (!get(in, TI_EXTRAS_MAX + 1, &n) || n == 0)
+        return false;
+    f->nvolumes = (uint32_t)n;
+    if (!get(in, (uint64_t)(in->blobs_end - in->blob), &n))
+        return false;
+    f->vector = calloc(n + 1, sizeof *f->vector);
+    if (!f->vector)
+        return false;
+    f->nvectors = n;
+    for (uint64_t i = 0; i < n; i++) {
+        const struct ti_bytes *blob = next_blob(in);
+        struct vector *vec = &f->vector[i];
+
+        if (!blob || !next_number(in, 0, TI_RECORD_VECTORS - elements, &vec->len))
+            return false;
+        vec->blob = *blob;
+        elements += vec->len;
+    }
+    return true;
+}
+
+/* A field's value that is not a number. */
+static int64_t special(uint32_t kinds, uint32_t field)
+{
+#define SPECIAL(name)                                                                              \
+    if (field == TI_F_##name)                                                                      \
+        return TI_ANY + (int64_t)(kinds & 3) - 1;                                                  \
+    kinds >>= 2;
+    TI_SPECIALS(SPECIAL)
+#undef SPECIAL
+    return 0;
+}
+
+static bool read_constants(struct input *in, struct ti_folded *f, struct symbol *s, uint32_t kinds,
+                           uint32_t numbers)
+{
+    s->constants = f->nconstants;
+    s->nconstants = (uint32_t)__builtin_popcount(s->mask & ~s->columns);
+    f->nconstants += s->nconstants;
+    f->constant = ti_grow(f->constant, &f->constants_cap, f->nconstants, sizeof *f->constant);
+    for (uint32_t rest = s->mask & ~s->columns, i = s->constants; rest; rest &= rest - 1, i++) {
+        struct constant *c = &f->constant[i];
+
+        c->field = (uint32_t)__builtin_ctz(rest);
+        c->value = special(kinds, c->field);
+        if (numbers & 1u << c->field && !next_number(in, INT64_MIN, INT64_MAX, &c->value))
+            return false;
+    }
+    return true;
+}
+
+static bool read_symbol(struct input *in, struct ti_folded *f, struct symbol *s, uint64_t sites)
+{
+    uint64_t op, site, mask, kinds, columns, vectors;
+    uint32_t numbers;
+
+    if (!get(in, TI_OP_COUNT - 1, &op) || !get(in, sites, &site) || !get(in, UINT32_MAX, &mask) ||
+        !get(in, UINT32_MAX, &kinds) || !get(in, UINT32_MAX, &columns) ||
+        !get(in, (1 << TI_VECS) - 1, &vectors) ||
+        !ti_symbol_numbers((uint32_t)op, (uint32_t)mask, (uint32_t)kinds, &numbers) ||
+        columns & ~numbers)
+        return false;
+    s->op = (uint32_t)op;
+    s->site = (uint32_t)site;
+    s->mask = (uint32_t)mask;
+    s->columns = (uint32_t)columns;
+    if (!read_constants(in, f, s, (uint32_t)kinds, numbers))
+        return false;
+    for (int v = 0; v < TI_VECS; v++) {
+        bool column = vectors & 1u << v;
+
+        if (!ti_op_info(s->op)->vec[v][0]) {
+            if (column)
+                return false;
+            continue;
+        }
+        s->vectors = true;
+        s->vector_is[v] = column ? VECTOR_COLUMN : VECTOR_CONSTANT;
+        if (!column && !next_number(in, 0, (int64_t)f->nvectors - 1, &s->vector[v]))
+            return false;
+    }
+    return true;
+}
+
+static bool read_symbols(struct input *in, struct ti_folded *f, uint64_t sites)
+{
+    uint64_t n;
+
+    /* a symbol has a leaf, which has a column */
+    if (!get(in, (uint64_t)(in->blobs_end - in->blob), &n))
+        return false;
+    f->symbol = calloc(n + 1, sizeof *f->symbol);
+    if (!f->symbol)
+        return false;
+    f->nsymbols = n;
+    for (uint64_t i = 0; i < n; i++)
+        if (!read_symbol(in, f, &f->symbol[i], sites))
+            return false;
+    return true;
+}
+
+/* -------------------------------------------------------------------- shape -- */
+
+/* A list of nodes being read. */
+struct level {
+    uint64_t left;   /* nodes still to come */
+    uint64_t passes; /* of the list */
+    uint32_t loop;
+};
+
+/* Take `n` columns for a node; false if the record has not so many. */
+static bool take_columns(struct input *in, struct ti_folded *f, struct node *node, size_t n)
+{
+    if (n > (size_t)(in->blobs_end - in->blob) || n > (size_t)(in->numbers_end - in->number))
+        return false;
+    node->cursor = (uint32_t)f->ncolumns;
+    f->ncolumns += n;
+    in->blob += n;
+    in->number += n;
+    return true;
+}
+
+static bool read_leaf(struct input *in, struct ti_folded *f, struct node *leaf, uint64_t symbol,
+                      uint32_t loops)
+{
+    const struct symbol *s;
+    size_t columns;
+
+    if (symbol >= f->nsymbols)
+        return false;
+    s = &f->symbol[symbol];
+    leaf->symbol = (uint32_t)symbol;
+    leaf->arrivals = loops + 1;
+    columns = (size_t)leaf->arrivals * f->nvolumes + (size_t)__builtin_popcount(s->columns);
+    for (int v = 0; v < TI_VECS; v++)
+        columns += s->vector_is[v] == VECTOR_COLUMN;
+    f->events += leaf->passes;
+    return take_columns(in, f, leaf, columns);
+}
+
+/* Read the head of a loop; *passes is set to how often the program passed its body. */
+static bool read_loop(struct input *in, struct ti_folded *f, struct node *loop, uint64_t *passes)
+{
+    static const struct ti_bounds bounds = {1, TI_RECORD_EVENTS};
+    const int64_t *first = in->number;
+    const struct ti_bytes *blob = in->blob;
+
+    loop->symbol = LOOP;
+    return take_columns(in, f, loop, 1) &&
+           ti_column_sum((uint64_t)*first, blob->data, blob->n, loop->passes, &bounds, passes);
+}
+
+/* Read the shape.  Returns what is wrong. */
+static const char *read_nodes(struct input *in, struct ti_folded *f)
+{
+    struct level level[TI_SHAPE_DEPTH + 1] = {{.passes = 1}};
+    uint32_t depth = 0, loops = 0;
+    uint64_t word, passes;
+
+    f->column_first = in->number;
+    f->column_blob = in->blob;
+    if (!get_count(in, &level[0].left))
+        return MALFORMED;
+    while (level[0].left || depth) {
+        struct node *node = &f->node[f->nnodes];
+
+        if (level[depth].left == 0) {
+            f->node[level[depth--].loop].end = (uint32_t)f->nnodes;
+            continue;
+        }
+        level[depth].left--;
+        node->passes = level[depth].passes;
+        if (!get(in, UINT32_MAX, &word))
+            return MALFORMED;
+        f->nnodes++;
+        if (word & 1) {
+            if (word == 1 || depth == TI_SHAPE_DEPTH || !read_loop(in, f, node, &passes))
+                return MALFORMED;
+            level[++depth] = (struct level){word >> 1, passes, (uint32_t)(node - f->node)};
+            loops++;
+        } else {
+            if (!read_leaf(in, f, node, word >> 1, loops))
+                return MALFORMED;
+            loops = 0;
+        }
+        if (level[depth].passes > TI_RECORD_EVENTS || f->events > TI_RECORD_EVENTS)
+            return "its loops claim more than 2^44 events";
+    }
+    return NULL;
+}
+
+static const char *read_shape(struct input *in, struct ti_folded *f)
+{
+    size_t most = (size_t)(in->blobs_end - in->blob); /* a node has a column */
+    const char *wrong;
+
+    f->node = calloc(most + 1, sizeof *f->node);
+    if (!f->node)
+        return "memory is short";
+    wrong = read_nodes(in, f);
+    if (wrong)
+        return wrong;
+    f->end = (uint32_t)f->nnodes;
+    f->cursor = malloc((f->ncolumns + 1) * sizeof *f->cursor);
+    if (!f->cursor)
+        return "memory is short";
+    for (size_t i = 0; i < f->ncolumns; i++)
+        ti_cursor_start(&f->cursor[i], (uint64_t)f->column_first[i], f->column_blob[i].data,
+                        f->column_blob[i].n);
+    return NULL;
+}
+
+/* --------------------------------------------------------------------- open -- */
+
+static const char *open_record(const struct ti_record *record, uint32_t nranks, struct ti_folded *f,
+                               struct ti_folded_tables *t)
+{
+    struct input in = start(record);
+    uint64_t version, sites;
+    const char *wrong;
+
+    if (!ti_get_varint(&in.at, in.end, &version))
+        return MALFORMED;
+    if (version != TI_RECORD_VERSION)
+        return "its record has a version that this Tiara cannot read: use a newer one";
+    if (!read_totals(&in, t) || !read_metadata(&in, t) || !read_comms(&in, nranks, t) ||
+        !read_strings(&in, t, &sites) || !read_vectors(&in, f) || !read_symbols(&in, f, sites))
+        return MALFORMED;
+    wrong = read_shape(&in, f);
+    if (wrong)
+        return wrong;
+    if (in.at != in.end || in.number != in.numbers_end || in.blob != in.blobs_end)
+        return MALFORMED;
+    if (t->have_totals && ti_get_u64(t->totals.data + 8) != f->events)
+        return "its loops have another number of events than its totals";
+    return NULL;
+}
+
+const char *ti_folded_open(const struct ti_record *record, uint32_t nranks, struct ti_folded **out,
+                           struct ti_folded_tables *tables)
+{
+    struct ti_folded *f = calloc(1, sizeof *f);
+    const char *wrong;
+
+    *tables = (struct ti_folded_tables){.end = TI_END_KILLED};
+    if (!f)
+        return "memory is short";
+    wrong = open_record(record, nranks, f, tables);
+    if (wrong) {
+        ti_folded_close(f);
+        ti_folded_tables_free(tables);
+    } else {
+        *out = f;
+    }
+    return wrong;
+}
+
+void ti_folded_tables_free(struct ti_folded_tables *t)
+{
+    free(t->info.data);
+    free(t->totals.data);
+    free(t->strings.data);
+    free(t->comms.data);
+    *t = (struct ti_folded_tables){.end = t->end, .have_totals = t->have_totals};
+}

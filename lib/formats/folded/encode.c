@@ -1,0 +1,209 @@
+#include "formats/folded/encode.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "formats/folded/decode.h"
+#include "formats/folded/encode_internal.h"
+
+#define WINDOW 4096 /* nodes that may still fold */
+
+/* More nodes than this are no loop nest: the record becomes a copy. */
+#define NODES_MAX (1u << 18)
+
+#define SMALL 2048 /* bytes of a record that need not be smaller */
+
+/* A record with its size in a merged trace, when no other rank shares anything with it. */
+struct candidate {
+    struct ti_record record;
+    size_t bytes; /* SIZE_MAX: there is none */
+};
+
+/* ------------------------------------------------------------------ reading -- */
+
+/* Read the trace, and find out which values its fields have. */
+static ti_status scan(struct ti_encoder *e, struct ti_err *err)
+{
+    struct ti_event ev;
+    int more;
+
+    ti_reader_want_extras(e->r);
+    while ((more = ti_reader_next(e->r, &ev, err)) > 0) {
+        ti_symbols_scan(&e->symbols, &ev);
+        e->sums.volume += ev.volume;
+        e->sums.events++;
+        e->sums.hash = ti_hash_event(e->sums.hash, &ev);
+        if (e->nvolumes > 1 && !ev.extra)
+            e->foldable = false;
+        if (e->symbols.elements > TI_RECORD_VECTORS)
+            e->foldable = false;
+    }
+    return more < 0 ? TI_ERR_INPUT : TI_OK;
+}
+
+/* Read the trace again, and fold it; *nothing is set where it does not fold. */
+static ti_status fold(struct ti_encoder *e, struct ti_fold *f, bool *nothing, struct ti_err *err)
+{
+    struct ti_symbol_event symbol;
+    int64_t volumes[1 + TI_EXTRAS_MAX];
+    struct ti_reader *again;
+    struct ti_event ev;
+    ti_status st = ti_reader_again(e->r, &again, err);
+    int more;
+
+    if (st)
+        return st;
+    ti_reader_want_extras(again);
+    while ((more = ti_reader_next(again, &ev, err)) > 0 && !*nothing) {
+        ti_symbols_give(&e->symbols, &ev, &symbol);
+        volumes[0] = (int64_t)ev.volume;
+        for (uint32_t i = 1; i < e->nvolumes; i++)
+            volumes[i] = (int64_t)ev.extra[i - 1];
+        ti_fold_add(f, symbol.symbol, volumes, symbol.field, symbol.nfields);
+        *nothing = ti_fold_nodes(f) > NODES_MAX;
+    }
+    ti_reader_close(again);
+    return more < 0 ? TI_ERR_INPUT : TI_OK;
+}
+
+/* ------------------------------------------------------------------- record -- */
+
+/* Whether a record gives the events of the trace. */
+static bool is_exact(const struct ti_encoder *e, const struct ti_record *record)
+{
+    struct ti_totals sums = {0, 0, TI_HASH_START};
+    struct ti_folded_tables tables;
+    struct ti_folded *f;
+    struct ti_event ev;
+    int more;
+
+    if (ti_folded_open(record, ti_reader_nranks(e->r), &f, &tables))
+        return false;
+    while ((more = ti_folded_next(f, &ev)) > 0) {
+        sums.volume += ev.volume;
+        sums.events++;
+        sums.hash = ti_hash_event(sums.hash, &ev);
+    }
+    ti_folded_close(f);
+    ti_folded_tables_free(&tables);
+    return more == 0 && sums.volume == e->sums.volume && sums.events == e->sums.events &&
+           sums.hash == e->sums.hash;
+}
+
+static size_t deflated(const void *data, size_t bytes)
+{
+    uLongf n = compressBound(bytes);
+    uint8_t *out = malloc(n);
+
+    if (!out || compress2(out, &n, data, bytes, 6) != Z_OK)
+        n = SIZE_MAX / 2;
+    free(out);
+    return n;
+}
+
+/* What a record takes: chunks compress pattern and numbers, which are varints, and blobs. */
+static size_t size_of(const struct ti_record *record)
+{
+    struct ti_buffer all = {NULL, 0, 0};
+    size_t bytes;
+
+    ti_buffer_put(&all, record->pattern.data, record->pattern.n);
+    for (size_t i = 0; i < record->nnumbers; i++)
+        ti_buffer_varint(&all, ti_zigzag(record->number[i]));
+    for (size_t i = 0; i < record->nblobs; i++) {
+        ti_buffer_varint(&all, record->blob[i].n);
+        ti_buffer_put(&all, record->blob[i].data, record->blob[i].n);
+    }
+    bytes = deflated(all.data, all.n);
+    free(all.data);
+    return bytes;
+}
+
+/* Keep the smaller candidate. */
+static void keep(struct candidate *best, struct candidate *other)
+{
+    struct candidate *worse = other->bytes < best->bytes ? best : other, old = *worse;
+
+    if (worse == best)
+        *best = *other;
+    if (old.bytes != SIZE_MAX)
+        ti_record_free(&old.record);
+}
+
+/* Add the record in which variables with more than `limit` values have columns. */
+static ti_status try_limit(struct ti_encoder *e, uint32_t limit, struct candidate *best,
+                           struct ti_err *err)
+{
+    struct candidate c = {.bytes = SIZE_MAX};
+    struct ti_fold *f = ti_fold_new(WINDOW, e->nvolumes);
+    const struct ti_node *shape;
+    bool nothing = false;
+    uint64_t nodes;
+    ti_status st;
+
+    ti_symbols_begin(&e->symbols, limit);
+    st = fold(e, f, &nothing, err);
+    if (!st && !nothing) {
+        shape = ti_fold_shape(f, &nodes);
+        if (ti__record_fold(e, shape, nodes, &c.record)) {
+            if (is_exact(e, &c.record))
+                c.bytes = size_of(&c.record);
+            else
+                ti_record_free(&c.record);
+        }
+    }
+    ti_fold_free(f);
+    keep(best, &c);
+    return st;
+}
+
+/* Add the record that is a copy of the file, if it is smaller. */
+static ti_status try_copy(struct ti_encoder *e, struct candidate *best, struct ti_err *err)
+{
+    struct candidate c = {.bytes = SIZE_MAX};
+    uint8_t *data;
+    size_t bytes;
+    ti_status st = ti_reader_file(e->r, &data, &bytes, err);
+
+    if (st || !data)
+        return st;
+    if (bytes < best->bytes) {
+        ti__record_copy(e, data, bytes, &c.record);
+        c.bytes = bytes;
+        keep(best, &c);
+    }
+    free(data);
+    return TI_OK;
+}
+
+ti_status ti_folded_encode(struct ti_reader *r, struct ti_record *out, struct ti_err *err)
+{
+    struct candidate best = {.bytes = SIZE_MAX};
+    struct ti_encoder e = {
+        .r = r,
+        .sums.hash = TI_HASH_START,
+        .nvolumes = 1 + (uint32_t)ti_reader_extras(r),
+        .foldable = true,
+    };
+    ti_status st;
+
+    ti_symbols_init(&e.symbols);
+    st = scan(&e, err);
+    if (!st && e.foldable) {
+        st = try_limit(&e, TI_FIELD_VALUES, &best, err);
+        if (!st && best.bytes > SMALL)
+            st = try_limit(&e, 1, &best, err);
+    }
+    if (!st && best.bytes > SMALL)
+        st = try_copy(&e, &best, err);
+    ti_symbols_free(&e.symbols);
+    if (st && best.bytes != SIZE_MAX)
+        ti_record_free(&best.record);
+    if (!st && best.bytes == SIZE_MAX)
+        st = ti_err_set(err, TI_ERR_INPUT, "rank %u does not fit the limits of a merged trace",
+                        ti_reader_rank(r));
+    if (!st)
+        *out = best.record;
+    return st;
+}

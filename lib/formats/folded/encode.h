@@ -1,0 +1,21 @@
+/*
+ * Encoder: makes the record (formats/merged/record.h) of one rank's trace.
+ *
+ * The trace is read twice: first for the values that each field has, then to fold.  The record is
+ * decoded at the end, and its events compared with the trace's by their hash.  Where folding does
+ * not make the trace smaller, the record is a copy of the rank file.
+ */
+#ifndef TI_ENCODE_H
+#define TI_ENCODE_H
+
+#include "formats/merged/record.h"
+#include "formats/reader.h"
+
+/*
+ * Make the record of a trace.  `r` was just opened, and no event was read from it; afterwards it is
+ * at the end.  A trace that was cut off becomes a record, too, of the same end.  Release *out by
+ * ti_record_free().  TI_ERR_INPUT if the trace is damaged; TI_ERR_IO.
+ */
+ti_status ti_folded_encode(struct ti_reader *r, struct ti_record *out, struct ti_err *err);
+
+#endif

@@ -1,0 +1,34 @@
+/*
+ * The parts of an encoder (encode.h), for its own files:
+ *
+ *   encode.c         reads the trace, folds it, chooses the smallest record
+ *   encode_record.c  puts a record together
+ *   symbols.c        events become symbols (symbols.h)
+ */
+#ifndef TI_ENCODE_INTERNAL_H
+#define TI_ENCODE_INTERNAL_H
+
+#include "formats/folded/encode.h"
+#include "formats/folded/fold.h"
+#include "formats/folded/record_layout.h"
+#include "formats/folded/symbols.h"
+
+/* What the first reading of a trace found. */
+struct ti_encoder {
+    struct ti_reader *r; /* at the end */
+    struct ti_symbols symbols;
+    struct ti_totals sums;
+    uint32_t nvolumes;
+    bool foldable; /* it can become a folded record */
+};
+
+/* Make the folded record of a shape.  False: the record would break the limits of
+ * formats/merged/layout.h, or loops are too deep. */
+bool ti__record_fold(const struct ti_encoder *e, const struct ti_node *shape, uint64_t nodes,
+                     struct ti_record *out);
+
+/* Make the record that is a copy of the rank file `data`. */
+void ti__record_copy(const struct ti_encoder *e, const uint8_t *data, size_t bytes,
+                     struct ti_record *out);
+
+#endif

@@ -1,0 +1,271 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/folded/encode_internal.h"
+#include "formats/merged/layout.h"
+
+/* A record in the making. */
+struct parts {
+    struct ti_buffer pattern, blobs;
+    int64_t *number;
+    size_t nnumbers, numbers_cap;
+    size_t *blob_end; /* in blobs */
+    size_t nblobs, blobs_cap;
+    bool too_large;
+};
+
+static void put_number(struct parts *p, int64_t number)
+{
+    p->number = ti_grow(p->number, &p->numbers_cap, p->nnumbers + 1, sizeof *p->number);
+    p->number[p->nnumbers++] = number;
+}
+
+/* End the blob that consists of what was appended since the last one. */
+static void end_blob(struct parts *p)
+{
+    size_t start = p->nblobs ? p->blob_end[p->nblobs - 1] : 0;
+
+    p->blob_end = ti_grow(p->blob_end, &p->blobs_cap, p->nblobs + 1, sizeof *p->blob_end);
+    p->blob_end[p->nblobs++] = p->blobs.n;
+    p->too_large |= p->blobs.n - start > TI_BLOB_MAX;
+}
+
+static void put_blob(struct parts *p, const void *data, size_t bytes)
+{
+    ti_buffer_put(&p->blobs, data, bytes);
+    end_blob(p);
+}
+
+static void put_varint(struct parts *p, uint64_t value)
+{
+    ti_buffer_varint(&p->pattern, value);
+}
+
+static void put_byte(struct parts *p, uint8_t byte)
+{
+    ti_buffer_put(&p->pattern, &byte, 1);
+}
+
+/* ----------------------------------------------------------------- tables -- */
+
+static void put_totals(struct parts *p, const struct ti_reader *r)
+{
+    struct ti_totals totals;
+    bool have = ti_reader_totals(r, &totals);
+
+    put_byte(p, have ? (uint8_t)ti_reader_end(r) : TI_END_KILLED);
+    put_byte(p, have);
+    if (have) {
+        put_number(p, (int64_t)totals.volume);
+        put_number(p, (int64_t)totals.events);
+        put_number(p, (int64_t)totals.hash);
+    }
+}
+
+static void put_metadata(struct parts *p, const struct ti_reader *r)
+{
+    const char *key, *value;
+    int n = 0;
+
+    while (ti_reader_info_at(r, n, &key, &value))
+        n++;
+    put_varint(p, (uint64_t)n);
+    put_varint(p, (uint64_t)ti_reader_info_first(r));
+    for (int i = 0; i < n; i++) {
+        ti_reader_info_at(r, i, &key, &value);
+        put_varint(p, strlen(key));
+        ti_buffer_put(&p->pattern, key, strlen(key));
+        put_blob(p, value, strlen(value));
+    }
+}
+
+static void put_members(struct parts *p, const int32_t *member, int64_t size)
+{
+    struct ti_column column = {.run = NULL};
+
+    for (int64_t i = 0; i < size; i++)
+        ti_column_add(&column, (uint64_t)member[i]);
+    ti_column_put_from(&p->blobs, &column, 0);
+    ti_column_free(&column);
+    end_blob(p);
+}
+
+static void put_comms(struct parts *p, const struct ti_reader *r)
+{
+    const struct ti_comm *comm;
+    int64_t n = 0;
+
+    while (ti_reader_comm(r, n))
+        n++;
+    put_varint(p, (uint64_t)n);
+    for (int64_t i = 0; i < n; i++) {
+        comm = ti_reader_comm(r, i);
+        put_varint(p, comm->index);
+        put_byte(p, (uint8_t)comm->kind);
+        put_byte(p, comm->remote != NULL);
+        put_number(p, comm->rank);
+        put_number(p, comm->size);
+        put_members(p, comm->member, comm->size);
+        if (comm->remote) {
+            put_number(p, comm->remote_size);
+            put_members(p, comm->remote, comm->remote_size);
+        }
+    }
+}
+
+/* Put the strings of a kind; returns how many there are. */
+static uint64_t put_texts(struct parts *p, const struct ti_reader *r, enum ti_string kind)
+{
+    const char *text;
+    int64_t n = 0;
+
+    while ((text = ti_reader_string(r, kind, n + 1))) {
+        put_blob(p, text, strlen(text));
+        n++;
+    }
+    return (uint64_t)n;
+}
+
+static void put_strings(struct parts *p, const struct ti_reader *r, const struct ti_symbols *s)
+{
+    uint64_t calls, files;
+
+    for (size_t i = 0; i < s->site_map.n; i++) {
+        const char *text = ti_reader_string(r, TI_STRING_SITE, s->site_map.key[i][0]);
+
+        put_blob(p, text, strlen(text));
+    }
+    calls = put_texts(p, r, TI_STRING_CALL);
+    files = put_texts(p, r, TI_STRING_FILE);
+    put_varint(p, s->site_map.n);
+    put_varint(p, calls);
+    put_varint(p, files);
+}
+
+/* ------------------------------------------------------- vectors and symbols -- */
+
+static void put_vectors(struct parts *p, const struct ti_symbols *s)
+{
+    put_varint(p, s->vector_map.n);
+    for (size_t i = 0; i < s->vector_map.n; i++) {
+        put_number(p, s->vector[i].len);
+        put_blob(p, s->vectors.data + s->vector[i].at, s->vector[i].bytes);
+    }
+}
+
+static void put_symbols(struct parts *p, const struct ti_symbols *s)
+{
+    put_varint(p, s->symbol_map.n);
+    for (size_t i = 0; i < s->symbol_map.n; i++) {
+        const struct ti_symbol *symbol = &s->symbol[i];
+        const struct ti_event_class *c = &s->class[symbol->class];
+        int64_t site = c->site ? ti_map_find(&s->site_map, c->site, 0, 0, 0) + 1 : 0;
+
+        put_varint(p, c->op);
+        put_varint(p, (uint64_t)site);
+        put_varint(p, c->mask);
+        put_varint(p, c->kinds);
+        put_varint(p, c->columns);
+        put_varint(p, c->vector_columns);
+        for (uint32_t k = 0; k < symbol->nvalues; k++)
+            put_number(p, s->value[symbol->value + k]);
+    }
+}
+
+/* -------------------------------------------------------------------- shape -- */
+
+/* Put nodes; false if their loops are too deep. */
+static bool put_nodes(struct parts *p, const struct ti_node *node, uint32_t depth)
+{
+    if (depth > TI_SHAPE_DEPTH)
+        return false;
+    for (; node; node = node->next) {
+        put_varint(p,
+                   node->child ? (uint64_t)node->nchildren << 1 | 1 : (uint64_t)node->symbol << 1);
+        for (uint32_t i = 0; i < node->ncolumns; i++) {
+            put_number(p, (int64_t)ti_column_first(&node->column[i]));
+            ti_column_put(&p->blobs, &node->column[i]);
+            end_blob(p);
+        }
+        if (p->nnumbers + p->nblobs > TI_COLUMNS_MAX)
+            return false;
+        if (node->child && !put_nodes(p, node->child, depth + 1))
+            return false;
+    }
+    return true;
+}
+
+/* ------------------------------------------------------------------- record -- */
+
+/* Turn parts into a record, which is one piece of memory; releases the parts. */
+static void finish(struct parts *p, uint32_t rank, struct ti_record *out)
+{
+    size_t numbers = p->nnumbers * sizeof *p->number, cap = 0, at = 0;
+    size_t blobs = p->nblobs * sizeof(struct ti_bytes);
+    uint8_t *memory = ti_grow(NULL, &cap, numbers + blobs + p->pattern.n + p->blobs.n + 1, 1);
+    struct ti_bytes *blob = (struct ti_bytes *)(void *)memory;
+    uint8_t *number = memory + blobs, *pattern = number + numbers, *bytes = pattern + p->pattern.n;
+
+    for (size_t i = 0; i < p->nblobs; at = p->blob_end[i++])
+        blob[i] = (struct ti_bytes){bytes + at, p->blob_end[i] - at};
+    if (numbers)
+        memcpy(number, p->number, numbers);
+    if (p->pattern.n)
+        memcpy(pattern, p->pattern.data, p->pattern.n);
+    if (p->blobs.n)
+        memcpy(bytes, p->blobs.data, p->blobs.n);
+    *out = (struct ti_record){
+        .rank = rank,
+        .pattern = {pattern, p->pattern.n},
+        .number = (int64_t *)(void *)number,
+        .nnumbers = p->nnumbers,
+        .blob = blob,
+        .nblobs = p->nblobs,
+        .memory = memory,
+    };
+}
+
+static void free_parts(struct parts *p)
+{
+    free(p->pattern.data);
+    free(p->blobs.data);
+    free(p->number);
+    free(p->blob_end);
+}
+
+bool ti__record_fold(const struct ti_encoder *e, const struct ti_node *shape, uint64_t nodes,
+                     struct ti_record *out)
+{
+    struct parts p = {.too_large = false};
+    bool ok;
+
+    put_varint(&p, TI_RECORD_VERSION);
+    put_totals(&p, e->r);
+    put_metadata(&p, e->r);
+    put_comms(&p, e->r);
+    put_strings(&p, e->r, &e->symbols);
+    put_varint(&p, e->nvolumes);
+    put_vectors(&p, &e->symbols);
+    put_symbols(&p, &e->symbols);
+    put_varint(&p, nodes);
+    ok = put_nodes(&p, shape, 0) && !p.too_large && p.pattern.n <= TI_PATTERN_MAX &&
+         p.pattern.n + p.blobs.n <= TI_RECORD_MAX;
+    if (ok)
+        finish(&p, ti_reader_rank(e->r), out);
+    free_parts(&p);
+    return ok;
+}
+
+void ti__record_copy(const struct ti_encoder *e, const uint8_t *data, size_t bytes,
+                     struct ti_record *out)
+{
+    struct parts p = {.too_large = false};
+
+    put_varint(&p, TI_RECORD_COPY);
+    for (size_t at = 0, n; at < bytes; at += n) {
+        n = bytes - at < TI_BLOB_MAX ? bytes - at : TI_BLOB_MAX;
+        put_blob(&p, data + at, n);
+    }
+    finish(&p, ti_reader_rank(e->r), out);
+    free_parts(&p);
+}

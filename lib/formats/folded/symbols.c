@@ -1,0 +1,249 @@
+#include "formats/folded/symbols.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/folded/column.h"
+#include "formats/folded/record_layout.h"
+
+#define NONE UINT32_MAX
+
+/* ------------------------------------------------------------------ vectors -- */
+
+/* Number of a vector, which is kept if it is new. */
+static int64_t vector_number(struct ti_symbols *s, const struct ti_vec *vec)
+{
+    uint64_t a = TI_HASH_START, b = ~TI_HASH_START;
+    struct ti_column column = {.run = NULL};
+    struct ti_vector_bytes *bytes;
+    size_t n = s->vector_map.n;
+    int64_t number;
+
+    for (int64_t i = 0; i < vec->len; i++) {
+        uint64_t element = (uint64_t)ti_vec_at(vec, i);
+
+        a = ti_hash_word(a, element);
+        b = ti_hash_word(b, element + a);
+    }
+    number = ti_map_add(&s->vector_map, (int64_t)a, (int64_t)b, vec->len, 0);
+    if ((size_t)number < n)
+        return number;
+    s->vector = ti_grow(s->vector, &s->vectors_cap, n + 1, sizeof *s->vector);
+    bytes = &s->vector[n];
+    *bytes = (struct ti_vector_bytes){.at = s->vectors.n, .len = vec->len};
+    for (int64_t i = 0; i < vec->len; i++)
+        ti_column_add(&column, (uint64_t)ti_vec_at(vec, i));
+    ti_column_put_from(&s->vectors, &column, 0);
+    ti_column_free(&column);
+    bytes->bytes = s->vectors.n - bytes->at;
+    s->elements += vec->len;
+    return number;
+}
+
+/* ------------------------------------------------------------------ classes -- */
+
+static uint32_t kinds_of(const struct ti_event *ev)
+{
+    uint32_t kinds = 0;
+    int shift = 0;
+
+#define KIND(name)                                                                                 \
+    if (ev->mask & TI_M_##name) {                                                                  \
+        uint64_t kind = (uint64_t)ev->arg[TI_F_##name] - (uint64_t)TI_ANY + 1;                     \
+        kinds |= kind <= 3 ? (uint32_t)kind << shift : 0;                                          \
+    }                                                                                              \
+    shift += 2;
+    TI_SPECIALS(KIND)
+#undef KIND
+    return kinds;
+}
+
+static uint32_t new_class(struct ti_symbols *s, const struct ti_event *ev, uint32_t kinds)
+{
+    uint32_t n = (uint32_t)s->class_map.n - 1;
+    struct ti_event_class *c;
+    size_t cap = 0;
+
+    s->class = ti_grow(s->class, &s->classes_cap, n + 1, sizeof *s->class);
+    c = &s->class[n];
+    *c = (struct ti_event_class){ev->op, ev->site, ev->mask, kinds, .next = NONE};
+    ti_symbol_numbers(c->op, c->mask, c->kinds, &c->numbers);
+    c->nvariables = (uint32_t)__builtin_popcount(c->numbers) + TI_VECS;
+    c->variable = ti_grow(NULL, &cap, c->nvariables, sizeof *c->variable);
+    if (ev->site)
+        ti_map_add(&s->site_map, ev->site, 0, 0, 0);
+    return n;
+}
+
+/* The class of an event.  The one that followed last time is tried first. */
+static uint32_t class_of(struct ti_symbols *s, const struct ti_event *ev)
+{
+    uint32_t kinds = ev->mask & TI_M_SPECIAL ? kinds_of(ev) : 0, last = s->last_class, number;
+    size_t n = s->class_map.n;
+
+    if (last != NONE && s->class[last].next != NONE) {
+        const struct ti_event_class *c = &s->class[s->class[last].next];
+
+        if (c->op == ev->op && c->site == ev->site && c->mask == ev->mask && c->kinds == kinds)
+            return s->last_class = s->class[last].next;
+    }
+    number = (uint32_t)ti_map_add(&s->class_map, ev->op, ev->site, ev->mask, kinds);
+    if (number == n)
+        new_class(s, ev, kinds);
+    if (last != NONE)
+        s->class[last].next = number;
+    return s->last_class = number;
+}
+
+/* --------------------------------------------------------------------- scan -- */
+
+static void note_value(struct ti_variable *v, int64_t value)
+{
+    if (v->n > TI_FIELD_VALUES)
+        return;
+    for (uint32_t i = v->n; i-- > 0;)
+        if (v->value[i] == value)
+            return;
+    if (v->n < TI_FIELD_VALUES) {
+        size_t cap = v->n;
+
+        v->value = ti_grow(v->value, &cap, v->n + 1, sizeof *v->value);
+        v->value[v->n] = value;
+    }
+    v->n++;
+}
+
+void ti_symbols_scan(struct ti_symbols *s, const struct ti_event *ev)
+{
+    struct ti_event_class *c = &s->class[class_of(s, ev)];
+    struct ti_variable *v = c->variable;
+
+    for (uint32_t rest = c->numbers; rest; rest &= rest - 1)
+        note_value(v++, ev->arg[__builtin_ctz(rest)]);
+    for (int i = 0; i < TI_VECS; i++)
+        if (ti_op_info(c->op)->vec[i][0])
+            note_value(&v[i], vector_number(s, &ev->vec[i]));
+}
+
+/* --------------------------------------------------------------------- give -- */
+
+void ti_symbols_begin(struct ti_symbols *s, uint32_t limit)
+{
+    s->last_class = s->last_symbol = NONE;
+    ti_map_clear(&s->symbol_map);
+    s->nvalues = 0;
+    for (size_t i = 0; i < s->class_map.n; i++) {
+        struct ti_event_class *c = &s->class[i];
+        struct ti_variable *v = c->variable;
+
+        c->columns = c->vector_columns = 0;
+        for (uint32_t rest = c->numbers; rest; rest &= rest - 1)
+            c->columns |= v++->n > limit ? rest & -rest : 0;
+        for (uint32_t k = 0; k < TI_VECS; k++)
+            c->vector_columns |= v[k].n > limit ? 1u << k : 0;
+    }
+}
+
+/* Split the variables of an event into constants of its symbol and fields with columns. */
+static uint32_t split(struct ti_symbols *s, const struct ti_event_class *c,
+                      const struct ti_event *ev, int64_t *constant, struct ti_symbol_event *out)
+{
+    uint32_t n = 0;
+
+    out->nfields = 0;
+    for (uint32_t rest = c->numbers; rest; rest &= rest - 1) {
+        int64_t value = ev->arg[__builtin_ctz(rest)];
+
+        if (c->columns & rest & -rest)
+            out->field[out->nfields++] = value;
+        else
+            constant[n++] = value;
+    }
+    for (int i = 0; i < TI_VECS; i++) {
+        if (!ti_op_info(c->op)->vec[i][0])
+            continue;
+        if (c->vector_columns & 1u << i)
+            out->field[out->nfields++] = vector_number(s, &ev->vec[i]);
+        else
+            constant[n++] = vector_number(s, &ev->vec[i]);
+    }
+    return n;
+}
+
+static bool is_symbol(const struct ti_symbols *s, uint32_t symbol, uint32_t class,
+                      const int64_t *constant, uint32_t n)
+{
+    return s->symbol[symbol].class == class &&
+           memcmp(s->value + s->symbol[symbol].value, constant, n * sizeof *constant) == 0;
+}
+
+static void new_symbol(struct ti_symbols *s, uint32_t class, const int64_t *constant, uint32_t n)
+{
+    size_t number = s->symbol_map.n - 1;
+
+    s->symbol = ti_grow(s->symbol, &s->symbols_cap, number + 1, sizeof *s->symbol);
+    s->symbol[number] = (struct ti_symbol){class, NONE, n, s->nvalues};
+    s->value = ti_grow(s->value, &s->values_cap, s->nvalues + n + 1, sizeof *s->value);
+    memcpy(s->value + s->nvalues, constant, n * sizeof *constant);
+    s->nvalues += n;
+}
+
+/* The symbol of a class with these constants.  Keys are hashes; the encoder compares the events of
+ * the record with the trace's, so a collision has no effect but that nothing is folded. */
+static uint32_t find_symbol(struct ti_symbols *s, uint32_t class, const int64_t *constant,
+                            uint32_t n)
+{
+    uint64_t a = TI_HASH_START, b = ~TI_HASH_START;
+    size_t known = s->symbol_map.n;
+    int64_t number;
+
+    for (uint32_t i = 0; i < n; i++) {
+        a = ti_hash_word(a, (uint64_t)constant[i]);
+        b = ti_hash_word(b, (uint64_t)constant[i] + a);
+    }
+    number = ti_map_add(&s->symbol_map, class, (int64_t)a, (int64_t)b, 0);
+    if ((size_t)number == known)
+        new_symbol(s, class, constant, n);
+    return (uint32_t)number;
+}
+
+void ti_symbols_give(struct ti_symbols *s, const struct ti_event *ev, struct ti_symbol_event *out)
+{
+    int64_t constant[TI_F_COUNT + TI_VECS];
+    uint32_t class = class_of(s, ev), n, symbol, last = s->last_symbol;
+
+    n = split(s, &s->class[class], ev, constant, out);
+    symbol = last == NONE ? NONE : s->symbol[last].next;
+    if (symbol == NONE || !is_symbol(s, symbol, class, constant, n)) {
+        symbol = find_symbol(s, class, constant, n);
+        if (last != NONE)
+            s->symbol[last].next = symbol;
+    }
+    s->last_symbol = symbol;
+    out->symbol = symbol;
+}
+
+/* --------------------------------------------------------------------- ends -- */
+
+void ti_symbols_init(struct ti_symbols *s)
+{
+    *s = (struct ti_symbols){.last_class = NONE, .last_symbol = NONE};
+}
+
+void ti_symbols_free(struct ti_symbols *s)
+{
+    for (size_t i = 0; i < s->class_map.n; i++) {
+        for (uint32_t k = 0; k < s->class[i].nvariables; k++)
+            free(s->class[i].variable[k].value);
+        free(s->class[i].variable);
+    }
+    free(s->class);
+    free(s->symbol);
+    free(s->value);
+    free(s->vector);
+    free(s->vectors.data);
+    ti_map_free(&s->class_map);
+    ti_map_free(&s->site_map);
+    ti_map_free(&s->symbol_map);
+    ti_map_free(&s->vector_map);
+}

@@ -1,0 +1,81 @@
+/*
+ * Symbols of a trace: what folding compares.
+ *
+ * Events with the same operation, call site, fields and kinds of fields (formats/columns.h) are a
+ * class.  A field that has few values in a class is part of the symbol: so the events that differ
+ * in it are different symbols, and ranks that differ in it share one shape.  A field with more
+ * values gets a column, and does not distinguish symbols.  The same holds for vectors, which are
+ * numbered.
+ *
+ * The trace is read twice: first ti_symbols_scan() takes each event, then ti_symbols_give().
+ */
+#ifndef TI_SYMBOLS_H
+#define TI_SYMBOLS_H
+
+#include "common/map.h"
+#include "formats/buffer.h"
+#include "formats/event.h"
+
+/* A field or vector in a class. */
+struct ti_variable {
+    int64_t *value; /* the different ones */
+    uint32_t n;     /* up to TI_FIELD_VALUES + 1 */
+};
+
+struct ti_event_class {
+    uint32_t op, site, mask, kinds;
+    uint32_t numbers; /* mask of the fields that are numbers */
+    uint32_t columns; /* of these, those that have a column */
+    uint32_t vector_columns;
+    uint32_t next;       /* class that followed last time */
+    uint32_t nvariables; /* numbers, then vectors */
+    struct ti_variable *variable;
+};
+
+struct ti_symbol {
+    uint32_t class, next; /* next: symbol that followed last time */
+    uint32_t nvalues;
+    size_t value; /* of its constants: the first in ti_symbols.value */
+};
+
+/* What a vector is encoded as. */
+struct ti_vector_bytes {
+    size_t at, bytes; /* in ti_symbols.vectors */
+    int64_t len;
+};
+
+struct ti_symbols {
+    struct ti_map class_map;
+    struct ti_event_class *class;
+    size_t classes_cap;
+    uint32_t last_class;
+    struct ti_map site_map; /* the trace's numbers of call sites */
+    struct ti_map symbol_map;
+    struct ti_symbol *symbol;
+    size_t symbols_cap;
+    uint32_t last_symbol;
+    int64_t *value;
+    size_t nvalues, values_cap;
+    struct ti_map vector_map;
+    struct ti_vector_bytes *vector;
+    size_t vectors_cap;
+    int64_t elements; /* of all vectors */
+    struct ti_buffer vectors;
+};
+
+/* What ti_symbols_give() returns. */
+struct ti_symbol_event {
+    uint32_t symbol, nfields;
+    int64_t field[TI_F_COUNT + TI_VECS]; /* values for its columns */
+};
+
+void ti_symbols_init(struct ti_symbols *s);
+void ti_symbols_scan(struct ti_symbols *s, const struct ti_event *ev);
+
+/* After scanning, begin to give the symbols of the events, from the first event on.  A variable
+ * with more than `limit` values, at most TI_FIELD_VALUES, gets a column. */
+void ti_symbols_begin(struct ti_symbols *s, uint32_t limit);
+void ti_symbols_give(struct ti_symbols *s, const struct ti_event *ev, struct ti_symbol_event *out);
+void ti_symbols_free(struct ti_symbols *s);
+
+#endif

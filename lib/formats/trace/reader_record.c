@@ -1,0 +1,175 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/trace/reader_internal.h"
+
+/* Let the file be the record's blobs, one after the other.  False: no memory. */
+static bool join_blobs(struct ti_reader *r)
+{
+    const struct ti_record *record = r->source;
+    struct trace_file *f = &r->file;
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < record->nblobs; i++)
+        bytes += record->blob[i].n;
+    f->bytes = (int64_t)bytes;
+    f->memory = record->blob[0].data;
+    if (record->nblobs == 1)
+        return true;
+    f->memory = f->own_memory = malloc(bytes + 1);
+    if (!f->memory)
+        return false;
+    for (size_t i = 0, at = 0; i < record->nblobs; at += record->blob[i++].n)
+        memcpy(f->own_memory + at, record->blob[i].data, record->blob[i].n);
+    return true;
+}
+
+/* Read a record that is a copy of a rank file. */
+static ti_status start_copy(struct ti_reader *r, const struct trace_file *run, struct ti_err *err)
+{
+    ti_status st;
+
+    if (!join_blobs(r))
+        return ti__file_no_memory(&r->file, err);
+    st = ti__reader_start(r, err);
+    if (!st && (r->file.rank != run->rank || r->file.nranks != run->nranks ||
+                memcmp(r->file.run_id, run->run_id, TI_RUN_ID_BYTES) != 0))
+        return ti_err_set(err, TI_ERR_INPUT, "'%s' is damaged: it is of another rank or run",
+                          r->file.name);
+    return st;
+}
+
+/* Add what a folded trace says once to the tables; false if it is malformed. */
+static bool add_tables(struct ti_reader *r, const struct ti_folded_tables *t)
+{
+    struct tables *to = &r->tables;
+
+    return ti__tables_pairs(to, t->info.data, t->info.data + t->info.n) &&
+           ti__tables_strings(to, t->strings.data, t->strings.data + t->strings.n) &&
+           ti__tables_comms(to, r->file.rank, r->file.nranks, t->comms.data,
+                            t->comms.data + t->comms.n);
+}
+
+static ti_status start_folded(struct ti_reader *r, struct ti_err *err)
+{
+    struct ti_folded_tables t;
+    const char *wrong = ti_folded_open(r->source, r->file.nranks, &r->folded, &t);
+
+    if (!wrong && !add_tables(r, &t))
+        wrong = "its record is malformed";
+    if (!wrong && !ti__tables_extras(&r->tables))
+        wrong = "memory is short";
+    if (!wrong && ti_folded_extras(r->folded) != (uint32_t)r->tables.nextras)
+        wrong = "its record has other extra columns than its metadata";
+    r->folded_end = t.totals;
+    t.totals = (struct ti_buffer){NULL, 0, 0};
+    ti_folded_tables_free(&t);
+    if (wrong)
+        return ti_err_set(err, TI_ERR_INPUT, "'%s' is damaged: %s", r->file.name, wrong);
+    return TI_OK;
+}
+
+static ti_status start_record(struct ti_reader *r, const struct trace_file *run, struct ti_err *err)
+{
+    if (ti_record_is_copy(r->source))
+        return start_copy(r, run, err);
+    r->file.rank = run->rank;
+    r->file.nranks = run->nranks;
+    memcpy(r->file.run_id, run->run_id, TI_RUN_ID_BYTES);
+    return start_folded(r, err);
+}
+
+ti_status ti_reader_open_record(struct ti_record *record, uint32_t nranks, const uint8_t *run_id,
+                                const char *name, struct ti_reader **out, struct ti_err *err)
+{
+    struct trace_file run = {.rank = record->rank, .nranks = nranks};
+    struct ti_reader *r;
+    ti_status st = ti__reader_new(name, &r, err);
+
+    if (st) {
+        ti_record_free(record);
+        return st;
+    }
+    r->record = *record;
+    r->source = &r->record;
+    *record = (struct ti_record){.memory = NULL};
+    memcpy(run.run_id, run_id, TI_RUN_ID_BYTES);
+    st = start_record(r, &run, err);
+    if (st)
+        ti_reader_close(r);
+    else
+        *out = r;
+    return st;
+}
+
+ti_status ti_reader_again(const struct ti_reader *r, struct ti_reader **out, struct ti_err *err)
+{
+    struct ti_reader *again;
+    ti_status st;
+
+    if (!r->source)
+        return ti_reader_open_at(r->file.fd, r->file.start, r->file.bytes, r->file.name, out, err);
+    st = ti__reader_new(r->file.name, &again, err);
+    if (st)
+        return st;
+    again->source = r->source;
+    st = start_record(again, &r->file, err);
+    if (st)
+        ti_reader_close(again);
+    else
+        *out = again;
+    return st;
+}
+
+ti_status ti_reader_file(const struct ti_reader *r, uint8_t **data, size_t *bytes,
+                         struct ti_err *err)
+{
+    const struct trace_file *f = &r->file;
+    ti_status st = TI_OK;
+
+    *data = NULL;
+    *bytes = 0;
+    if (r->folded)
+        return TI_OK;
+    *data = malloc((size_t)f->bytes + 1);
+    if (!*data)
+        return ti__file_no_memory(f, err);
+    *bytes = (size_t)f->bytes;
+    if (f->memory)
+        memcpy(*data, f->memory, *bytes);
+    else
+        st = ti_read_at(f->fd, f->start, *data, *bytes, f->name, err);
+    if (st) {
+        free(*data);
+        *data = NULL;
+    }
+    return st;
+}
+
+ti_status ti__record_end(struct ti_reader *r, struct ti_err *err)
+{
+    const struct ti_buffer *t = &r->folded_end;
+
+    r->file.at_end = true;
+    r->events = ti_folded_events(r->folded);
+    if (t->n && !ti__reader_totals(r, t->data, t->data + t->n))
+        return ti_err_set(err, TI_ERR_INPUT, "'%s' is damaged: its record is malformed",
+                          r->file.name);
+    return TI_OK;
+}
+
+ti_status ti__record_verify(struct ti_reader *r, struct ti_err *err)
+{
+    uint64_t volume;
+    ti_status st = r->file.at_end ? TI_OK : ti__record_end(r, err);
+
+    if (st)
+        return st;
+    if (!ti_folded_check(r->folded, &volume))
+        return ti_err_set(err, TI_ERR_INPUT, "'%s' is damaged: its record is malformed",
+                          r->file.name);
+    if (r->have_totals && volume != r->totals.volume)
+        return ti_err_set(err, TI_ERR_INPUT,
+                          "'%s' is damaged: its volumes do not add up to its totals", r->file.name);
+    return TI_OK;
+}
