@@ -115,7 +115,8 @@ static void note_value(struct ti_variable *v, int64_t value)
 
 void ti_symbols_scan(struct ti_symbols *s, const struct ti_event *ev)
 {
-    struct ti_event_class *c = &s->class[class_of(s, ev)];
+    uint32_t class = class_of(s, ev);
+    const struct ti_event_class *c = &s->class[class];
     struct ti_variable *v = c->variable;
 
     for (uint32_t rest = c->numbers; rest; rest &= rest - 1)

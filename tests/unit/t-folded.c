@@ -1,0 +1,519 @@
+/* Folded records against the traces that they are made of: every event, and what a trace says
+ * beside its events. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "formats/buffer.h"
+#include "formats/folded/decode.h"
+#include "formats/folded/encode.h"
+#include "formats/folded/record_layout.h"
+#include "formats/merged/record.h"
+#include "formats/reader.h"
+#include "formats/writer.h"
+
+static const uint8_t run_id[TI_RUN_ID_BYTES] = "0123456789abcde";
+static char dir[64], path[96];
+
+static uint64_t rng = 88172645463325252u;
+static uint64_t rnd(uint64_t below)
+{
+    rng ^= rng << 13;
+    rng ^= rng >> 7;
+    rng ^= rng << 17;
+    return rng % below;
+}
+
+/* ------------------------------------------------------------ random programs -- */
+
+/* A call, or a loop if `trips` is above 0. */
+struct statement {
+    struct ti_event ev;
+    int32_t vec[TI_VECS][12];
+    uint32_t values[TI_F_COUNT]; /* a field takes so many different values */
+    uint32_t vector_values;
+    uint64_t noise; /* of the volume */
+    uint32_t trips, varying;
+    struct statement *child, *next;
+};
+
+static struct statement *random_call(void)
+{
+    static const uint32_t values[] = {1, 1, 1, 1, 2, 7, 8, 9, 10, 1000};
+    struct statement *s = calloc(1, sizeof *s);
+    const struct ti_op_info *op;
+
+    s->ev.op = (uint32_t)rnd(TI_OP_COUNT);
+    op = ti_op_info(s->ev.op);
+    s->ev.mask = op->fields | (rnd(2) ? op->optional : 0);
+    s->ev.site = (uint32_t)rnd(4);
+    s->ev.volume = rnd(5) ? rnd(1000000) : rng;
+    s->noise = rnd(3) ? 1 : 1000;
+    for (int f = 0; f < TI_F_COUNT; f++) {
+        s->ev.arg[f] = rnd(20) ? (int64_t)rnd(50) - 2 : (int64_t)rng >> 1;
+        s->values[f] = values[rnd(sizeof values / sizeof *values)];
+    }
+    s->vector_values = values[rnd(sizeof values / sizeof *values)];
+    if (rnd(8) == 0)
+        s->ev.arg[TI_F_PEER] = rnd(2) ? TI_ANY : TI_NULL;
+    if (rnd(8) == 0)
+        s->ev.arg[TI_F_TAG] = TI_ANY;
+    for (int v = 0; v < TI_VECS; v++)
+        if (op->vec[v][0])
+            s->ev.vec[v] = (struct ti_vec){s->vec[v], 4, (int64_t)rnd(12)};
+    return s;
+}
+
+/* A list of up to `n` statements. */
+static struct statement *random_body(int depth, uint64_t n)
+{
+    struct statement *first = NULL;
+
+    for (uint64_t i = 0; i <= rnd(n); i++) {
+        struct statement *s;
+
+        if (depth && rnd(3) == 0) {
+            s = calloc(1, sizeof *s);
+            s->trips = 1 + (uint32_t)rnd(5);
+            s->varying = rnd(3) ? 0 : 1 + (uint32_t)rnd(4);
+            s->child = random_body(depth - 1, n);
+        } else {
+            s = random_call();
+        }
+        s->next = first;
+        first = s;
+    }
+    return first;
+}
+
+static void free_body(struct statement *s)
+{
+    for (struct statement *next; s; s = next) {
+        next = s->next;
+        free_body(s->child);
+        free(s);
+    }
+}
+
+struct run {
+    struct ti_writer *w;
+    int extras;
+    uint64_t left; /* events that may still be written */
+};
+
+static void write_call(struct run *run, const struct statement *s)
+{
+    struct ti_event ev = s->ev;
+    int32_t vec[TI_VECS][12];
+    uint64_t extra[2] = {rnd(3) ? 100 : rnd(5000), 7};
+
+    if (run->left == 0)
+        return;
+    run->left--;
+    ev.volume += rnd(s->noise);
+    for (uint32_t rest = ev.mask; rest; rest &= rest - 1) {
+        int f = __builtin_ctz(rest);
+
+        if (ev.arg[f] >= 0)
+            ev.arg[f] += (int64_t)rnd(s->values[f]);
+    }
+    for (int v = 0; v < TI_VECS; v++) {
+        memcpy(vec[v], s->vec[v], sizeof vec[v]);
+        vec[v][0] += (int32_t)rnd(s->vector_values);
+        ev.vec[v].data = vec[v];
+    }
+    if (run->extras)
+        ti_writer_event_extra(run->w, &ev, extra);
+    else
+        ti_writer_event(run->w, &ev);
+}
+
+static void execute(struct run *run, const struct statement *s)
+{
+    for (; s; s = s->next) {
+        uint64_t trips = s->trips + (s->varying ? rnd(s->varying) : 0);
+
+        if (!s->child)
+            write_call(run, s);
+        for (; s->child && trips; trips--)
+            execute(run, s->child);
+    }
+}
+
+/* Write the trace of a program: `rotate` leaves out the start of its first iteration. */
+static void write_trace(const struct statement *program, int iterations, int extras, uint64_t most,
+                        enum ti_end end)
+{
+    static const char *const info[] = {"host", "here", "extra", "burst_ns:ns call_ns:ns"};
+    static const char *const tot[] = {"wall", "12.5"};
+    const int odd[] = {1, 3, 5}, even[] = {0, 2};
+    struct run run = {.extras = extras, .left = most};
+    struct ti_err err;
+
+    unlink(path);
+    assert_int_equal(ti_writer_open(path, 3, 8, run_id, &run.w, &err), TI_OK);
+    ti_writer_info(run.w, info, extras ? 2 : 1);
+    if (extras)
+        ti_writer_extras(run.w, 2);
+    for (int i = 0; i < 4; i++)
+        ti_writer_string(run.w, TI_STRING_SITE, (const char *[]){"a+0x1", "b+0x22", "c", "d"}[i]);
+    ti_writer_string(run.w, TI_STRING_CALL, "MPI_Foo");
+    ti_writer_string(run.w, TI_STRING_FILE, "/file");
+    ti_writer_comm(run.w, 0, TI_KIND_WORLD, 3, 8, NULL, 0, NULL);
+    ti_writer_comm(run.w, 1, TI_KIND_SPLIT, 1, 3, odd, 0, NULL);
+    ti_writer_comm(run.w, 2, TI_KIND_INTER, 1, 3, odd, 2, even);
+    for (const struct statement *s = program; s && rnd(2); s = s->next)
+        if (!s->child) /* part of an iteration comes first */
+            write_call(&run, s);
+    for (int i = 0; i < iterations; i++)
+        execute(&run, program);
+    if (end == TI_END_KILLED) {
+        ti_writer_flush(run.w);
+        assert_int_equal(ti_writer_close(run.w, TI_END_COMPLETE, NULL, 0, &err), TI_OK);
+        return;
+    }
+    assert_int_equal(ti_writer_close(run.w, end, tot, 1, &err), TI_OK);
+}
+
+/* ----------------------------------------------------------------- comparing -- */
+
+static void same_vectors(const struct ti_event *a, const struct ti_event *b)
+{
+    for (int v = 0; v < TI_VECS; v++) {
+        assert_int_equal(a->vec[v].len, b->vec[v].len);
+        for (int64_t i = 0; i < a->vec[v].len; i++)
+            assert_int_equal(ti_vec_at(&a->vec[v], i), ti_vec_at(&b->vec[v], i));
+    }
+}
+
+static void same_event(const struct ti_reader *ra, const struct ti_event *a,
+                       const struct ti_reader *rb, const struct ti_event *b)
+{
+    const char *site = ti_reader_string(ra, TI_STRING_SITE, a->site);
+
+    assert_int_equal(a->op, b->op);
+    assert_int_equal(a->mask, b->mask);
+    assert_true(a->volume == b->volume);
+    for (uint32_t rest = a->mask; rest; rest &= rest - 1)
+        assert_true(a->arg[__builtin_ctz(rest)] == b->arg[__builtin_ctz(rest)]);
+    if (site)
+        assert_string_equal(site, ti_reader_string(rb, TI_STRING_SITE, b->site));
+    else
+        assert_int_equal(b->site, 0);
+    same_vectors(a, b);
+    for (int i = 0; i < ti_reader_extras(ra); i++)
+        assert_true(a->extra[i] == b->extra[i]);
+}
+
+static void same_tables(const struct ti_reader *a, const struct ti_reader *b)
+{
+    const char *ka, *va, *kb, *vb;
+    struct ti_totals ta, tb;
+
+    for (int i = 0; ti_reader_info_at(a, i, &ka, &va); i++) {
+        assert_true(ti_reader_info_at(b, i, &kb, &vb));
+        assert_string_equal(ka, kb);
+        assert_string_equal(va, vb);
+    }
+    assert_int_equal(ti_reader_info_first(a), ti_reader_info_first(b));
+    for (int64_t i = 0; i < 4; i++) {
+        const struct ti_comm *x = ti_reader_comm(a, i), *y = ti_reader_comm(b, i);
+
+        assert_int_equal(!x, !y);
+        if (!x)
+            continue;
+        assert_int_equal(x->kind, y->kind);
+        assert_int_equal(x->rank, y->rank);
+        assert_int_equal(x->size, y->size);
+        assert_memory_equal(x->member, y->member, (size_t)x->size * sizeof *x->member);
+        assert_int_equal(x->remote_size, y->remote_size);
+        if (x->remote_size)
+            assert_memory_equal(x->remote, y->remote, (size_t)x->remote_size * sizeof *x->remote);
+    }
+    for (int k = 0; k < 2; k++)
+        assert_string_equal(ti_reader_string(a, "cf"[k], 1), ti_reader_string(b, "cf"[k], 1));
+    assert_int_equal(ti_reader_end(a), ti_reader_end(b));
+    assert_int_equal(ti_reader_totals(a, &ta), ti_reader_totals(b, &tb));
+    assert_int_equal(ti_reader_events(a), ti_reader_events(b));
+    if (ti_reader_totals(a, &ta))
+        assert_memory_equal(&ta, &tb, sizeof ta);
+}
+
+static struct ti_record encode(void)
+{
+    struct ti_record record;
+    struct ti_reader *r;
+    struct ti_err err;
+
+    assert_int_equal(ti_reader_open(path, &r, &err), TI_OK);
+    assert_int_equal(ti_folded_encode(r, &record, &err), TI_OK);
+    ti_reader_close(r);
+    return record;
+}
+
+/* Whether a record has the events of the trace; the record is released. */
+static void same_trace(struct ti_record *record)
+{
+    struct ti_reader *a, *b, *again;
+    struct ti_event x, y;
+    struct ti_err err;
+    uint64_t events;
+    int more;
+
+    assert_int_equal(record->rank, 3);
+    assert_int_equal(ti_reader_open(path, &a, &err), TI_OK);
+    assert_int_equal(ti_reader_open_record(record, 8, run_id, "record", &b, &err), TI_OK);
+    ti_reader_want_extras(a);
+    ti_reader_want_extras(b);
+    while ((more = ti_reader_next(a, &x, &err)) > 0) {
+        assert_int_equal(ti_reader_next(b, &y, &err), 1);
+        same_event(a, &x, b, &y);
+    }
+    assert_int_equal(more, 0);
+    assert_int_equal(ti_reader_next(b, &y, &err), 0);
+    assert_int_equal(ti_reader_next(b, &y, &err), 0);
+    same_tables(a, b);
+    assert_int_equal(ti_reader_again(b, &again, &err), TI_OK);
+    assert_int_equal(ti_reader_verify(again, &events, &err), TI_OK);
+    assert_int_equal(events, ti_reader_events(a));
+    ti_reader_close(again);
+    ti_reader_close(b);
+    ti_reader_close(a);
+}
+
+static void random_programs_come_back(void **state)
+{
+    int folded = 0, runs = 300;
+
+    (void)state;
+    for (int i = 0; i < runs; i++) {
+        struct statement *program = random_body((int)rnd(4), 1 + rnd(6));
+        struct ti_record record;
+
+        write_trace(program, 1 + (int)rnd(i % 7 ? 20 : 200), i % 5 == 0, i % 3 ? 20000 : rnd(500),
+                    i % 4 ? TI_END_COMPLETE : TI_END_ABORTED);
+        record = encode();
+        folded += !ti_record_is_copy(&record);
+        same_trace(&record);
+        free_body(program);
+    }
+    assert_true(folded > runs / 2);
+}
+
+/* ----------------------------------------------------------- compactness -- */
+
+static struct statement call(uint32_t op, uint64_t volume)
+{
+    struct statement s = {.vector_values = 1, .noise = 1};
+
+    s.ev.op = op;
+    s.ev.mask = ti_op_info(op)->fields;
+    s.ev.volume = volume;
+    for (int f = 0; f < TI_F_COUNT; f++)
+        s.values[f] = 1;
+    return s;
+}
+
+/* What a record takes; it is released. */
+static size_t bytes_of(struct ti_record *record)
+{
+    size_t bytes = record->pattern.n + record->nnumbers * sizeof *record->number;
+
+    assert_false(ti_record_is_copy(record));
+    for (size_t i = 0; i < record->nblobs; i++)
+        bytes += record->blob[i].n;
+    same_trace(record);
+    return bytes;
+}
+
+static void length_does_not_matter(void **state)
+{
+    struct statement send = call(TI_OP_SEND, 1000), recv = call(TI_OP_RECV, 50);
+    struct statement inner = {.trips = 7}, outer = {.trips = 3}, sum = call(TI_OP_ALLREDUCE, 9);
+    size_t bytes[2];
+
+    (void)state;
+    inner.child = &send;
+    send.next = &recv;
+    outer.child = &inner;
+    outer.next = &sum;
+    for (int i = 0; i < 2; i++) {
+        struct ti_record record;
+
+        rng = 1; /* the same start */
+        write_trace(&outer, i ? 10000 : 10, 0, UINT64_MAX, TI_END_COMPLETE);
+        record = encode();
+        bytes[i] = bytes_of(&record);
+    }
+    assert_int_equal(bytes[0], bytes[1]);
+}
+
+static void many_values_become_columns(void **state)
+{
+    (void)state;
+    for (uint32_t values = TI_FIELD_VALUES - 1; values < TI_FIELD_VALUES + 3; values++) {
+        struct statement send = call(TI_OP_SEND, 1000), barrier = call(TI_OP_BARRIER, 5);
+        struct ti_record record;
+
+        send.next = &barrier;
+        send.values[TI_F_BYTES] = values;
+        write_trace(&send, 3000, 0, UINT64_MAX, TI_END_COMPLETE);
+        record = encode();
+        assert_true(bytes_of(&record) < 8000);
+    }
+}
+
+/* ---------------------------------------------------------------- damage -- */
+
+/* Read all of a record that may be malformed, up to a number of events. */
+static void read_damaged(const struct ti_record *record)
+{
+    struct ti_folded_tables tables;
+    struct ti_folded *f;
+    struct ti_event ev;
+    uint64_t volume;
+
+    if (ti_record_is_copy(record) || ti_folded_open(record, 8, &f, &tables))
+        return;
+    ti_folded_check(f, &volume);
+    for (int i = 0; i < 1000 && ti_folded_next(f, &ev) > 0; i++)
+        for (int v = 0; v < TI_VECS; v++)
+            for (int64_t k = 0; k < ev.vec[v].len; k++)
+                volume += (uint64_t)ti_vec_at(&ev.vec[v], k);
+    ti_folded_close(f);
+    ti_folded_tables_free(&tables);
+}
+
+/* A piece of memory that ends where the next byte is not ours. */
+static struct ti_bytes copy_of(const struct ti_bytes *bytes)
+{
+    uint8_t *data = malloc(bytes->n ? bytes->n : 1);
+
+    if (bytes->n)
+        memcpy(data, bytes->data, bytes->n);
+    return (struct ti_bytes){data, bytes->n};
+}
+
+static void damage_does_no_harm(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 3000; round++) {
+        static struct ti_record record;
+        struct ti_record bad;
+        struct ti_bytes *blob;
+        int64_t *number;
+
+        if (round % 50 == 0) {
+            struct statement *program = random_body(3, 6);
+
+            ti_record_free(&record);
+            write_trace(program, 20, round % 3 == 0, 5000, TI_END_COMPLETE);
+            record = encode();
+            free_body(program);
+        }
+        bad = record;
+        blob = calloc(record.nblobs + 1, sizeof *blob);
+        number = calloc(record.nnumbers + 1, sizeof *number);
+        if (record.nnumbers)
+            memcpy(number, record.number, record.nnumbers * sizeof *number);
+        for (size_t i = 0; i < record.nblobs; i++)
+            blob[i] = copy_of(&record.blob[i]);
+        bad.pattern = copy_of(&record.pattern);
+        bad.blob = blob;
+        bad.number = number;
+        for (uint64_t k = 0; k <= rnd(3); k++) {
+            struct ti_bytes *b = record.nblobs ? &blob[rnd(record.nblobs)] : &bad.pattern;
+
+            if (rnd(3) == 0 && record.nnumbers)
+                number[rnd(record.nnumbers)] = rnd(2) ? (int64_t)rng : (int64_t)rnd(300) - 5;
+            else if (rnd(2) && b->n)
+                ((uint8_t *)(uintptr_t)b->data)[rnd(b->n)] = (uint8_t)rng;
+            else if (rnd(4) == 0)
+                bad.pattern.n -= rnd(bad.pattern.n);
+            else
+                ((uint8_t *)(uintptr_t)bad.pattern.data)[rnd(bad.pattern.n)] ^=
+                    (uint8_t)(1u << rnd(8));
+        }
+        read_damaged(&bad);
+        for (size_t i = 0; i < record.nblobs; i++)
+            free((void *)(uintptr_t)blob[i].data);
+        free((void *)(uintptr_t)bad.pattern.data);
+        free(blob);
+        free(number);
+        if (round == 2999)
+            ti_record_free(&record);
+    }
+}
+
+/* Ten loops in each other, of a million trips each. */
+static void a_bomb_is_refused_at_once(void **state)
+{
+    struct ti_buffer pattern = {NULL, 0, 0};
+    struct ti_bytes blob[11] = {{NULL, 0}};
+    int64_t number[11];
+    struct ti_record record = {.rank = 3, .nnumbers = 11, .nblobs = 11};
+    struct ti_folded_tables tables;
+    struct ti_folded *f;
+    struct ti_reader *r;
+    struct ti_err err;
+
+    (void)state;
+    for (int i = 0; i < 11; i++)
+        number[i] = i < 10 ? 1000000 : 5;
+    ti_buffer_varint(&pattern, TI_RECORD_VERSION);
+    ti_buffer_varint(&pattern, TI_END_KILLED);
+    for (int zeros = 0; zeros < 7; zeros++) /* totals, metadata, communicators, strings */
+        ti_buffer_varint(&pattern, 0);
+    ti_buffer_varint(&pattern, 1); /* volumes, vectors, symbols */
+    ti_buffer_varint(&pattern, 0);
+    ti_buffer_varint(&pattern, 1);
+    ti_buffer_varint(&pattern, TI_OP_FINALIZE);
+    for (int zeros = 0; zeros < 5; zeros++)
+        ti_buffer_varint(&pattern, 0);
+    ti_buffer_varint(&pattern, 1); /* the shape */
+    for (int i = 0; i < 10; i++)
+        ti_buffer_varint(&pattern, 1 << 1 | 1);
+    ti_buffer_varint(&pattern, 0);
+    record.pattern = (struct ti_bytes){pattern.data, pattern.n};
+    record.number = number;
+    record.blob = blob;
+    assert_string_equal(ti_folded_open(&record, 8, &f, &tables),
+                        "its loops claim more than 2^44 events");
+    assert_int_equal(ti_reader_open_record(&record, 8, run_id, "bomb", &r, &err), TI_ERR_INPUT);
+    assert_non_null(strstr(err.text, "'bomb' is damaged: its loops claim more than 2^44 events"));
+    free(pattern.data);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    strcpy(dir, "/tmp/t-folded-XXXXXX");
+    if (!mkdtemp(dir))
+        return -1;
+    snprintf(path, sizeof path, "%s/rank-000003.ti", dir);
+    return 0;
+}
+
+static int cleanup(void **state)
+{
+    (void)state;
+    unlink(path);
+    return rmdir(dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_programs_come_back),  cmocka_unit_test(length_does_not_matter),
+        cmocka_unit_test(many_values_become_columns), cmocka_unit_test(damage_does_no_harm),
+        cmocka_unit_test(a_bomb_is_refused_at_once),
+    };
+
+    return cmocka_run_group_tests(tests, setup, cleanup);
+}
