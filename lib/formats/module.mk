@@ -5,7 +5,7 @@ formats_src := $(addprefix lib/formats/,event.c chunk.c ranges.c scan.c caveats.
                  reader_columns.c reader_record.c rank_lists.c) \
                $(addprefix lib/formats/merged/,merged.c merged_index.c merged_sections.c \
                  merged_group.c numbers.c) \
-               $(addprefix lib/formats/folded/,column.c decode.c decode_open.c)
+               $(addprefix lib/formats/folded/,column.c quality.c decode.c decode_open.c)
 # Writing merged traces.
 merger_src := $(addprefix lib/formats/merged/,merger.c blobs.c fit.c groups.c sections.c) \
               $(addprefix lib/formats/folded/,fold.c symbols.c encode.c encode_record.c)

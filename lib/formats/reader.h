@@ -70,6 +70,7 @@ struct ti_rank_lists *ti_rank_lists_new(void); /* NULL: no memory */
 void ti_rank_lists_free(struct ti_rank_lists *lists);
 void ti_reader_share(struct ti_reader *r, struct ti_rank_lists *lists);
 
+const char *ti_reader_name(const struct ti_reader *r); /* for messages */
 uint32_t ti_reader_rank(const struct ti_reader *r);
 uint32_t ti_reader_nranks(const struct ti_reader *r);
 const uint8_t *ti_reader_run_id(const struct ti_reader *r);

@@ -252,7 +252,7 @@ static struct ti_record encode(void)
     struct ti_err err;
 
     assert_int_equal(ti_reader_open(path, &r, &err), TI_OK);
-    assert_int_equal(ti_folded_encode(r, &record, &err), TI_OK);
+    assert_int_equal(ti_folded_encode(r, NULL, &record, &err), TI_OK);
     ti_reader_close(r);
     return record;
 }
@@ -377,15 +377,16 @@ static void read_damaged(const struct ti_record *record)
     struct ti_folded_tables tables;
     struct ti_folded *f;
     struct ti_event ev;
-    uint64_t volume;
+    int64_t sum = 0;
 
     if (ti_record_is_copy(record) || ti_folded_open(record, 8, &f, &tables))
         return;
-    ti_folded_check(f, &volume);
+    ti_folded_check(f);
     for (int i = 0; i < 1000 && ti_folded_next(f, &ev) > 0; i++)
         for (int v = 0; v < TI_VECS; v++)
             for (int64_t k = 0; k < ev.vec[v].len; k++)
-                volume += (uint64_t)ti_vec_at(&ev.vec[v], k);
+                sum ^= ti_vec_at(&ev.vec[v], k);
+    assert_true(sum || !sum);
     ti_folded_close(f);
     ti_folded_tables_free(&tables);
 }

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/folded/quality.h"
+
 /* ----------------------------------------------------------------- columns -- */
 
 static void close_run(struct ti_column *c, struct ti_run next)
@@ -197,6 +199,12 @@ bool ti_cursor_run(struct ti_cursor *c)
     const uint8_t *token = c->at, **p = &c->at, *end = c->end;
     uint64_t n, difference, stride = 0;
 
+    if (c->draw) {
+        c->last = ti_draw_next(c->draw);
+        c->stride = 0;
+        c->left = 1;
+        return true;
+    }
     if (!c->again) {
         if (!ti_get_varint(p, end, &n))
             return false;

@@ -19,6 +19,8 @@
 
 #include "formats/buffer.h"
 
+struct ti_draw;
+
 struct ti_run {
     uint64_t first, stride, n;
 };
@@ -66,6 +68,7 @@ struct ti_cursor {
     const uint8_t *circle, *circle_end, *next; /* runs being repeated, and the next of them */
     uint64_t again;                            /* of these, how many are to come */
     uint64_t last, stride, left;               /* left: values of the present run to come */
+    struct ti_draw *draw; /* of a histogram (quality.h): values come from there; else NULL */
 };
 
 /* Go to the start of a column.  The blob must outlive the cursor. */

@@ -146,8 +146,16 @@ void ti_folded_want_extras(struct ti_folded *f)
     f->want_extras = f->nvolumes > 1;
 }
 
-/* How often the program passed a leaf by arrival `a`. */
-static uint64_t arrivals(const struct node *leaf, uint32_t a)
+void ti_folded_seed(struct ti_folded *f, uint64_t seed)
+{
+    uint64_t own = ti_hash_word(ti_hash_word(TI_HASH_START, seed), f->rank);
+
+    for (size_t i = 0; i < f->ncolumns; i++)
+        if (f->cursor[i].draw)
+            ti_draw_start(f->cursor[i].draw, ti_hash_word(own, i));
+}
+
+uint64_t ti__leaf_arrivals(const struct node *leaf, uint32_t a)
 {
     const struct node *first = leaf - a; /* what the loop around the `a` innermost begins with */
 
@@ -160,26 +168,44 @@ static bool add_column(const struct ti_folded *f, size_t column, uint64_t n,
 {
     const struct ti_bytes *blob = &f->column_blob[column];
 
+    if (f->cursor[column].draw) {
+        *sum = ti_draw_sum(f->cursor[column].draw);
+        return true;
+    }
     return ti_column_sum((uint64_t)f->column_first[column], blob->data, blob->n, n, bounds, sum);
 }
 
-static bool check_leaf(const struct ti_folded *f, const struct node *leaf, uint64_t *volume)
+static const struct ti_bounds any = {INT64_MIN, INT64_MAX};
+
+bool ti__sum_volumes(const struct ti_folded *f, uint64_t *volume)
 {
-    static const struct ti_bounds any = {INT64_MIN, INT64_MAX};
+    uint64_t sum;
+
+    *volume = 0;
+    for (const struct node *leaf = f->node; leaf < f->node + f->nnodes; leaf++) {
+        for (uint32_t a = 0; leaf->symbol != LOOP && a < leaf->arrivals; a++) {
+            if (!add_column(f, leaf->cursor + a * f->nvolumes, ti__leaf_arrivals(leaf, a), &any,
+                            &sum))
+                return false;
+            *volume += sum;
+        }
+    }
+    return true;
+}
+
+/* Check the columns of a leaf that ti__sum_volumes() does not read. */
+static bool check_leaf(const struct ti_folded *f, const struct node *leaf)
+{
     const struct ti_bounds numbers = {0, (int64_t)f->nvectors - 1};
     const struct symbol *s = &f->symbol[leaf->symbol];
     size_t column = leaf->cursor;
     int fields = __builtin_popcount(s->columns);
     uint64_t sum;
 
-    for (uint32_t a = 0; a < leaf->arrivals; a++) {
-        for (uint32_t i = 0; i < f->nvolumes; i++, column++) {
-            if (!add_column(f, column, arrivals(leaf, a), &any, &sum))
+    for (uint32_t a = 0; a < leaf->arrivals; a++, column += f->nvolumes)
+        for (uint32_t i = 1; i < f->nvolumes; i++)
+            if (!add_column(f, column + i, ti__leaf_arrivals(leaf, a), &any, &sum))
                 return false;
-            if (i == 0)
-                *volume += sum;
-        }
-    }
     for (int i = 0; i < fields; i++)
         if (!add_column(f, column++, leaf->passes, &any, &sum))
             return false;
@@ -190,13 +216,12 @@ static bool check_leaf(const struct ti_folded *f, const struct node *leaf, uint6
     return true;
 }
 
-bool ti_folded_check(struct ti_folded *f, uint64_t *volume)
+bool ti_folded_check(struct ti_folded *f)
 {
     struct ti_vec vec;
 
-    *volume = 0;
     for (size_t i = 0; i < f->nnodes; i++)
-        if (f->node[i].symbol != LOOP && !check_leaf(f, &f->node[i], volume))
+        if (f->node[i].symbol != LOOP && !check_leaf(f, &f->node[i]))
             return false;
     for (size_t i = 0; i < f->nvectors; i++)
         if (!give_vector(f, i, &vec))
@@ -210,6 +235,8 @@ void ti_folded_close(struct ti_folded *f)
         return;
     for (size_t i = 0; i < f->nvectors; i++)
         free(f->vector[i].data);
+    for (size_t i = 0; f->cursor && i < f->ncolumns; i++)
+        ti_draw_free(f->cursor[i].draw);
     free(f->vector);
     free(f->symbol);
     free(f->constant);

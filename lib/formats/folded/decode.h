@@ -3,7 +3,7 @@
  *
  * The shape is not expanded: memory depends on the record, not on the number of events.  Nothing in
  * the record is trusted.  ti_folded_open() adds up the trip counts, so that a record that claims
- * more events than TI_RECORD_EVENTS, or others than its totals, is refused before the first event.
+ * more events than TI_RECORD_EVENTS is refused before the first event, and the volumes.
  */
 #ifndef TI_DECODE_H
 #define TI_DECODE_H
@@ -40,9 +40,13 @@ void ti_folded_tables_free(struct ti_folded_tables *tables);
 uint64_t ti_folded_events(const struct ti_folded *f);
 uint32_t ti_folded_extras(const struct ti_folded *f);
 
-/* Check all columns and vectors, and add up the volumes: all without going through the events.
- * False if the record is malformed. */
-bool ti_folded_check(struct ti_folded *f, uint64_t *volume);
+/* Check all columns and vectors, without going through the events; ti_folded_open() has checked
+ * trip counts and volumes.  False if the record is malformed. */
+bool ti_folded_check(struct ti_folded *f);
+
+/* Draw the values of histograms (quality.h) in the order of a seed; call it before the first event.
+ * The seed is 0 otherwise. */
+void ti_folded_seed(struct ti_folded *f, uint64_t seed);
 
 /* Give extra values, too; call it before the first event.  Without, ev->extra is NULL. */
 void ti_folded_want_extras(struct ti_folded *f);

@@ -9,6 +9,7 @@
 
 #include "formats/folded/column.h"
 #include "formats/folded/decode.h"
+#include "formats/folded/quality.h"
 #include "formats/folded/record_layout.h"
 
 #define LOOP UINT32_MAX /* in the place of a symbol */
@@ -53,6 +54,7 @@ struct frame {
 };
 
 struct ti_folded {
+    uint32_t rank;
     struct vector *vector;
     size_t nvectors;
     struct symbol *symbol;
@@ -77,5 +79,11 @@ struct ti_folded {
     bool want_extras;
     uint64_t extra[TI_EXTRAS_MAX];
 };
+
+/* Add up the volumes of all events; false if a column of them is malformed. */
+bool ti__sum_volumes(const struct ti_folded *f, uint64_t *volume);
+
+/* How often the program passed a leaf by arrival `a`. */
+uint64_t ti__leaf_arrivals(const struct node *leaf, uint32_t a);
 
 #endif

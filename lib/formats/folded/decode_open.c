@@ -92,11 +92,11 @@ static bool read_totals(struct input *in, struct ti_folded_tables *t)
     t->have_totals = have;
     if (!have)
         return true;
-    for (int i = 0; i < 3; i++) {
-        if (!next_number(in, INT64_MIN, INT64_MAX, &value))
-            return false;
-        put_u64(&t->totals, (uint64_t)value);
-    }
+    if (!next_number(in, INT64_MIN, INT64_MAX, &value))
+        return false;
+    put_u64(&t->totals, 0); /* volume and events are set when they are known */
+    put_u64(&t->totals, 0);
+    put_u64(&t->totals, (uint64_t)value);
     ti_buffer_put(&t->totals, &end, 1);
     return true;
 }
@@ -401,6 +401,22 @@ static const char *read_nodes(struct input *in, struct ti_folded *f)
     return NULL;
 }
 
+/* Volumes and extra values may be histograms. */
+static bool read_histograms(struct ti_folded *f, const struct node *node)
+{
+    size_t column = node->cursor;
+
+    if (node->symbol == LOOP)
+        return true;
+    for (uint32_t a = 0; a < node->arrivals; a++)
+        for (uint32_t i = 0; i < f->nvolumes; i++, column++)
+            if (!ti_draw_new((uint64_t)f->column_first[column], f->column_blob[column].data,
+                             f->column_blob[column].n, ti__leaf_arrivals(node, a),
+                             &f->cursor[column].draw))
+                return false;
+    return true;
+}
+
 static const char *read_shape(struct input *in, struct ti_folded *f)
 {
     size_t most = (size_t)(in->blobs_end - in->blob); /* a node has a column */
@@ -413,12 +429,16 @@ static const char *read_shape(struct input *in, struct ti_folded *f)
     if (wrong)
         return wrong;
     f->end = (uint32_t)f->nnodes;
-    f->cursor = malloc((f->ncolumns + 1) * sizeof *f->cursor);
+    f->cursor = calloc(f->ncolumns + 1, sizeof *f->cursor);
     if (!f->cursor)
         return "memory is short";
     for (size_t i = 0; i < f->ncolumns; i++)
         ti_cursor_start(&f->cursor[i], (uint64_t)f->column_first[i], f->column_blob[i].data,
                         f->column_blob[i].n);
+    for (size_t i = 0; i < f->nnodes; i++)
+        if (!read_histograms(f, &f->node[i]))
+            return MALFORMED;
+    ti_folded_seed(f, 0);
     return NULL;
 }
 
@@ -428,7 +448,7 @@ static const char *open_record(const struct ti_record *record, uint32_t nranks, 
                                struct ti_folded_tables *t)
 {
     struct input in = start(record);
-    uint64_t version, sites;
+    uint64_t version, sites, volume;
     const char *wrong;
 
     if (!ti_get_varint(&in.at, in.end, &version))
@@ -443,8 +463,12 @@ static const char *open_record(const struct ti_record *record, uint32_t nranks, 
         return wrong;
     if (in.at != in.end || in.number != in.numbers_end || in.blob != in.blobs_end)
         return MALFORMED;
-    if (t->have_totals && ti_get_u64(t->totals.data + 8) != f->events)
-        return "its loops have another number of events than its totals";
+    if (!ti__sum_volumes(f, &volume))
+        return MALFORMED;
+    if (t->have_totals) {
+        ti_put_u64(t->totals.data, volume);
+        ti_put_u64(t->totals.data + 8, f->events);
+    }
     return NULL;
 }
 
@@ -457,6 +481,7 @@ const char *ti_folded_open(const struct ti_record *record, uint32_t nranks, stru
     *tables = (struct ti_folded_tables){.end = TI_END_KILLED};
     if (!f)
         return "memory is short";
+    f->rank = record->rank;
     wrong = open_record(record, nranks, f, tables);
     if (wrong) {
         ti_folded_close(f);

@@ -25,6 +25,7 @@ struct candidate {
 /* Read the trace, and find out which values its fields have. */
 static ti_status scan(struct ti_encoder *e, struct ti_err *err)
 {
+    struct ti_totals totals;
     struct ti_event ev;
     int more;
 
@@ -39,7 +40,13 @@ static ti_status scan(struct ti_encoder *e, struct ti_err *err)
         if (e->symbols.elements > TI_RECORD_VECTORS)
             e->foldable = false;
     }
-    return more < 0 ? TI_ERR_INPUT : TI_OK;
+    if (more < 0)
+        return TI_ERR_INPUT;
+    if (ti_reader_totals(e->r, &totals) && memcmp(&totals, &e->sums, sizeof totals) != 0)
+        return ti_err_set(err, TI_ERR_INPUT,
+                          "'%s' is damaged: its events do not add up to its totals",
+                          ti_reader_name(e->r));
+    return TI_OK;
 }
 
 /* Read the trace again, and fold it; *nothing is set where it does not fold. */
@@ -70,25 +77,80 @@ static ti_status fold(struct ti_encoder *e, struct ti_fold *f, bool *nothing, st
 /* ------------------------------------------------------------------- record -- */
 
 /* Whether a record gives the events of the trace. */
-static bool is_exact(const struct ti_encoder *e, const struct ti_record *record)
+static bool is_exact(const struct ti_encoder *e, struct ti_folded *f)
 {
     struct ti_totals sums = {0, 0, TI_HASH_START};
-    struct ti_folded_tables tables;
-    struct ti_folded *f;
     struct ti_event ev;
     int more;
 
-    if (ti_folded_open(record, ti_reader_nranks(e->r), &f, &tables))
-        return false;
     while ((more = ti_folded_next(f, &ev)) > 0) {
         sums.volume += ev.volume;
         sums.events++;
         sums.hash = ti_hash_event(sums.hash, &ev);
     }
-    ti_folded_close(f);
-    ti_folded_tables_free(&tables);
     return more == 0 && sums.volume == e->sums.volume && sums.events == e->sums.events &&
            sums.hash == e->sums.hash;
+}
+
+/* Whether one event may stand for another one. */
+static bool is_allowed(const struct ti_encoder *e, struct ti_event *exact, struct ti_event *ev)
+{
+    uint64_t volume = exact->volume;
+
+    if (!ti_quality_allows(&e->want.volumes, volume, ev->volume))
+        return false;
+    for (uint32_t i = 0; i + 1 < e->nvolumes; i++)
+        if (!ti_quality_allows(&e->want.extras, exact->extra[i], ev->extra[i]))
+            return false;
+    exact->volume = ev->volume;
+    return ti_hash_event(0, exact) == ti_hash_event(0, ev);
+}
+
+/* Whether a record gives the events of the trace as its qualities allow.  *hash becomes that of its
+ * events. */
+static bool is_near(const struct ti_encoder *e, struct ti_folded *f, uint64_t *hash)
+{
+    uint64_t volume = 0;
+    struct ti_reader *again;
+    struct ti_event exact, ev;
+    bool ok = true;
+
+    if (ti_reader_again(e->r, &again, NULL))
+        return false;
+    ti_reader_want_extras(again);
+    ti_folded_want_extras(f);
+    *hash = TI_HASH_START;
+    while (ok && ti_reader_next(again, &exact, NULL) > 0) {
+        ok = ti_folded_next(f, &ev) > 0 && is_allowed(e, &exact, &ev);
+        if (ok) {
+            *hash = ti_hash_event(*hash, &ev);
+            volume += ev.volume;
+        }
+    }
+    ti_reader_close(again);
+    return ok && ti_folded_next(f, &ev) == 0 && volume == e->sums.volume;
+}
+
+/* Whether a record stands for the trace.  Sets the hash of one that is not exact. */
+static bool is_sound(const struct ti_encoder *e, struct ti_record *record)
+{
+    struct ti_folded_tables tables;
+    struct ti_folded *f;
+    uint64_t hash;
+    bool ok;
+
+    if (ti_folded_open(record, ti_reader_nranks(e->r), &f, &tables))
+        return false;
+    if (e->exact) {
+        ok = is_exact(e, f);
+    } else {
+        ok = is_near(e, f, &hash);
+        if (ok && tables.have_totals)
+            ((int64_t *)(uintptr_t)record->number)[0] = (int64_t)hash;
+    }
+    ti_folded_close(f);
+    ti_folded_tables_free(&tables);
+    return ok;
 }
 
 static size_t deflated(const void *data, size_t bytes)
@@ -147,7 +209,7 @@ static ti_status try_limit(struct ti_encoder *e, uint32_t limit, struct candidat
     if (!st && !nothing) {
         shape = ti_fold_shape(f, &nodes);
         if (ti__record_fold(e, shape, nodes, &c.record)) {
-            if (is_exact(e, &c.record))
+            if (is_sound(e, &c.record))
                 c.bytes = size_of(&c.record);
             else
                 ti_record_free(&c.record);
@@ -177,8 +239,20 @@ static ti_status try_copy(struct ti_encoder *e, struct candidate *best, struct t
     return TI_OK;
 }
 
-ti_status ti_folded_encode(struct ti_reader *r, struct ti_record *out, struct ti_err *err)
+/* The quality that a trace can have: that of the trace itself, unless it is exact. */
+static struct ti_quality quality(const struct ti_reader *r, const char *key,
+                                 const struct ti_quality *want)
 {
+    const char *text = ti_reader_info(r, key);
+    struct ti_quality q;
+
+    return text && ti_quality_parse(text, &q) && q.kind != TI_EXACT ? q : *want;
+}
+
+ti_status ti_folded_encode(struct ti_reader *r, const struct ti_qualities *q, struct ti_record *out,
+                           struct ti_err *err)
+{
+    static const struct ti_qualities all_exact = {{TI_EXACT, 0}, {TI_EXACT, 0}};
     struct candidate best = {.bytes = SIZE_MAX};
     struct ti_encoder e = {
         .r = r,
@@ -188,6 +262,10 @@ ti_status ti_folded_encode(struct ti_reader *r, struct ti_record *out, struct ti
     };
     ti_status st;
 
+    q = q ? q : &all_exact;
+    e.want.volumes = quality(r, "volumes", &q->volumes);
+    e.want.extras = quality(r, "extras", &q->extras);
+    e.exact = e.want.volumes.kind == TI_EXACT && e.want.extras.kind == TI_EXACT;
     ti_symbols_init(&e.symbols);
     st = scan(&e, err);
     if (!st && e.foldable) {
@@ -201,8 +279,8 @@ ti_status ti_folded_encode(struct ti_reader *r, struct ti_record *out, struct ti
     if (st && best.bytes != SIZE_MAX)
         ti_record_free(&best.record);
     if (!st && best.bytes == SIZE_MAX)
-        st = ti_err_set(err, TI_ERR_INPUT, "rank %u does not fit the limits of a merged trace",
-                        ti_reader_rank(r));
+        st = ti_err_set(err, TI_ERR_INPUT, "'%s' does not fit the limits of a merged trace",
+                        ti_reader_name(r));
     if (!st)
         *out = best.record;
     return st;

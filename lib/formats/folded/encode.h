@@ -8,14 +8,21 @@
 #ifndef TI_ENCODE_H
 #define TI_ENCODE_H
 
+#include "formats/folded/quality.h"
 #include "formats/merged/record.h"
 #include "formats/reader.h"
 
 /*
  * Make the record of a trace.  `r` was just opened, and no event was read from it; afterwards it is
- * at the end.  A trace that was cut off becomes a record, too, of the same end.  Release *out by
- * ti_record_free().  TI_ERR_INPUT if the trace is damaged; TI_ERR_IO.
+ * at the end.  A trace that was cut off becomes a record, too, of the same end.
+ *
+ * `q` says with which quality volumes and extra values are kept; NULL: exact.  A trace that is not
+ * exact itself keeps its quality.  Metadata "volumes" and "extras" name a quality that is not
+ * exact. The hash in the totals is then that of the events that the record gives.
+ *
+ * Release *out by ti_record_free().  TI_ERR_INPUT if the trace is damaged; TI_ERR_IO.
  */
-ti_status ti_folded_encode(struct ti_reader *r, struct ti_record *out, struct ti_err *err);
+ti_status ti_folded_encode(struct ti_reader *r, const struct ti_qualities *q, struct ti_record *out,
+                           struct ti_err *err);
 
 #endif

@@ -20,6 +20,8 @@ struct ti_encoder {
     struct ti_totals sums;
     uint32_t nvolumes;
     bool foldable; /* it can become a folded record */
+    struct ti_qualities want;
+    bool exact; /* both are */
 };
 
 /* Make the folded record of a shape.  False: the record would break the limits of

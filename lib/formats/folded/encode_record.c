@@ -55,27 +55,48 @@ static void put_totals(struct parts *p, const struct ti_reader *r)
 
     put_byte(p, have ? (uint8_t)ti_reader_end(r) : TI_END_KILLED);
     put_byte(p, have);
-    if (have) {
-        put_number(p, (int64_t)totals.volume);
-        put_number(p, (int64_t)totals.events);
+    if (have)
         put_number(p, (int64_t)totals.hash);
-    }
 }
 
-static void put_metadata(struct parts *p, const struct ti_reader *r)
+static void put_pair(struct parts *p, const char *key, const char *value)
 {
-    const char *key, *value;
+    put_varint(p, strlen(key));
+    ti_buffer_put(&p->pattern, key, strlen(key));
+    put_blob(p, value, strlen(value));
+}
+
+/* Qualities that are not exact, and that the trace does not name yet, are metadata. */
+static int name_qualities(const struct ti_encoder *e, const char *key[2], char text[2][32])
+{
+    const struct ti_quality *q[2] = {&e->want.volumes, &e->want.extras};
+    static const char *const keys[2] = {"volumes", "extras"};
     int n = 0;
 
-    while (ti_reader_info_at(r, n, &key, &value))
+    for (int i = 0; i < 2; i++) {
+        if (q[i]->kind == TI_EXACT || ti_reader_info(e->r, keys[i]))
+            continue;
+        key[n] = keys[i];
+        ti_quality_text(q[i], text[n++], sizeof text[0]);
+    }
+    return n;
+}
+
+static void put_metadata(struct parts *p, const struct ti_encoder *e)
+{
+    const char *key, *value, *more[2];
+    char text[2][32];
+    int n = 0, first = ti_reader_info_first(e->r), qualities = name_qualities(e, more, text);
+
+    while (ti_reader_info_at(e->r, n, &key, &value))
         n++;
-    put_varint(p, (uint64_t)n);
-    put_varint(p, (uint64_t)ti_reader_info_first(r));
-    for (int i = 0; i < n; i++) {
-        ti_reader_info_at(r, i, &key, &value);
-        put_varint(p, strlen(key));
-        ti_buffer_put(&p->pattern, key, strlen(key));
-        put_blob(p, value, strlen(value));
+    put_varint(p, (uint64_t)(n + qualities));
+    put_varint(p, (uint64_t)(first + qualities));
+    for (int i = 0; i <= n; i++) {
+        for (int k = 0; i == first && k < qualities; k++)
+            put_pair(p, more[k], text[k]);
+        if (i < n && ti_reader_info_at(e->r, i, &key, &value))
+            put_pair(p, key, value);
     }
 }
 
@@ -174,22 +195,37 @@ static void put_symbols(struct parts *p, const struct ti_symbols *s)
 
 /* -------------------------------------------------------------------- shape -- */
 
+/* Put the columns of a node; those of volumes and extra values with their qualities. */
+static void put_columns(struct parts *p, const struct ti_encoder *e, const struct ti_node *node)
+{
+    static const struct ti_quality exact = {TI_EXACT, 0};
+    uint32_t volumes = node->child ? 0 : node->arrivals * e->nvolumes;
+    int64_t first;
+
+    for (uint32_t i = 0; i < node->ncolumns; i++) {
+        const struct ti_quality *q = i >= volumes           ? &exact
+                                     : i % e->nvolumes == 0 ? &e->want.volumes
+                                                            : &e->want.extras;
+
+        ti_quality_put(&p->blobs, &node->column[i], q, &first);
+        end_blob(p);
+        put_number(p, first);
+    }
+}
+
 /* Put nodes; false if their loops are too deep. */
-static bool put_nodes(struct parts *p, const struct ti_node *node, uint32_t depth)
+static bool put_nodes(struct parts *p, const struct ti_encoder *e, const struct ti_node *node,
+                      uint32_t depth)
 {
     if (depth > TI_SHAPE_DEPTH)
         return false;
     for (; node; node = node->next) {
         put_varint(p,
                    node->child ? (uint64_t)node->nchildren << 1 | 1 : (uint64_t)node->symbol << 1);
-        for (uint32_t i = 0; i < node->ncolumns; i++) {
-            put_number(p, (int64_t)ti_column_first(&node->column[i]));
-            ti_column_put(&p->blobs, &node->column[i]);
-            end_blob(p);
-        }
+        put_columns(p, e, node);
         if (p->nnumbers + p->nblobs > TI_COLUMNS_MAX)
             return false;
-        if (node->child && !put_nodes(p, node->child, depth + 1))
+        if (node->child && !put_nodes(p, e, node->child, depth + 1))
             return false;
     }
     return true;
@@ -241,14 +277,14 @@ bool ti__record_fold(const struct ti_encoder *e, const struct ti_node *shape, ui
 
     put_varint(&p, TI_RECORD_VERSION);
     put_totals(&p, e->r);
-    put_metadata(&p, e->r);
+    put_metadata(&p, e);
     put_comms(&p, e->r);
     put_strings(&p, e->r, &e->symbols);
     put_varint(&p, e->nvolumes);
     put_vectors(&p, &e->symbols);
     put_symbols(&p, &e->symbols);
     put_varint(&p, nodes);
-    ok = put_nodes(&p, shape, 0) && !p.too_large && p.pattern.n <= TI_PATTERN_MAX &&
+    ok = put_nodes(&p, e, shape, 0) && !p.too_large && p.pattern.n <= TI_PATTERN_MAX &&
          p.pattern.n + p.blobs.n <= TI_RECORD_MAX;
     if (ok)
         finish(&p, ti_reader_rank(e->r), out);

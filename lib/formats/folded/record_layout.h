@@ -17,11 +17,11 @@
  *   shape     varint n, then n nodes.  A node is varint symbol << 1, a leaf; or varint
  *             children << 1 | 1, a loop, and its children
  *
- * Numbers: if there are totals: volume, events, hash.  For each communicator: our rank, its size,
- * and of an intercommunicator the size of the other group.  For each vector its length.  For each
- * symbol, in order: each field of the mask that is a number and has no column, then for each vector
- * of the operation without a column the number of the vector.  For each node of the shape, in
- * preorder: the first value of each column.
+ * Numbers: if there are totals, the hash; the others are sums over the shape.  For each
+ * communicator: our rank, its size, and of an intercommunicator the size of the other group.  For
+ * each vector its length.  For each symbol, in order: each field of the mask that is a number and
+ * has no column, then for each vector of the operation without a column the number of the vector.
+ * For each node of the shape, in preorder: the first value of each column.
  *
  * Blobs: the values of metadata; for each communicator its members, and of an intercommunicator
  * those of the other group; strings: call sites, calls, files; vectors; for each node of the shape

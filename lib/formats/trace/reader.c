@@ -367,6 +367,11 @@ void ti_reader_share(struct ti_reader *r, struct ti_rank_lists *lists)
 
 /* -------------------------------------------------------------- questions -- */
 
+const char *ti_reader_name(const struct ti_reader *r)
+{
+    return r->file.name;
+}
+
 uint32_t ti_reader_rank(const struct ti_reader *r)
 {
     return r->file.rank;

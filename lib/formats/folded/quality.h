@@ -1,0 +1,69 @@
+/*
+ * Qualities of a column of volumes, or of extra values.
+ *
+ *   exact       every value
+ *   bounded     every value differs from the exact one by at most a given share of it, and the sum
+ *               of the column is exact.  The column is encoded as any other
+ *   statistics  how often values occurred: a histogram.  A reader draws values from it, in an order
+ *               that depends on a seed.  Number of values, sum, minimum and maximum are exact
+ *
+ * A blob that begins with the byte TI_HISTOGRAM, with which no list of tokens (column.h) begins, is
+ * a histogram:
+ *
+ *   histogram  u8 TI_HISTOGRAM, bins until the end of the blob.  The column's first value is the
+ *              minimum
+ *   bin        varint number of values, zigzag of their sum minus (that number times the column's
+ *              first value).  It stands for values that differ by 1 at most, and have this sum
+ *
+ * The first bin is the minimum, the last one the maximum, if these occurred once; in between, bins
+ * hold about equally many values: a balanced histogram (Wu and Mueller, ScalaExtrap, PPoPP 2011,
+ * section 3).
+ */
+#ifndef TI_QUALITY_H
+#define TI_QUALITY_H
+
+#include "formats/folded/column.h"
+
+enum ti_quality_kind { TI_EXACT, TI_BOUNDED, TI_STATISTICS };
+
+struct ti_quality {
+    enum ti_quality_kind kind;
+    uint32_t ppm; /* of TI_BOUNDED: the bound in millionths of a value, at most 500000 */
+};
+
+/* What a trace is made of at most. */
+struct ti_qualities {
+    struct ti_quality volumes, extras;
+};
+
+/* "exact", "bound:1%" or "stats" to a quality, and back; false if the text is none. */
+bool ti_quality_parse(const char *text, struct ti_quality *out);
+void ti_quality_text(const struct ti_quality *q, char *buf, size_t bytes);
+
+/* Whether `value` may stand for `exact` with this quality. */
+bool ti_quality_allows(const struct ti_quality *q, uint64_t exact, uint64_t value);
+
+/* Append the blob of a column with this quality, or the exact one if that is not larger.  *first is
+ * set to the number that goes with it. */
+void ti_quality_put(struct ti_buffer *b, const struct ti_column *c, const struct ti_quality *q,
+                    int64_t *first);
+
+/* Values drawn from a histogram. */
+struct ti_draw;
+
+#define TI_HISTOGRAM 1
+
+/* A histogram, if the blob is one that stands for `n` values; *out is NULL if it is a list of
+ * tokens.  False if it is malformed, or memory is short. */
+bool ti_draw_new(uint64_t first, const uint8_t *blob, size_t bytes, uint64_t n,
+                 struct ti_draw **out);
+
+/* Begin to draw values in the order of a seed.  Different columns need different seeds. */
+void ti_draw_start(struct ti_draw *d, uint64_t seed);
+
+/* The next value; after `n` values, the last one again. */
+uint64_t ti_draw_next(struct ti_draw *d);
+uint64_t ti_draw_sum(const struct ti_draw *d);
+void ti_draw_free(struct ti_draw *d); /* NULL is fine */
+
+#endif
