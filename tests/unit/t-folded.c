@@ -151,7 +151,16 @@ static void write_trace(const struct statement *program, int iterations, int ext
                         enum ti_end end)
 {
     static const char *const info[] = {"host", "here", "extra", "burst_ns:ns call_ns:ns"};
-    static const char *const tot[] = {"wall", "12.5"};
+    static const char *const tot[] = {"wall",  "12.5",
+                                      "zero",  "0",
+                                      "point", "0.000012",
+                                      "nines", "999999999999.999999",
+                                      "long",  "1234567890123456789",
+                                      "two",   "007",
+                                      "dot",   "1.",
+                                      "minus", "-1",
+                                      "none",  "",
+                                      "comma", "1.2.3"};
     const int odd[] = {1, 3, 5}, even[] = {0, 2};
     struct run run = {.extras = extras, .left = most};
     struct ti_err err;
@@ -178,7 +187,8 @@ static void write_trace(const struct statement *program, int iterations, int ext
         assert_int_equal(ti_writer_close(run.w, TI_END_COMPLETE, NULL, 0, &err), TI_OK);
         return;
     }
-    assert_int_equal(ti_writer_close(run.w, end, tot, 1, &err), TI_OK);
+    assert_int_equal(ti_writer_close(run.w, end, tot, (int)(sizeof tot / sizeof *tot) / 2, &err),
+                     TI_OK);
 }
 
 /* ----------------------------------------------------------------- comparing -- */

@@ -86,9 +86,10 @@ struct tokens {
     size_t n, cap;
 };
 
-static struct tokens tokens_of(const struct ti_column *c, uint64_t last)
+static struct tokens tokens_of(const struct ti_column *c)
 {
     struct tokens t = {NULL, 0, 0};
+    uint64_t last = ti_column_first(c);
 
     t.token = ti_grow(NULL, &t.cap, c->nruns + 1, sizeof *t.token);
     for (size_t i = 0; i <= c->nruns; i++) {
@@ -142,12 +143,7 @@ static size_t match(const struct tokens *t, size_t from, size_t i)
 
 void ti_column_put(struct ti_buffer *b, const struct ti_column *c)
 {
-    ti_column_put_from(b, c, ti_column_first(c));
-}
-
-void ti_column_put_from(struct ti_buffer *b, const struct ti_column *c, uint64_t first)
-{
-    struct tokens t = tokens_of(c, first);
+    struct tokens t = tokens_of(c);
     size_t seen[LAST_SEEN] = {0}; /* number + 1 of the last token with this hash */
     size_t *at, cap = 0;          /* where each token begins */
     size_t literal = 0;           /* the tokens from here on are not repeated ones */

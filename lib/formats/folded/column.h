@@ -41,10 +41,8 @@ uint64_t ti_column_first(const struct ti_column *c);
 
 void ti_column_free(struct ti_column *c); /* the column is empty then */
 
-/* Append the column's blob.  _from: the blob of a column whose first value is to be `first`, which
- * may be another than that of `c`. */
+/* Append the column's blob. */
 void ti_column_put(struct ti_buffer *b, const struct ti_column *c);
-void ti_column_put_from(struct ti_buffer *b, const struct ti_column *c, uint64_t first);
 
 #define TI_RUNS_MAX (1u << 26)
 

@@ -17,7 +17,7 @@ static bool give_vector(struct ti_folded *f, uint64_t number, struct ti_vec *out
         int64_t *data = malloc((size_t)vec->len * sizeof *data + 1);
         uint64_t value;
 
-        ti_cursor_start(&cursor, 0, vec->blob.data, vec->blob.n);
+        ti_cursor_start(&cursor, (uint64_t)vec->first, vec->blob.data, vec->blob.n);
         for (int64_t i = 0; data && i < vec->len; i++) {
             if (!ti_cursor_next(&cursor, &value)) {
                 free(data);

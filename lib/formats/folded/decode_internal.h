@@ -16,7 +16,7 @@
 
 struct vector {
     struct ti_bytes blob;
-    int64_t len;
+    int64_t len, first;
     int64_t *data; /* NULL: not decoded yet */
 };
 

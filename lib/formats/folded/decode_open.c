@@ -1,3 +1,5 @@
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -101,6 +103,40 @@ static bool read_totals(struct input *in, struct ti_folded_tables *t)
     return true;
 }
 
+/* Put a number with `decimals` decimals as text; false if it is none. */
+static bool put_decimal(struct ti_buffer *out, int64_t number, uint32_t decimals)
+{
+    uint64_t unit = 1;
+    char text[48];
+
+    if (number < 0 || decimals > TI_DECIMALS_MAX)
+        return false;
+    for (uint32_t i = 0; i < decimals; i++)
+        unit *= 10;
+    snprintf(text, sizeof text, "%" PRIu64, (uint64_t)number / unit);
+    if (decimals)
+        snprintf(text + strlen(text), sizeof text - strlen(text), ".%0*" PRIu64, (int)decimals,
+                 (uint64_t)number % unit);
+    put_text(out, &(struct ti_bytes){(uint8_t *)text, strlen(text)});
+    return true;
+}
+
+static bool read_value(struct input *in, struct ti_buffer *out)
+{
+    const struct ti_bytes *text;
+    int64_t number;
+    uint8_t form;
+
+    if (!get_byte(in, &form))
+        return false;
+    if (form)
+        return next_number(in, 0, INT64_MAX, &number) && put_decimal(out, number, form - 1u);
+    text = next_blob(in);
+    if (text)
+        put_text(out, text);
+    return text != NULL;
+}
+
 static bool read_metadata(struct input *in, struct ti_folded_tables *t)
 {
     uint64_t n, first, bytes;
@@ -109,29 +145,28 @@ static bool read_metadata(struct input *in, struct ti_folded_tables *t)
         return false;
     for (uint64_t i = 0; i < n; i++) {
         struct ti_buffer *out = i < first ? &t->info : &t->totals;
-        const struct ti_bytes *value = next_blob(in);
-        struct ti_bytes key;
 
-        if (!value || !get_count(in, &bytes))
+        if (!get_count(in, &bytes) || bytes > (uint64_t)(in->end - in->at))
             return false;
-        key = (struct ti_bytes){in->at, bytes};
-        if (bytes > (uint64_t)(in->end - in->at))
-            return false;
+        put_text(out, &(struct ti_bytes){in->at, bytes});
         in->at += bytes;
-        put_text(out, &key);
-        put_text(out, value);
+        if (!read_value(in, out))
+            return false;
     }
     return true;
 }
 
-/* Turn a blob of `size` ranks into members as in COM. */
-static bool put_members(struct ti_buffer *out, const struct ti_bytes *blob, int64_t size)
+/* Turn a column of `size` ranks into members as in COM. */
+static bool put_members(struct input *in, struct ti_buffer *out, int64_t size)
 {
+    const struct ti_bytes *blob = next_blob(in);
     struct ti_cursor cursor;
-    int64_t last = 0;
+    int64_t last = 0, first;
     uint64_t rank;
 
-    ti_cursor_start(&cursor, 0, blob->data, blob->n);
+    if (!blob || !next_number(in, 0, TI_RANKS_MAX, &first))
+        return false;
+    ti_cursor_start(&cursor, (uint64_t)first, blob->data, blob->n);
     for (int64_t i = 0; i < size; i++) {
         if (!ti_cursor_next(&cursor, &rank) || rank > TI_RANKS_MAX)
             return false;
@@ -144,28 +179,26 @@ static bool put_members(struct ti_buffer *out, const struct ti_bytes *blob, int6
 
 static bool read_comm(struct input *in, uint32_t nranks, struct ti_buffer *out)
 {
-    const struct ti_bytes *members = next_blob(in);
     uint64_t index;
     uint8_t kind, inter;
-    int64_t rank, size;
+    int64_t rank, size, remote_size;
 
-    if (!members || !get(in, TI_RANKS_MAX, &index) || !get_byte(in, &kind) ||
-        !get_byte(in, &inter) || !next_number(in, 0, nranks, &rank) ||
-        !next_number(in, 1, nranks, &size) || inter != (kind == TI_KIND_INTER))
+    if (!get(in, TI_RANKS_MAX, &index) || !get_byte(in, &kind) || !get_byte(in, &inter) ||
+        !next_number(in, 0, nranks, &rank) || !next_number(in, 1, nranks, &size) ||
+        inter != (kind == TI_KIND_INTER))
+        return false;
+    if (inter && !next_number(in, 1, nranks, &remote_size))
         return false;
     ti_buffer_varint(out, index);
     ti_buffer_varint(out, (uint64_t)rank);
     ti_buffer_varint(out, (uint64_t)size);
     ti_buffer_put(out, &kind, 1);
-    if (!put_members(out, members, size))
+    if (!put_members(in, out, size))
         return false;
     if (!inter)
         return true;
-    members = next_blob(in);
-    if (!members || !next_number(in, 1, nranks, &size))
-        return false;
-    ti_buffer_varint(out, (uint64_t)size);
-    return put_members(out, members, size);
+    ti_buffer_varint(out, (uint64_t)remote_size);
+    return put_members(in, out, remote_size);
 }
 
 static bool read_comms(struct input *in, uint32_t nranks, struct ti_folded_tables *t)
@@ -223,7 +256,8 @@ static bool read_vectors(struct input *in, struct ti_folded *f)
         const struct ti_bytes *blob = next_blob(in);
         struct vector *vec = &f->vector[i];
 
-        if (!blob || !next_number(in, 0, TI_RECORD_VECTORS - elements, &vec->len))
+        if (!blob || !next_number(in, 0, TI_RECORD_VECTORS - elements, &vec->len) ||
+            !next_number(in, INT64_MIN, INT64_MAX, &vec->first))
             return false;
         vec->blob = *blob;
         elements += vec->len;

@@ -59,11 +59,38 @@ static void put_totals(struct parts *p, const struct ti_reader *r)
         put_number(p, (int64_t)totals.hash);
 }
 
+/* The form of a value; *number is set if it is not 0. */
+static uint8_t form_of(const char *text, int64_t *number)
+{
+    size_t digits = strspn(text, "0123456789"), decimals = 0;
+    const char *rest = text + digits;
+
+    if (digits == 0 || (digits > 1 && text[0] == '0'))
+        return 0;
+    *number = 0;
+    if (*rest == '.')
+        decimals = strspn(++rest, "0123456789");
+    if (rest[decimals] || (rest > text + digits && decimals == 0) || decimals > TI_DECIMALS_MAX ||
+        digits + decimals > 18)
+        return 0;
+    for (const char *c = text; *c; c++)
+        if (*c != '.')
+            *number = *number * 10 + (*c - '0');
+    return (uint8_t)(1 + decimals);
+}
+
 static void put_pair(struct parts *p, const char *key, const char *value)
 {
+    int64_t number;
+    uint8_t form = form_of(value, &number);
+
     put_varint(p, strlen(key));
     ti_buffer_put(&p->pattern, key, strlen(key));
-    put_blob(p, value, strlen(value));
+    put_byte(p, form);
+    if (form)
+        put_number(p, number);
+    else
+        put_blob(p, value, strlen(value));
 }
 
 /* Qualities that are not exact, and that the trace does not name yet, are metadata. */
@@ -106,7 +133,8 @@ static void put_members(struct parts *p, const int32_t *member, int64_t size)
 
     for (int64_t i = 0; i < size; i++)
         ti_column_add(&column, (uint64_t)member[i]);
-    ti_column_put_from(&p->blobs, &column, 0);
+    put_number(p, (int64_t)ti_column_first(&column));
+    ti_column_put(&p->blobs, &column);
     ti_column_free(&column);
     end_blob(p);
 }
@@ -126,11 +154,11 @@ static void put_comms(struct parts *p, const struct ti_reader *r)
         put_byte(p, comm->remote != NULL);
         put_number(p, comm->rank);
         put_number(p, comm->size);
-        put_members(p, comm->member, comm->size);
-        if (comm->remote) {
+        if (comm->remote)
             put_number(p, comm->remote_size);
+        put_members(p, comm->member, comm->size);
+        if (comm->remote)
             put_members(p, comm->remote, comm->remote_size);
-        }
     }
 }
 
@@ -170,6 +198,7 @@ static void put_vectors(struct parts *p, const struct ti_symbols *s)
     put_varint(p, s->vector_map.n);
     for (size_t i = 0; i < s->vector_map.n; i++) {
         put_number(p, s->vector[i].len);
+        put_number(p, s->vector[i].first);
         put_blob(p, s->vectors.data + s->vector[i].at, s->vector[i].bytes);
     }
 }

@@ -5,7 +5,9 @@
  *
  *   version   varint TI_RECORD_VERSION
  *   end       u8 (enum ti_end), then u8: whether there are totals
- *   metadata  varint n, varint how many of these are from INF, not TOT; n keys
+ *   metadata  varint n, varint how many of these are from INF, not TOT; n times: varint length,
+ *             key, u8 form.  Form 0: the value is a text; else it is a number with form - 1
+ *             decimals, without a sign, as printf() writes it
  *   comms     varint n, then n times: varint index, u8 kind (enum ti_comm_kind), u8: whether it is
  *             an intercommunicator
  *   strings   varint number of call sites, of names of calls, of names of files
@@ -17,16 +19,17 @@
  *   shape     varint n, then n nodes.  A node is varint symbol << 1, a leaf; or varint
  *             children << 1 | 1, a loop, and its children
  *
- * Numbers: if there are totals, the hash; the others are sums over the shape.  For each
- * communicator: our rank, its size, and of an intercommunicator the size of the other group.  For
- * each vector its length.  For each symbol, in order: each field of the mask that is a number and
- * has no column, then for each vector of the operation without a column the number of the vector.
- * For each node of the shape, in preorder: the first value of each column.
+ * Numbers: if there are totals, the hash; the others are sums over the shape.  For each number in
+ * metadata its digits as an integer.  For each communicator: our rank, its size, and of an
+ * intercommunicator the size of the other group; then the first member, and that of the other
+ * group.  For each vector its length and its first element.  For each symbol, in order: each field
+ * of the mask that is a number and has no column, then for each vector of the operation without a
+ * column the number of the vector.  For each node of the shape, in preorder: the first value of
+ * each column.
  *
- * Blobs: the values of metadata; for each communicator its members, and of an intercommunicator
+ * Blobs: the texts in metadata; for each communicator its members, and of an intercommunicator
  * those of the other group; strings: call sites, calls, files; vectors; for each node of the shape
- * its columns (formats/folded/column.h).  Members and vectors are columns of known length, whose
- * first value is relative to 0.
+ * its columns (formats/folded/column.h).  Members and vectors are columns, too, of known length.
  *
  * A loop has one column, its trip counts.  A leaf has for each arrival (formats/folded/fold.h) a
  * column of volumes and the extra columns, then a column for each field and each vector of its
@@ -48,6 +51,8 @@
 #define TI_SHAPE_DEPTH    200
 #define TI_RECORD_EVENTS  (UINT64_C(1) << 44) /* of one rank: at one a microsecond, half a year */
 #define TI_RECORD_VECTORS (16u << 20)         /* elements of all different vectors */
+
+#define TI_DECIMALS_MAX 9 /* of a number in metadata, and 18 digits in all */
 
 /* A field with more different values than this gets a column; so does a vector. */
 #define TI_FIELD_VALUES 8

@@ -33,7 +33,8 @@ static int64_t vector_number(struct ti_symbols *s, const struct ti_vec *vec)
     *bytes = (struct ti_vector_bytes){.at = s->vectors.n, .len = vec->len};
     for (int64_t i = 0; i < vec->len; i++)
         ti_column_add(&column, (uint64_t)ti_vec_at(vec, i));
-    ti_column_put_from(&s->vectors, &column, 0);
+    bytes->first = (int64_t)ti_column_first(&column);
+    ti_column_put(&s->vectors, &column);
     ti_column_free(&column);
     bytes->bytes = s->vectors.n - bytes->at;
     s->elements += vec->len;

@@ -40,8 +40,8 @@ struct ti_symbol {
 
 /* What a vector is encoded as. */
 struct ti_vector_bytes {
-    size_t at, bytes; /* in ti_symbols.vectors */
-    int64_t len;
+    size_t at, bytes;   /* in ti_symbols.vectors */
+    int64_t len, first; /* number of elements; the first one */
 };
 
 struct ti_symbols {
