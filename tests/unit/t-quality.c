@@ -1,0 +1,254 @@
+/* Bounded columns and histograms against the values that they stand for. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "formats/folded/column.h"
+#include "formats/folded/quality.h"
+
+static uint64_t rng = 88172645463325252u;
+static uint64_t rnd(uint64_t below)
+{
+    rng ^= rng << 13;
+    rng ^= rng >> 7;
+    rng ^= rng << 17;
+    return rng % below;
+}
+
+/* Values of a kind that bursts may have. */
+static void make_values(uint64_t *value, size_t n)
+{
+    uint64_t kind = rnd(7), base = 1 + rnd(1u << rnd(30));
+
+    for (size_t i = 0; i < n; i++) {
+        switch (kind) {
+        case 0: /* noise of some per mille */
+            value[i] = base + rnd(base / 200 + 1);
+            break;
+        case 1: /* noise of some percent */
+            value[i] = base + rnd(base / 10 + 1);
+            break;
+        case 2: /* a slow drift */
+            value[i] = base + i * 3;
+            break;
+        case 3: /* two levels */
+            value[i] = rnd(2) ? base : base * 100;
+            break;
+        case 4: /* small numbers */
+            value[i] = rnd(4);
+            break;
+        case 5: /* anything */
+            value[i] = rng >> rnd(64);
+            break;
+        default:
+            value[i] = base;
+        }
+    }
+}
+
+struct encoded {
+    struct ti_buffer blob;
+    int64_t first;
+};
+
+static struct encoded encode(const uint64_t *value, size_t n, const struct ti_quality *q)
+{
+    struct ti_column column = {.run = NULL};
+    struct encoded e = {{NULL, 0, 0}, 0};
+
+    for (size_t i = 0; i < n; i++)
+        ti_column_add(&column, value[i]);
+    ti_quality_put(&e.blob, &column, q, &e.first);
+    ti_column_free(&column);
+    return e;
+}
+
+/* Decode `n` values with a seed; returns whether they are drawn. */
+static bool decode(const struct encoded *e, size_t n, uint64_t seed, uint64_t *out)
+{
+    struct ti_cursor cursor;
+    struct ti_draw *draw;
+
+    ti_cursor_start(&cursor, (uint64_t)e->first, e->blob.data, e->blob.n);
+    assert_true(ti_draw_new((uint64_t)e->first, e->blob.data, e->blob.n, n, &draw));
+    if (draw)
+        ti_draw_start(draw, seed);
+    cursor.draw = draw;
+    for (size_t i = 0; i < n; i++)
+        assert_true(ti_cursor_next(&cursor, &out[i]));
+    ti_draw_free(draw);
+    return draw != NULL;
+}
+
+static uint64_t sum_of(const uint64_t *value, size_t n)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += value[i];
+    return sum;
+}
+
+/* Half of the distance that is allowed, and the next value beyond: computed with doubles. */
+static void bursts_are_within_the_bound(void **state)
+{
+    static const uint32_t ppm[] = {1, 1000, 10000, 100000, 500000};
+    uint64_t value[3000], got[3000];
+
+    (void)state;
+    for (int round = 0; round < 2000; round++) {
+        struct ti_quality q = {TI_BOUNDED, ppm[rnd(5)]};
+        size_t n = 1 + rnd(3000);
+        struct encoded e;
+
+        make_values(value, n);
+        e = encode(value, n, &q);
+        assert_false(decode(&e, n, 0, got));
+        assert_true(sum_of(value, n) == sum_of(got, n));
+        for (size_t i = 0; i < n; i++) {
+            double off =
+                got[i] > value[i] ? (double)(got[i] - value[i]) : (double)(value[i] - got[i]);
+
+            assert_true(off <= (double)value[i] * q.ppm / 1e6 * (1 + 1e-9));
+        }
+        free(e.blob.data);
+    }
+}
+
+static void noise_becomes_a_few_bytes(void **state)
+{
+    const struct ti_quality exact = {TI_EXACT, 0}, bound = {TI_BOUNDED, 10000};
+    uint64_t value[3000];
+    struct encoded e;
+
+    (void)state;
+    for (size_t i = 0; i < 3000; i++)
+        value[i] = 1000000 + rnd(5000);
+    e = encode(value, 3000, &exact);
+    assert_true(e.blob.n > 3000);
+    free(e.blob.data);
+    e = encode(value, 3000, &bound);
+    assert_true(e.blob.n < 16);
+    free(e.blob.data);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+static void histograms_keep_what_they_promise(void **state)
+{
+    const struct ti_quality q = {TI_STATISTICS, 0};
+    uint64_t value[3000], got[3000], again[3000], other[3000];
+    int histograms = 0, orders = 0;
+
+    (void)state;
+    for (int round = 0; round < 2000; round++) {
+        size_t n = 1 + rnd(3000);
+        struct encoded e;
+
+        make_values(value, n);
+        e = encode(value, n, &q);
+        if (decode(&e, n, 7, got)) {
+            histograms++;
+            assert_true(e.blob.n < 200);
+            decode(&e, n, 7, again);
+            assert_memory_equal(got, again, n * sizeof *got);
+            decode(&e, n, 8, other);
+            orders += memcmp(got, other, n * sizeof *got) != 0;
+        }
+        assert_true(sum_of(value, n) == sum_of(got, n));
+        qsort(value, n, sizeof *value, by_value);
+        qsort(got, n, sizeof *got, by_value);
+        assert_true(value[0] == got[0]);
+        assert_true(value[n - 1] == got[n - 1]);
+        free(e.blob.data);
+    }
+    assert_true(histograms > 500);
+    assert_true(orders > histograms / 2);
+}
+
+/* Quantiles of noise that is spread evenly: the eighths of a histogram are those of the values. */
+static void histograms_are_balanced(void **state)
+{
+    const struct ti_quality q = {TI_STATISTICS, 0};
+    uint64_t value[8000], got[8000];
+    struct encoded e;
+
+    (void)state;
+    for (size_t i = 0; i < 8000; i++)
+        value[i] = 1000000 + rnd(800000);
+    e = encode(value, 8000, &q);
+    assert_true(decode(&e, 8000, 1, got));
+    qsort(got, 8000, sizeof *got, by_value);
+    for (uint64_t eighth = 0; eighth < 8; eighth++) {
+        uint64_t middle = got[500 + eighth * 1000], expected = 1050000 + eighth * 100000;
+
+        assert_true(middle > expected - 10000 && middle < expected + 10000);
+    }
+    free(e.blob.data);
+}
+
+static void malformed_histograms_are_refused(void **state)
+{
+    uint8_t blob[64];
+
+    (void)state;
+    for (int round = 0; round < 200000; round++) {
+        size_t n = 1 + rnd(12);
+        uint64_t values = 1 + rnd(50), sum = 0;
+        struct ti_draw *draw;
+
+        blob[0] = TI_HISTOGRAM;
+        for (size_t i = 1; i < n; i++)
+            blob[i] = (uint8_t)(rnd(3) ? rnd(40) : rng);
+        if (!ti_draw_new(rng, blob, n, values, &draw))
+            continue;
+        assert_non_null(draw);
+        for (uint64_t i = 0; i < values; i++)
+            sum += ti_draw_next(draw);
+        assert_true(sum == ti_draw_sum(draw));
+        ti_draw_free(draw);
+    }
+}
+
+static void texts_of_qualities(void **state)
+{
+    static const char *const good[] = {"exact",      "stats",     "bound:1%",
+                                       "bound:0.5%", "bound:50%", "bound:0.0001%"};
+    static const char *const bad[] = {"",          "bound",      "bound:",    "bound:1",
+                                      "bound:-1%", "bound:51%",  "bound:0%",  "bound: 1%",
+                                      "exact ",    "bound:nan%", "statistics"};
+    struct ti_quality q;
+    char text[32];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        assert_true(ti_quality_parse(good[i], &q));
+        ti_quality_text(&q, text, sizeof text);
+        assert_string_equal(text, good[i]);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_false(ti_quality_parse(bad[i], &q));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bursts_are_within_the_bound),
+        cmocka_unit_test(noise_becomes_a_few_bytes),
+        cmocka_unit_test(histograms_keep_what_they_promise),
+        cmocka_unit_test(histograms_are_balanced),
+        cmocka_unit_test(malformed_histograms_are_refused),
+        cmocka_unit_test(texts_of_qualities),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
