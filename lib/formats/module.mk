@@ -1,6 +1,7 @@
 # formats: what is written and read.
 formats_src := $(addprefix lib/formats/,event.c chunk.c ranges.c scan.c caveats.c json.c rankname.c zip.c \
-                 runjson.c source.c differ.c sites.c) \
+                 runjson.c differ.c sites.c) \
+               lib/formats/source/source.c \
                $(addprefix lib/formats/trace/,reader.c reader_file.c reader_tables.c \
                  reader_columns.c reader_record.c rank_lists.c) \
                $(addprefix lib/formats/merged/,merged.c merged_index.c merged_sections.c \
