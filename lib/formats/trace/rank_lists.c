@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "common/crc32c.h"
+#include "common/map.h"
 #include "formats/trace/reader_internal.h"
 
 /* A set of lists of ranks: a hash table with open addressing. */
@@ -38,36 +39,31 @@ static struct list *slot_of(struct list *slot, size_t nslots, const int32_t *ran
     return &slot[i];
 }
 
-/* Double the slots; false, and nothing has changed, when memory is short. */
-static bool double_slots(struct ti_rank_lists *lists)
+static void double_slots(struct ti_rank_lists *lists)
 {
-    size_t n = lists->nslots ? 2 * lists->nslots : 64;
-    struct list *slot = calloc(n, sizeof *slot);
+    size_t n = lists->nslots ? 2 * lists->nslots : 64, cap = 0;
+    struct list *slot = ti_grow(NULL, &cap, n, sizeof *slot);
 
-    if (!slot)
-        return false;
     for (size_t i = 0; i < lists->nslots; i++)
         if (lists->slot[i].rank)
             *slot_of(slot, n, lists->slot[i].rank, lists->slot[i].n) = lists->slot[i];
     free(lists->slot);
     lists->slot = slot;
     lists->nslots = n;
-    return true;
 }
 
-bool ti__rank_lists_share(struct ti_rank_lists *lists, int32_t **list, int64_t n)
+int32_t *ti__rank_lists_share(struct ti_rank_lists *lists, int32_t *list, int64_t n)
 {
     struct list *slot;
 
-    if (2 * (lists->used + 1) > lists->nslots && !double_slots(lists))
-        return false;
-    slot = slot_of(lists->slot, lists->nslots, *list, n);
+    if (2 * (lists->used + 1) > lists->nslots)
+        double_slots(lists);
+    slot = slot_of(lists->slot, lists->nslots, list, n);
     if (slot->rank) {
-        free(*list);
+        free(list);
     } else {
-        *slot = (struct list){*list, n};
+        *slot = (struct list){list, n};
         lists->used++;
     }
-    *list = slot->rank;
-    return true;
+    return slot->rank;
 }

@@ -177,10 +177,8 @@ static bool parse_comm(struct tables *t, uint32_t own, uint32_t nranks, const ui
         free(member);
         return false;
     }
-    if (t->lists && !ti__rank_lists_share(t->lists, &member, (int64_t)size)) {
-        free(member);
-        return false;
-    }
+    if (t->lists)
+        member = ti__rank_lists_share(t->lists, member, (int64_t)size);
     shared = t->lists ? NULL : shared_members(t, comm, member);
     if (shared) {
         free(member);
@@ -200,6 +198,26 @@ bool ti__tables_comms(struct tables *t, uint32_t rank, uint32_t nranks, const ui
         if (!parse_comm(t, rank, nranks, &p, end))
             return false;
     return true;
+}
+
+void ti__tables_share(struct tables *t, struct ti_rank_lists *lists)
+{
+    const int32_t *first = NULL, *before = NULL; /* as they were */
+
+    for (size_t i = 0; lists && i < t->ncomms; i++) {
+        struct ti_comm *comm = &t->comm[i];
+        const int32_t *was = comm->member;
+
+        if (i && was == first)
+            comm->member = t->comm[0].member;
+        else if (i && was == before)
+            comm->member = comm[-1].member;
+        else
+            comm->member = ti__rank_lists_share(lists, (int32_t *)(uintptr_t)was, comm->size);
+        first = i ? first : was;
+        before = was;
+    }
+    t->lists = lists;
 }
 
 bool ti__tables_long_vec(struct tables *t, const uint8_t *p, const uint8_t *end)
