@@ -8,6 +8,7 @@ include tests/mpi/module.mk tests/fuzz/module.mk tests/pmu/module.mk tests/testb
 t-merged_src := $(merger_src) tests/unit/records.c
 t-folded_src := $(merger_src)
 t-quality_src := $(merger_src)
+t-source_src := $(merger_src)
 t-counter_src := $(counter_src)
 t-papi_src := $(counter_src)
 t-malloc_src := $(counter_src)

@@ -268,7 +268,7 @@ static ti_status add_manifest(struct ti_bundle *b, const struct ti_run *run, str
         snprintf(seconds, sizeof seconds, "%*.3f", TI_SECONDS_BYTES, ti_wall() - run->started);
         memcpy(manifest + at, seconds, TI_SECONDS_BYTES);
     }
-    if (!ti_zip_writer_member(&b->zip, TI_BUNDLE_MANIFEST, (int64_t)bytes, (time_t)run->started) ||
+    if (!ti_zip_writer_member(&b->zip, TI_MANIFEST_NAME, (int64_t)bytes, (time_t)run->started) ||
         !ti_zip_writer_put(&b->zip, manifest, bytes) || !ti_zip_writer_end_member(&b->zip) ||
         !ti_zip_writer_close(&b->zip))
         st = cannot_write(b, err);

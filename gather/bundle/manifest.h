@@ -6,7 +6,6 @@
 
 #define TI_BUNDLE_FORMAT   "tiara-bundle"
 #define TI_BUNDLE_VERSION  1
-#define TI_BUNDLE_MANIFEST "MANIFEST.json" /* its member */
 
 /*
  * The manifest of `run` as text; free() it.  *seconds_at is the offset of a field of

@@ -33,7 +33,7 @@ static int64_t *find_members(const struct ti_zip *z, const struct ti_run *run)
 
         if (rank >= 0 && rank < run->nranks)
             member[rank] = i;
-        else if (strcmp(name, TI_BUNDLE_MANIFEST) == 0)
+        else if (strcmp(name, TI_MANIFEST_NAME) == 0)
             member[run->nranks] = i;
     }
     return member;

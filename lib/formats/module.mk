@@ -1,7 +1,7 @@
 # formats: what is written and read.
 formats_src := $(addprefix lib/formats/,event.c chunk.c ranges.c scan.c caveats.c json.c rankname.c zip.c \
                  runjson.c differ.c sites.c) \
-               lib/formats/source/source.c \
+               $(addprefix lib/formats/source/,source.c source_kinds.c source_manifest.c) \
                $(addprefix lib/formats/trace/,reader.c reader_file.c reader_tables.c \
                  reader_columns.c reader_record.c rank_lists.c) \
                $(addprefix lib/formats/merged/,merged.c merged_index.c merged_sections.c \
@@ -9,7 +9,8 @@ formats_src := $(addprefix lib/formats/,event.c chunk.c ranges.c scan.c caveats.
                $(addprefix lib/formats/folded/,column.c quality.c decode.c decode_open.c)
 # Writing merged traces.
 merger_src := $(addprefix lib/formats/merged/,merger.c blobs.c fit.c groups.c sections.c) \
-              $(addprefix lib/formats/folded/,fold.c symbols.c encode.c encode_record.c)
+              $(addprefix lib/formats/folded/,fold.c symbols.c encode.c encode_record.c) \
+              lib/formats/source/source_record.c
 # Writing traces: in the library, and in tools that make traces.
 writer_src := $(addprefix lib/formats/trace/,writer.c writer_file.c writer_tables.c writer_events.c \
                 writer_columns.c)

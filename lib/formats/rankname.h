@@ -1,5 +1,6 @@
 /*
- * Names of rank files, "rank-000042.ti", and lists of ranks as text.
+ * Names of files in run directories and bundles, and lists of ranks as text.  A rank file is
+ * "rank-000042.ti".
  */
 #ifndef TI_RANKNAME_H
 #define TI_RANKNAME_H
@@ -11,6 +12,8 @@
 #include "formats/trace.h"
 
 #define TI_RANK_NAME_BYTES 32
+#define TI_MERGED_NAME     "ranks.ti" /* the merged trace */
+#define TI_MANIFEST_NAME   "MANIFEST.json"
 
 /* The name of `rank`'s file, into buf; returns buf. */
 static inline char *ti_rank_name(int64_t rank, char buf[TI_RANK_NAME_BYTES])

@@ -1,9 +1,12 @@
 /*
- * A source of traces: a bundle, the directory of a run, or one rank file.  Tools that read traces
- * accept any of them.
+ * A source of traces: a bundle, the directory of a run, a merged trace, or one rank file.  Tools
+ * that read traces accept any of them.
  *
  * A bundle is a zip archive (zip64, members stored) with rank-NNNNNN.ti for each rank and, as its
  * last member, MANIFEST.json.  A rank is located through the central directory and read in place.
+ * A bundle or run directory may hold a merged trace, TI_MERGED_NAME, instead of rank files.
+ *
+ * Opening readers of one source is for one thread at a time.
  */
 #ifndef TI_SOURCE_H
 #define TI_SOURCE_H
@@ -13,32 +16,49 @@
 #include "formats/reader.h"
 
 struct ti_source;
+struct ti_record;
 
 /*
- * Open `path`.  A directory must hold rank-*.ti; two files that claim the same rank are an error
- * that names both.  TI_ERR_IO if it cannot be read, TI_ERR_INPUT if it is no source or a damaged
- * bundle.
+ * Open `path`.  A directory must hold rank-*.ti or a merged trace; having both, or two files that
+ * claim the same rank, is an error that names both.  TI_ERR_IO if it cannot be read, TI_ERR_INPUT
+ * if it is no source or a damaged bundle.
  */
 ti_status ti_source_open(const char *path, struct ti_source **out, struct ti_err *err);
 void ti_source_close(struct ti_source *s); /* NULL is fine */
 
 const char *ti_source_path(const struct ti_source *s);
 
-/* "bundle", "run directory" or "rank file". */
+/* "bundle", "run directory", "rank file" or "merged trace". */
 const char *ti_source_kind(const struct ti_source *s);
+
+/* Whether the ranks are in a merged trace, alone or in a bundle or run directory. */
+bool ti_source_merged(const struct ti_source *s);
 
 /* Number of ranks of the run, present or not: from a trace's header, else from the manifest. */
 int64_t ti_source_nranks(const struct ti_source *s);
 
-/* Of a rank's trace: whether it is here; its stored bytes, -1 if absent; its name. */
+/* Of a rank's trace: whether it is here; its stored bytes, -1 if it is absent or in a merged trace;
+ * the name of its file or member. */
 bool ti_source_has(const struct ti_source *s, int64_t rank);
 int64_t ti_source_bytes(const struct ti_source *s, int64_t rank);
 const char *ti_source_name(const struct ti_source *s, int64_t rank);
+
+/* Stored bytes of all traces. */
+int64_t ti_source_size(const struct ti_source *s);
 
 /* Open a reader of one rank's trace; close it before the source.  TI_ERR_INPUT "rank 7 is missing"
  * if it is not here. */
 ti_status ti_source_reader(struct ti_source *s, int64_t rank, struct ti_reader **out,
                            struct ti_err *err);
+
+/* The record of a rank (formats/merged/record.h): the stored one of a merged trace, else its trace
+ * is read and encoded.  Release it by ti_record_free().  Errors as ti_source_reader(), and
+ * TI_ERR_INPUT if the trace is damaged. */
+ti_status ti_source_record(struct ti_source *s, int64_t rank, struct ti_record *out,
+                           struct ti_err *err);
+
+/* Check what reading all ranks does not: all of a merged trace.  TI_ERR_INPUT, TI_ERR_IO. */
+ti_status ti_source_verify(struct ti_source *s, struct ti_err *err);
 
 /* Let readers that are opened from now on share their lists of ranks (ti_reader_share()), for a
  * program that has readers of many ranks open at once.  TI_ERR_IO: no memory. */
@@ -51,5 +71,10 @@ const json_t *ti_source_manifest(const struct ti_source *s);
 /* Why the RUN.json of a run directory cannot be used: TI_ERR_INPUT or TI_ERR_IO, as in
  * formats/runjson.h.  TI_OK if it can be used or is absent. */
 ti_status ti_source_manifest_status(const struct ti_source *s, struct ti_err *err);
+
+/* Read the text of RUN.json or MANIFEST.json, unparsed: free() *text, which is NULL if the source
+ * has no such file.  TI_ERR_INPUT, TI_ERR_IO. */
+ti_status ti_source_text(const struct ti_source *s, const char *name, char **text, size_t *bytes,
+                         struct ti_err *err);
 
 #endif

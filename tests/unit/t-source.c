@@ -1,4 +1,4 @@
-/* formats/zip.c, source.c, rankname.c: bundles, run directories, rank files. */
+/* formats/zip.c, source/, rankname.c: bundles, run directories, merged traces, rank files. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "formats/merged/merger.h"
 #include "formats/rankname.h"
 #include "formats/scan.h"
 #include "formats/source.h"
@@ -45,6 +46,7 @@ static void make_trace(const char *path, uint32_t rank, uint32_t nranks, uint8_t
     unlink(path);
     assert_int_equal(ti_writer_open(path, rank, nranks, run_id, &w, &err), TI_OK);
     ti_writer_info(w, info, 1);
+    ti_writer_comm(w, 0, TI_KIND_WORLD, rank, nranks, NULL, 0, NULL);
     for (int i = 0; i < events; i++)
         ti_writer_event(w, &ev);
     assert_int_equal(ti_writer_close(w, TI_END_COMPLETE, NULL, 0, &err), TI_OK);
@@ -539,6 +541,135 @@ static void run_directory(void **state)
     ti_source_close(s);
 }
 
+/* A merged trace of the ranks of a source. */
+static void merge(const char *from, const char *to)
+{
+    struct ti_source *s;
+    struct ti_merger *m;
+    struct ti_err err;
+    int fd = open(to, O_RDWR | O_CREAT | O_TRUNC, 0666);
+
+    assert_int_equal(ti_source_open(from, &s, &err), TI_OK);
+    assert_int_equal(
+        ti_merger_new((uint32_t)ti_source_nranks(s), (const uint8_t[16]){1}, dir, &m, &err), TI_OK);
+    for (int64_t rank = 0; rank < ti_source_nranks(s); rank++) {
+        struct ti_record record;
+
+        if (!ti_source_has(s, rank))
+            continue;
+        assert_int_equal(ti_source_record(s, rank, &record, &err), TI_OK);
+        assert_int_equal(ti_merger_add(m, &record, &err), TI_OK);
+        ti_record_free(&record);
+    }
+    assert_int_equal(ti_merger_write(m, fd, to, &err), TI_OK);
+    ti_merger_free(m);
+    ti_source_close(s);
+    close(fd);
+}
+
+/* Ranks 0, 2 and 3 of 4, with 7, 8 and 9 events, in a merged trace of `bytes` bytes. */
+static void check_merged(const char *path, const char *kind, int64_t bytes, const char *name)
+{
+    struct ti_source *s;
+    struct ti_reader *r[2];
+    struct ti_err err;
+
+    assert_int_equal(ti_source_open(path, &s, &err), TI_OK);
+    assert_string_equal(ti_source_kind(s), kind);
+    assert_true(ti_source_merged(s));
+    assert_int_equal(ti_source_nranks(s), 4);
+    assert_int_equal(ti_source_size(s), bytes);
+    assert_int_equal(ti_source_verify(s, &err), TI_OK);
+    for (int rank = -1; rank < 6; rank++) {
+        bool here = rank == 0 || rank == 2 || rank == 3;
+
+        assert_int_equal(ti_source_has(s, rank), here);
+        assert_int_equal(ti_source_bytes(s, rank), -1);
+        if (here)
+            assert_string_equal(ti_source_name(s, rank), name);
+        else
+            assert_null(ti_source_name(s, rank));
+    }
+    assert_int_equal(count_events(s, 0), 7);
+    assert_int_equal(count_events(s, 3), 9);
+    assert_int_equal(count_events(s, 2), 8);
+    assert_int_equal(ti_source_reader(s, 1, &r[0], &err), TI_ERR_INPUT);
+    assert_non_null(strstr(err.text, "rank 1 is missing from '"));
+    assert_int_equal(ti_source_share_lists(s, &err), TI_OK);
+    assert_int_equal(ti_source_reader(s, 0, &r[0], &err), TI_OK);
+    assert_int_equal(ti_source_reader(s, 3, &r[1], &err), TI_OK);
+    assert_int_equal(ti_reader_comm(r[0], 0)->size, 4);
+    assert_ptr_equal(ti_reader_comm(r[0], 0)->member, ti_reader_comm(r[1], 0)->member);
+    ti_reader_close(r[0]);
+    ti_reader_close(r[1]);
+    ti_source_close(s);
+}
+
+static void merged(void **state)
+{
+    struct member members[] = {
+        {TI_MERGED_NAME, NULL, 0}, {"MANIFEST.json", "{\"np\": 4}", 9}, {"rank-000001.ti", "x", 1}};
+    struct ti_source *s;
+    struct ti_reader *r;
+    struct ti_err err;
+    char *data, *text;
+    size_t bytes, n;
+
+    (void)state;
+    mkdir(in_dir("ranks"), 0777);
+    make_trace(in_dir("ranks/rank-000000.ti"), 0, 4, 1, 7);
+    make_trace(in_dir("ranks/rank-000002.ti"), 2, 4, 1, 8);
+    make_trace(in_dir("ranks/rank-000003.ti"), 3, 4, 1, 9);
+    merge(in_dir("ranks"), in_dir("m.ti"));
+    merge(in_dir("m.ti"), in_dir("again.ti"));
+    data = slurp(in_dir("m.ti"), &bytes);
+    text = slurp(in_dir("again.ti"), &n);
+    assert_int_equal(n, bytes);
+    assert_memory_equal(data, text, n);
+    free(text);
+    check_merged(in_dir("m.ti"), "merged trace", (int64_t)bytes, "m.ti");
+
+    mkdir(in_dir("merged"), 0777);
+    spit(in_dir("merged/" TI_MERGED_NAME), data, bytes);
+    spit(in_dir("merged/RUN.json"), "{\"np\": 4}", 9);
+    check_merged(in_dir("merged"), "run directory", (int64_t)bytes, TI_MERGED_NAME);
+    assert_int_equal(ti_source_open(in_dir("merged"), &s, &err), TI_OK);
+    assert_int_equal(ti_source_text(s, "RUN.json", &text, &n, &err), TI_OK);
+    assert_int_equal(n, 9);
+    assert_memory_equal(text, "{\"np\": 4}", 9);
+    free(text);
+    assert_int_equal(ti_source_text(s, TI_MANIFEST_NAME, &text, &n, &err), TI_OK);
+    assert_null(text);
+    ti_source_close(s);
+    spit(in_dir("merged/rank-000001.ti"), "x", 1);
+    refused(in_dir("merged"), TI_ERR_INPUT, "merged' holds both 'ranks.ti' and 'rank-000001.ti'");
+    unlink(in_dir("merged/rank-000001.ti"));
+
+    members[0].data = data;
+    members[0].bytes = bytes;
+    make_zip(in_dir("m.tib"), STORE, members, 2);
+    check_merged(in_dir("m.tib"), "bundle", (int64_t)bytes, TI_MERGED_NAME);
+    assert_int_equal(ti_source_open(in_dir("m.tib"), &s, &err), TI_OK);
+    assert_int_equal(ti_source_text(s, TI_MANIFEST_NAME, &text, &n, &err), TI_OK);
+    assert_int_equal(n, 9);
+    free(text);
+    ti_source_close(s);
+    make_zip(in_dir("m.tib"), STORE, members, 3);
+    refused(in_dir("m.tib"), TI_ERR_INPUT, "m.tib' holds both 'ranks.ti' and 'rank-000001.ti'");
+
+    /* damage is found at the place where it is */
+    spit(in_dir("m.ti"), data, bytes - 1);
+    refused(in_dir("m.ti"), TI_ERR_INPUT, "m.ti' ");
+    data[TI_HEADER_BYTES + TI_CHUNK_BYTES + 3] ^= 1;
+    spit(in_dir("merged/" TI_MERGED_NAME), data, bytes);
+    assert_int_equal(ti_source_open(in_dir("merged"), &s, &err), TI_OK);
+    assert_int_equal(ti_source_reader(s, 2, &r, &err), TI_ERR_INPUT);
+    assert_non_null(strstr(err.text, "merged/ranks.ti' is damaged at byte"));
+    assert_int_equal(ti_source_verify(s, &err), TI_ERR_INPUT);
+    ti_source_close(s);
+    free(data);
+}
+
 static void scans(void **state)
 {
     struct ti_reader *r;
@@ -598,7 +729,7 @@ int main(void)
         cmocka_unit_test(names),    cmocka_unit_test(bundle),   cmocka_unit_test(comment),
         cmocka_unit_test(disorder), cmocka_unit_test(refusals), cmocka_unit_test(zip64),
         cmocka_unit_test(corrupt),  cmocka_unit_test(hostile),  cmocka_unit_test(run_directory),
-        cmocka_unit_test(scans),
+        cmocka_unit_test(merged),   cmocka_unit_test(scans),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);
