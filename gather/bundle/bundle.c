@@ -256,17 +256,13 @@ static ti_status sync_file(const struct ti_bundle *b, struct ti_err *err)
 /* The manifest is last because it has the duration of the rest; little is then left to sync. */
 static ti_status add_manifest(struct ti_bundle *b, const struct ti_run *run, struct ti_err *err)
 {
-    size_t bytes = 0, at = 0;
-    char *manifest = ti_manifest_text(run, &bytes, &at), seconds[TI_SECONDS_BYTES + 1];
+    size_t bytes = 0;
+    char *manifest = ti_manifest_text(run, &bytes);
     ti_status st = TI_OK;
 
     if (!manifest) {
         errno = ENOMEM;
         return cannot_write(b, err);
-    }
-    if (at) {
-        snprintf(seconds, sizeof seconds, "%*.3f", TI_SECONDS_BYTES, ti_wall() - run->started);
-        memcpy(manifest + at, seconds, TI_SECONDS_BYTES);
     }
     if (!ti_zip_writer_member(&b->zip, TI_MANIFEST_NAME, (int64_t)bytes, (time_t)run->started) ||
         !ti_zip_writer_put(&b->zip, manifest, bytes) || !ti_zip_writer_end_member(&b->zip) ||

@@ -8,8 +8,9 @@
 #include "formats/rankname.h"
 #include "gather/bundle/manifest.h"
 
-/* Placeholder that is replaced by a number. */
-#define SECONDS "\"@seconds of the gather@\""
+/* The duration of the gather is known when the rest of the text was made, which may take long: a
+ * number then replaces this placeholder. */
+#define SECONDS "@seconds of the gather@"
 
 /*
  * Many calls that build values do not report when memory runs out: the value then just lacks
@@ -135,8 +136,8 @@ static json_t *acquisition(const struct ti_run *run)
         add_step(steps, "fetch", fetch_step(run));
     add_step(steps, "gather",
              json_pack("{s:s, s:s, s:s, s:f}", "name", "gather", "started",
-                       time_text(run->started, started), "seconds", "@seconds of the gather@",
-                       "check_seconds", milliseconds(run->check_seconds)));
+                       time_text(run->started, started), "seconds", SECONDS, "check_seconds",
+                       milliseconds(run->check_seconds)));
     json_object_set_new(a, "steps", steps);
     return a;
 }
@@ -271,13 +272,22 @@ static void put_ranks(FILE *f, const struct ti_run *run)
     fprintf(f, "\n ]\n}\n");
 }
 
-char *ti_manifest_text(const struct ti_run *run, size_t *bytes, size_t *seconds_at)
+static void put_seconds(char *text, double seconds)
+{
+    char *mark = strstr(text, "\"" SECONDS "\""), number[sizeof SECONDS + 2];
+
+    if (!mark)
+        return;
+    snprintf(number, sizeof number, "%*.3f", (int)strlen(SECONDS) + 2, seconds);
+    memcpy(mark, number, strlen(number));
+}
+
+char *ti_manifest_text(const struct ti_run *run, size_t *bytes)
 {
     static const char *const other[] = {"cpu",  "isa",      "tunables", "mpi",
                                         "mode", "language", "library",  "extra"};
     char *text = NULL, hex[2 * TI_RUN_ID_BYTES + 1];
     FILE *f = open_memstream(&text, bytes);
-    const char *mark;
     bool failed;
 
     if (!f)
@@ -310,7 +320,6 @@ char *ti_manifest_text(const struct ti_run *run, size_t *bytes, size_t *seconds_
         free(text);
         return NULL;
     }
-    mark = strstr(text, SECONDS);
-    *seconds_at = mark ? (size_t)(mark - text) : 0;
+    put_seconds(text, ti_wall() - run->started);
     return text;
 }

@@ -500,12 +500,24 @@ static void *failing(size_t bytes)
     return n == fails_at || (!fails_once && n > fails_at) ? NULL : malloc(bytes);
 }
 
+/* The text of the manifest, with the duration of the gather left out. */
+static char *manifest_text(const struct ti_run *run)
+{
+    size_t bytes;
+    char *text = ti_manifest_text(run, &bytes);
+    char *step = text ? strstr(text, "\"name\":\"gather\"") : NULL;
+    char *seconds = step ? strstr(step, "\"seconds\":") : NULL;
+
+    if (seconds)
+        memset(seconds + strlen("\"seconds\":"), ' ', 25);
+    return text;
+}
+
 /* When memory runs out, there is no manifest; never one that lacks something. */
 static void manifest_without_memory(void **state)
 {
     struct ti_run *run;
     struct ti_err err;
-    size_t bytes, at;
     char *whole, *text;
     json_malloc_t was_alloc;
     json_free_t was_free;
@@ -515,7 +527,7 @@ static void manifest_without_memory(void **state)
     cut("rank-000002.ti", -30);
     cut("rank-000003.ti", 0);
     assert_int_equal(check_it(&run, &err), TI_OK);
-    whole = ti_manifest_text(run, &bytes, &at);
+    whole = manifest_text(run);
     assert_non_null(whole);
     json_get_alloc_funcs(&was_alloc, &was_free);
     for (int once = 0; once < 2; once++) {
@@ -524,7 +536,7 @@ static void manifest_without_memory(void **state)
         for (fails_at = 0; !text; fails_at++) {
             allocations = 0;
             json_set_alloc_funcs(failing, free);
-            text = ti_manifest_text(run, &bytes, &at);
+            text = manifest_text(run);
             json_set_alloc_funcs(was_alloc, was_free);
         }
         assert_string_equal(text, whole);
