@@ -35,7 +35,7 @@ static void print_rank(struct ti_source *s, struct ti_reader *r, const struct ti
                           .untraced = scan->untraced,
                           .nuntraced = scan->nuntraced};
     const char *key, *value;
-    int64_t rank = ti_reader_rank(r);
+    int64_t rank = ti_reader_rank(r), bytes = ti_source_bytes(s, rank);
     char n[32], end[1024];
 
     memcpy(sum.op, scan->op, sizeof sum.op);
@@ -45,8 +45,8 @@ static void print_rank(struct ti_source *s, struct ti_reader *r, const struct ti
     info_put_line("events", ti_format_count(scan->events, n, sizeof n));
     info_put_line("volume", ti_format_count(scan->volume, n, sizeof n));
     info_put_volumes(&sum);
-    printf("%-12s %s bytes\n", "stored",
-           ti_format_count((uint64_t)ti_source_bytes(s, rank), n, sizeof n));
+    if (bytes >= 0)
+        printf("%-12s %s bytes\n", "stored", ti_format_count((uint64_t)bytes, n, sizeof n));
     printf("%-12s %016" PRIx64 "\n", "hash", scan->hash);
     info_put_operations(&sum);
     if (extras)
@@ -66,6 +66,7 @@ static void print_rank_json(struct ti_source *s, struct ti_reader *r, const stru
 {
     struct summary sum = {.s = s, .messages = scan->messages};
     json_t *out = json_object(), *info = json_object(), *untraced = json_object();
+    int64_t bytes = ti_source_bytes(s, ti_reader_rank(r));
     const char *key, *value;
     char hash[24];
 
@@ -80,7 +81,7 @@ static void print_rank_json(struct ti_source *s, struct ti_reader *r, const stru
     json_object_set_new(out, "end", json_string(ti_end_word(scan->end)));
     json_object_set_new(out, "events", ti_json_u64(scan->events));
     json_object_set_new(out, "volume", ti_json_u64(scan->volume));
-    json_object_set_new(out, "bytes", json_integer(ti_source_bytes(s, ti_reader_rank(r))));
+    json_object_set_new(out, "bytes", bytes < 0 ? json_null() : json_integer(bytes));
     json_object_set_new(out, "hash", json_string(hash));
     info_json_volumes(out, &sum);
     json_object_set_new(out, "operations", info_json_operations(&sum));

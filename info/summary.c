@@ -35,7 +35,6 @@ static void add_row(struct summary *sum, struct row row)
 {
     sum->row = ti_grow(sum->row, &sum->rows_cap, (size_t)sum->nrows + 1, sizeof row);
     sum->row[sum->nrows++] = row;
-    sum->bytes += row.bytes;
     sum->events += row.events;
     sum->volume += row.volume;
 }
@@ -103,7 +102,7 @@ static bool read_row(struct summary *sum, const json_t *entry)
 
     row.bytes = ti_source_bytes(sum->s, row.rank);
     row.end = ti_end_of_word(json_string_value(json_object_get(entry, "end")));
-    if (!json_is_integer(rank) || row.bytes < 0 || row.end == TI_END_COUNT ||
+    if (!json_is_integer(rank) || !ti_source_has(sum->s, row.rank) || row.end == TI_END_COUNT ||
         (sum->nrows && sum->row[sum->nrows - 1].rank >= row.rank) ||
         !get_u64(entry, "events", &row.events) || !get_u64(entry, "volume", &row.volume))
         return false;
@@ -334,6 +333,7 @@ static ti_status read_summary(struct summary *sum, struct ti_source *s, struct t
     struct ti_err why;
 
     *sum = (struct summary){.s = s,
+                            .bytes = ti_source_size(s),
                             .nranks = ti_source_nranks(s),
                             .info = json_object(),
                             .nodes = json_array(),
@@ -346,6 +346,7 @@ static ti_status read_summary(struct summary *sum, struct ti_source *s, struct t
                 ti_source_path(s), ti_source_path(s));
     free_summary(sum);
     *sum = (struct summary){.s = s,
+                            .bytes = ti_source_size(s),
                             .nranks = ti_source_nranks(s),
                             .info = json_object(),
                             .nodes = json_array(),

@@ -15,7 +15,7 @@
 
 /* A rank that has a trace. */
 struct row {
-    int64_t rank, bytes;
+    int64_t rank, bytes; /* bytes: -1 in a merged trace */
     uint64_t events, volume;
     enum ti_end end;
     char *damage; /* NULL unless the trace is damaged; the counts are of the part before it */
@@ -55,7 +55,8 @@ uint64_t info_message_bytes(const struct summary *sum);
 /* Totals of one-sided transfers, or of accesses to files. */
 struct ti_op_count info_totals_of(const struct summary *sum, enum ti_op_kind kind);
 
-/* Minimum, median and maximum over the ranks; false without ranks, or when memory is short. */
+/* Minimum, median and maximum over the ranks; false without ranks, or when memory is short, and for
+ * the bytes of ranks in a merged trace. */
 enum per_rank { EVENTS, VOLUME, BYTES, PER_RANK_COUNT };
 extern const char *const info_per_rank_text[PER_RANK_COUNT];
 bool info_spread(const struct summary *sum, enum per_rank what, uint64_t out[3]);

@@ -44,7 +44,7 @@ bool info_spread(const struct summary *sum, enum per_rank what, uint64_t out[3])
 {
     uint64_t *v = malloc((size_t)sum->nrows * sizeof *v + 1);
 
-    if (!v || !sum->nrows) {
+    if (!v || !sum->nrows || (what == BYTES && ti_source_merged(sum->s))) {
         free(v);
         return false;
     }

@@ -13,7 +13,7 @@
 
 /* Sums over all traces of a bundle, for comparison with its manifest. */
 struct sums {
-    int64_t ranks, complete, bytes, with_whole, with_outside;
+    int64_t ranks, complete, with_whole, with_outside;
     bool unknown; /* the sums are incomplete: a trace could not be read */
     bool inexact, estimate;
     struct ti_scan of; /* of all ranks; its list of untraced calls is owned */
@@ -90,14 +90,13 @@ static void check_entry(struct verify *v, int64_t rank, const json_t *entry,
 
 /* --- the manifest, key by key ------------------------------------------- */
 
-static void add_to_sums(struct verify *v, int64_t rank, const struct ti_reader *r)
+static void add_to_sums(struct verify *v, const struct ti_reader *r)
 {
     struct sums *s = &v->sums;
     const struct ti_scan *scan = &v->scan;
 
     s->ranks++;
     s->complete += scan->end == TI_END_COMPLETE;
-    s->bytes += ti_source_bytes(v->s, rank);
     s->inexact = s->inexact || !ti_info_yes(ti_reader_info(r, "exact"));
     s->estimate = s->estimate || ti_info_estimate(r);
     s->of.events += scan->events;
@@ -196,7 +195,8 @@ static void check_manifest(struct verify *v)
     check_number(v, totals, "totals.", "ranks", (uint64_t)s->ranks);
     check_number(v, totals, "totals.", "events", s->of.events);
     check_number(v, totals, "totals.", "volume", s->of.volume);
-    check_number(v, totals, "totals.", "bytes", (uint64_t)s->bytes);
+    if (!ti_source_merged(v->s)) /* else these are the bytes of rank files */
+        check_number(v, totals, "totals.", "bytes", (uint64_t)ti_source_size(v->s));
     check_number(v, totals, "totals.", "messages", s->of.messages);
     check_number(v, totals, "totals.", "negative_bursts", s->of.negative);
     check_number(v, totals, "totals.", "whole", s->with_whole == s->ranks ? s->of.whole : 0);
@@ -239,7 +239,7 @@ static void check_totals(struct verify *v, int64_t rank, const struct ti_reader 
             check_entry(v, rank, entry, &v->scan);
             check_common(v, rank, r);
         }
-        add_to_sums(v, rank, r);
+        add_to_sums(v, r);
         if (v->scan.end != TI_END_COMPLETE)
             problem(v, rank, TI_ERR_PARTIAL, "incomplete after %" PRIu64 " events: %s",
                     v->scan.events, info_end_text(r, end, sizeof end));
@@ -484,6 +484,7 @@ ti_status info_verify(struct ti_source *s, const struct info_style *style, struc
     struct verify v = {.style = style, .s = s, .problems = json_array()};
     const struct ti_visitor visitor = {
         .arg = &v, .event = see_event, .rank = see_rank, .extras = true};
+    struct ti_err why;
     ti_status st;
 
     v.entry = manifest_ranks(&v, s);
@@ -492,6 +493,8 @@ ti_status info_verify(struct ti_source *s, const struct info_style *style, struc
     st = ti_check(s, &visitor, &v.check, &v.unsound, err);
     if (!st) {
         report_missing(&v);
+        if (v.st != TI_ERR_INPUT && ti_source_verify(s, &why) != TI_OK)
+            problem(&v, -1, TI_ERR_INPUT, "%s", why.text);
         if (ti_source_nranks(s) == 0)
             problem(&v, -1, TI_ERR_INPUT, "'%s' holds no trace", ti_source_path(s));
         check_manifest(&v);

@@ -39,8 +39,8 @@ static bool is_directory(const char *path)
     return stat(path, &sb) == 0 && S_ISDIR(sb.st_mode);
 }
 
-/* Checksum of a trace: the bytes of a bundle or rank file, or names and bytes of the rank files of
- * a run directory. */
+/* Checksum of a trace: the bytes of a file; or of a run directory, names and bytes of the files of
+ * its ranks. */
 static ti_status hash_trace(struct ti_source *s, char hex[65], struct ti_err *err)
 {
     const char *path = ti_source_path(s);
@@ -51,13 +51,17 @@ static ti_status hash_trace(struct ti_source *s, char hex[65], struct ti_err *er
     if (!is_directory(path)) {
         st = hash_file(path, &sum, err);
     } else {
+        const char *before = NULL;
+
         for (int64_t rank = 0; rank < ti_source_nranks(s) && !st; rank++) {
+            const char *name = ti_source_name(s, rank);
             char file[PATH_MAX];
 
-            if (!ti_source_has(s, rank))
+            if (!name || name == before) /* a merged trace is the file of all ranks */
                 continue;
-            snprintf(file, sizeof file, "%s/%s", path, ti_source_name(s, rank));
-            ti_sha256_add(&sum, ti_source_name(s, rank), strlen(ti_source_name(s, rank)) + 1);
+            before = name;
+            snprintf(file, sizeof file, "%s/%s", path, name);
+            ti_sha256_add(&sum, name, strlen(name) + 1);
             st = hash_file(file, &sum, err);
         }
     }

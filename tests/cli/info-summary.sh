@@ -145,7 +145,7 @@ says err "there is no rank 5"
 run 4 ti-info nothing.tib
 echo "hello, hello, hello" >text
 run 3 ti-info text
-says err "neither a bundle, a run directory nor a rank file"
+says err "neither a bundle, a run directory, a merged trace nor a rank file"
 run 0 ti-info --help
 says out "--compare OTHER"
 ti-info a.tib >/dev/full 2>err
