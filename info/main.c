@@ -3,13 +3,17 @@
 #include <string.h>
 
 #include "common/cli.h"
+#include "common/scratch.h"
 #include "info/info.h"
+#include "info/merge.h"
 #include "info/symbolizer.h"
 
 struct settings {
-    const char *trace, *other, *rates, *debug_dir;
+    const char *trace, *other, *rates, *debug_dir, *output;
+    char *const *traces; /* all of them; `trace` is the first */
+    int ntraces;
     int64_t rank; /* -1: all */
-    bool dump, verify, traffic, histogram, no_progress;
+    bool dump, verify, traffic, histogram, merge, split, no_progress;
     struct info_style style;
 };
 
@@ -39,6 +43,13 @@ static const struct ti_opt opts[] = {
      TI_OPT_TEXT(rates)},
     {0, "rank", "N", "show this rank only", TI_OPT_INTEGER(rank, 0, TI_RANKS_MAX - 1)},
     {0, "dump", NULL, "print the events, one per line", TI_OPT_FLAG(dump)},
+    TI_OPT_HEADING("Merged traces"),
+    {0, "merge", NULL,
+     "write the ranks of all TRACEs into OUT: a bundle if OUT\n"
+     "ends in .tib, else a merged trace",
+     TI_OPT_FLAG(merge)},
+    {0, "split", NULL, "write a file for each rank into the new folder OUT", TI_OPT_FLAG(split)},
+    {'o', "output", "OUT", "what --merge and --split write; must not exist", TI_OPT_NAME(output)},
     TI_OPT_HEADING("Events"),
     {0, "call-sites", NULL,
      "with --dump and --compare: show the call sites, with\n"
@@ -62,14 +73,16 @@ static const struct ti_opt opts[] = {
 
 static const struct ti_cli cli = {
     .tool = "ti-info",
-    .what = "Show what is in a bundle, a run directory or a rank file.",
-    .usage = "[OPTION]... TRACE",
+    .what = "Show what is in a bundle, a run directory, a merged trace or a rank file.",
+    .usage = "[OPTION]... TRACE...",
     .examples = "  ti-info lu.E.16384.tib\n"
                 "  ti-info --verify lu.E.16384.tib\n"
                 "  ti-info --rank 3 --dump lu.tib\n"
                 "  ti-info --compare other.tib --no-volumes lu.tib\n"
                 "  ti-info --traffic lu.tib\n"
-                "  ti-info --rates lu.rates lu.tib\n",
+                "  ti-info --rates lu.rates lu.tib\n"
+                "  ti-info --merge lu.run -o lu.tib\n"
+                "  ti-info --split lu.tib -o lu.run\n",
     .opts = opts,
     .after = "Exit status: 0 fine, 1 ranks missing or incomplete (all but the summary) or\n"
              "different (--compare), 2 usage, 3 damaged or not sound, 4 local I/O.\n" LIBDW_TEXT
@@ -82,11 +95,14 @@ static int check_options(const struct settings *s)
     int modes =
         s->verify + s->dump + (s->other != NULL) + s->traffic + s->histogram + (s->rates != NULL);
 
-    if (modes > 1)
-        return (int)ti_cli_usage(&cli, "one of --verify, --dump, --compare, --traffic, --histogram "
-                                       "and --rates at a time");
-    if ((s->verify || s->other) && s->rank >= 0)
-        return (int)ti_cli_usage(&cli, "--rank is not for --verify and --compare");
+    if (modes + s->merge + s->split > 1)
+        return (int)ti_cli_usage(&cli, "one of --verify, --dump, --compare, --traffic, "
+                                       "--histogram, --rates, --merge and --split at a time");
+    if ((s->merge || s->split) != (s->output != NULL))
+        return (int)ti_cli_usage(&cli, "--merge and --split need -o, and only they have it");
+    if ((s->verify || s->other || s->merge || s->split) && s->rank >= 0)
+        return (int)ti_cli_usage(&cli,
+                                 "--rank is not for --verify, --compare, --merge and --split");
     if (s->style.json && (s->dump || s->other))
         return (int)ti_cli_usage(&cli, "--json is not for --dump and --compare");
     if (s->style.json && s->rates && strcmp(s->rates, "-") == 0)
@@ -105,10 +121,13 @@ static int parse(int argc, char **argv, struct settings *s)
 
     if (st != TI_CLI_END)
         return st;
-    if (argc - ti_cli_operand() != 1)
-        return (int)ti_cli_usage(&cli,
-                                 argc == ti_cli_operand() ? "which trace?" : "one trace at a time");
+    if (argc == ti_cli_operand())
+        return (int)ti_cli_usage(&cli, "which trace?");
+    if (argc - ti_cli_operand() > 1 && !s->merge)
+        return (int)ti_cli_usage(&cli, "one trace at a time, except with --merge");
     s->trace = argv[ti_cli_operand()];
+    s->traces = argv + ti_cli_operand();
+    s->ntraces = argc - ti_cli_operand();
     return check_options(s);
 }
 
@@ -124,7 +143,7 @@ static ti_status compare(struct ti_source *source, const struct settings *s, str
     return st;
 }
 
-static ti_status info(const struct settings *s, struct ti_err *err)
+static ti_status read_trace(const struct settings *s, struct ti_err *err)
 {
     struct ti_source *source;
     ti_status st = ti_source_open(s->trace, &source, err);
@@ -144,6 +163,8 @@ static ti_status info(const struct settings *s, struct ti_err *err)
         st = info_traffic(source, s->rank, &s->style, err);
     else if (s->histogram)
         st = info_histogram(source, s->rank, &s->style, err);
+    else if (s->split)
+        st = info_split(source, s->output, &s->style, err);
     else if (s->rates)
         st = info_rates(source, s->rank, s->rates, &s->style, err);
     else if (s->rank >= 0)
@@ -151,6 +172,14 @@ static ti_status info(const struct settings *s, struct ti_err *err)
     else
         st = info_summary(source, &s->style, err);
     ti_source_close(source);
+    return st;
+}
+
+static ti_status info(const struct settings *s, struct ti_err *err)
+{
+    ti_status st = s->merge ? info_merge(s->traces, s->ntraces, s->output, &s->style, err)
+                            : read_trace(s, err);
+
     if ((fflush(stdout) != 0 || ferror(stdout)) && st <= TI_ERR_PARTIAL)
         st = ti_err_errno(err, TI_ERR_IO, "cannot write to standard output");
     return st;
@@ -166,9 +195,13 @@ int main(int argc, char **argv)
         return st;
     ti_talk_init(cli.tool, s.style.quiet, s.no_progress);
     s.style.symbolizer = info_symbolizer_open(s.debug_dir);
+    if (s.output)
+        ti_stop_catch();
     st = info(&s, &err);
     info_symbolizer_close(s.style.symbolizer);
     if (st > TI_ERR_PARTIAL && err.text[0])
         ti_cli_fail(&cli, (ti_status)st, &err);
+    if (ti_stopped())
+        ti_stop_die();
     return st;
 }

@@ -37,6 +37,9 @@ bool ti_source_merged(const struct ti_source *s);
 /* Number of ranks of the run, present or not: from a trace's header, else from the manifest. */
 int64_t ti_source_nranks(const struct ti_source *s);
 
+/* The id of the run, TI_RUN_ID_BYTES bytes; NULL if no trace has one that can be read. */
+const uint8_t *ti_source_run_id(const struct ti_source *s);
+
 /* Of a rank's trace: whether it is here; its stored bytes, -1 if it is absent or in a merged trace;
  * the name of its file or member. */
 bool ti_source_has(const struct ti_source *s, int64_t rank);

@@ -98,6 +98,11 @@ uint64_t ti_merger_count(const struct ti_merger *m)
     return m->count;
 }
 
+uint64_t ti_merger_groups(const struct ti_merger *m)
+{
+    return m->patterns.n;
+}
+
 /* ----------------------------------------------------------------- write -- */
 
 static int by_rank(const void *a, const void *b)

@@ -26,8 +26,9 @@ ti_status ti_merger_new(uint32_t nranks, const uint8_t run_id[TI_RUN_ID_BYTES], 
  * before, or has more than layout.h allows; TI_ERR_IO if the temporary file cannot be written. */
 ti_status ti_merger_add(struct ti_merger *m, const struct ti_record *record, struct ti_err *err);
 
-/* Number of records so far. */
+/* Number of records so far, and of groups with equal patterns. */
 uint64_t ti_merger_count(const struct ti_merger *m);
+uint64_t ti_merger_groups(const struct ti_merger *m);
 
 /* Write the merged trace to `fd`, from its present position on; messages call it `name`.  The
  * descriptor may be a pipe.  At least one record is needed.  TI_ERR_IO. */

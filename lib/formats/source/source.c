@@ -145,6 +145,13 @@ int64_t ti_source_nranks(const struct ti_source *s)
     return s->nranks;
 }
 
+const uint8_t *ti_source_run_id(const struct ti_source *s)
+{
+    if (s->merged)
+        return ti_merged_run_id(s->merged);
+    return s->run_name ? s->run_id : NULL;
+}
+
 static const struct entry *find_entry(const struct ti_source *s, int64_t rank)
 {
     const struct entry key = {rank, 0, ""};

@@ -88,8 +88,8 @@ static ti_status open_bundle(struct ti_source *s, struct ti_err *err)
         else if (rank >= 0)
             add_entry(s, (struct entry){rank, i, name});
         else
-            return ti_err_set(err, TI_ERR_INPUT,
-                              "'%s' is not a bundle of traces: it holds '%s'", s->path, name);
+            return ti_err_set(err, TI_ERR_INPUT, "'%s' is not a bundle of traces: it holds '%s'",
+                              s->path, name);
     }
     if (merged < 0)
         return sort_entries(s, err);
@@ -202,9 +202,9 @@ static ti_status find_kind(struct ti_source *s, int64_t *bytes, struct ti_err *e
     else if (memcmp(header, "PK\3\4", 4) == 0)
         s->kind = BUNDLE;
     else
-        return ti_err_set(err, TI_ERR_INPUT,
-                          "'%s' is neither a bundle, a run directory, a merged trace nor a rank file",
-                          s->path);
+        return ti_err_set(
+            err, TI_ERR_INPUT,
+            "'%s' is neither a bundle, a run directory, a merged trace nor a rank file", s->path);
     return TI_OK;
 }
 
