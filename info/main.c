@@ -14,6 +14,8 @@ struct settings {
     int ntraces;
     int64_t rank; /* -1: all */
     bool dump, verify, traffic, histogram, merge, split, no_progress;
+    struct ti_qualities quality;
+    bool quality_given;
     struct info_style style;
 };
 
@@ -26,6 +28,31 @@ struct settings {
 #else
 #define LIBDW_TEXT ""
 #endif
+
+static ti_status parse_quality(struct settings *s, const char *option, const char *arg,
+                               struct ti_quality *out, struct ti_err *err)
+{
+    s->quality_given = true;
+    if (ti_quality_parse(arg, out))
+        return TI_OK;
+    return ti_err_set(err, TI_ERR_USAGE,
+                      "%s is exact, stats, or bound:N%% with N from 0.0001 to 50, not '%s'", option,
+                      arg);
+}
+
+static ti_status parse_volumes(void *options, const char *arg, struct ti_err *err)
+{
+    struct settings *s = options;
+
+    return parse_quality(s, "--volumes", arg, &s->quality.volumes, err);
+}
+
+static ti_status parse_extras(void *options, const char *arg, struct ti_err *err)
+{
+    struct settings *s = options;
+
+    return parse_quality(s, "--extras", arg, &s->quality.extras, err);
+}
 
 static const struct ti_opt opts[] = {
     {0, "verify", NULL,
@@ -48,6 +75,15 @@ static const struct ti_opt opts[] = {
      "write the ranks of all TRACEs into OUT: a bundle if OUT\n"
      "ends in .tib, else a merged trace",
      TI_OPT_FLAG(merge)},
+    {0, "volumes", "QUALITY",
+     "how --merge keeps volumes: exact, bound:N% (each burst\n"
+     "within N per cent, all sums exact) or stats (a\n"
+     "histogram for each position) [default: exact]",
+     TI_OPT_FUNCTION(parse_volumes)},
+    {0, "extras", "QUALITY",
+     "the same for durations and other extra columns\n"
+     "[default: stats]",
+     TI_OPT_FUNCTION(parse_extras)},
     {0, "split", NULL, "write a file for each rank into the new folder OUT", TI_OPT_FLAG(split)},
     {'o', "output", "OUT", "what --merge and --split write; must not exist", TI_OPT_NAME(output)},
     TI_OPT_HEADING("Events"),
@@ -100,6 +136,8 @@ static int check_options(const struct settings *s)
                                        "--histogram, --rates, --merge and --split at a time");
     if ((s->merge || s->split) != (s->output != NULL))
         return (int)ti_cli_usage(&cli, "--merge and --split need -o, and only they have it");
+    if (s->quality_given && !s->merge)
+        return (int)ti_cli_usage(&cli, "--volumes and --extras are for --merge");
     if ((s->verify || s->other || s->merge || s->split) && s->rank >= 0)
         return (int)ti_cli_usage(&cli,
                                  "--rank is not for --verify, --compare, --merge and --split");
@@ -177,8 +215,9 @@ static ti_status read_trace(const struct settings *s, struct ti_err *err)
 
 static ti_status info(const struct settings *s, struct ti_err *err)
 {
-    ti_status st = s->merge ? info_merge(s->traces, s->ntraces, s->output, &s->style, err)
-                            : read_trace(s, err);
+    ti_status st = s->merge
+                       ? info_merge(s->traces, s->ntraces, s->output, &s->quality, &s->style, err)
+                       : read_trace(s, err);
 
     if ((fflush(stdout) != 0 || ferror(stdout)) && st <= TI_ERR_PARTIAL)
         st = ti_err_errno(err, TI_ERR_IO, "cannot write to standard output");

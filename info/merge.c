@@ -25,6 +25,7 @@ struct merging {
     struct ti_source **source;
     int n;
     const char *output;
+    const struct ti_qualities *quality;
     struct ti_merger *merger;
     int64_t ranks, copies;
     int64_t before, after; /* bytes of the traces */
@@ -70,7 +71,7 @@ static ti_status open_sources(struct merging *g, char *const *paths, int n, stru
 static ti_status add_rank(struct merging *g, struct ti_source *s, int64_t rank, struct ti_err *err)
 {
     struct ti_record record;
-    ti_status st = ti_source_record(s, rank, &record, err);
+    ti_status st = ti_source_record(s, rank, g->quality, &record, err);
 
     if (st != TI_OK)
         return st;
@@ -259,10 +260,10 @@ static void report(const struct merging *g, const struct info_style *style)
     char before[32], after[32];
 
     if (style->json) {
-        json_t *out = json_pack("{s:I, s:I, s:I, s:I, s:I}", "ranks", (json_int_t)g->ranks,
-                                "groups", (json_int_t)groups, "copies", (json_int_t)g->copies,
-                                "bytes_before", (json_int_t)g->before, "bytes",
-                                (json_int_t)g->after);
+        json_t *out =
+            json_pack("{s:I, s:I, s:I, s:I, s:I}", "ranks", (json_int_t)g->ranks, "groups",
+                      (json_int_t)groups, "copies", (json_int_t)g->copies, "bytes_before",
+                      (json_int_t)g->before, "bytes", (json_int_t)g->after);
 
         info_print_json(out);
         json_decref(out);
@@ -285,10 +286,10 @@ static ti_status merge(struct merging *g, struct ti_err *err)
     return st == TI_OK ? write_output(g, err) : st;
 }
 
-ti_status info_merge(char *const *sources, int n, const char *output,
+ti_status info_merge(char *const *sources, int n, const char *output, const struct ti_qualities *q,
                      const struct info_style *style, struct ti_err *err)
 {
-    struct merging g = {.output = output};
+    struct merging g = {.output = output, .quality = q};
     ti_status st = open_sources(&g, sources, n, err);
 
     if (st == TI_OK)

@@ -5,14 +5,16 @@
 #ifndef TI_INFO_MERGE_H
 #define TI_INFO_MERGE_H
 
+#include "formats/quality.h"
 #include "info/info.h"
 
 /*
  * Merge the ranks of n sources into `output`, which must not exist: a bundle if its name ends in
- * ".tib", else a merged trace.  TI_ERR_INPUT if sources are of different runs or have the same
- * ranks, or if a trace is damaged; and if there is no manifest for the bundle.
+ * ".tib", else a merged trace.  Volumes and extra values are kept as `q` says.  TI_ERR_INPUT if
+ * sources are of different runs or have the same ranks, or if a trace is damaged; and if there is
+ * no manifest for the bundle.
  */
-ti_status info_merge(char *const *sources, int n, const char *output,
+ti_status info_merge(char *const *sources, int n, const char *output, const struct ti_qualities *q,
                      const struct info_style *style, struct ti_err *err);
 
 /* Write the traces of a source as rank files into the new folder `output`, with its RUN.json and

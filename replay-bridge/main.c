@@ -10,12 +10,12 @@
 
 #include "common/cli.h"
 #include "common/map.h"
+#include "common/scratch.h"
 #include "replay-bridge/advice.h"
-#include "replay-bridge/trace/lower.h"
 #include "replay-bridge/machine.h"
 #include "replay-bridge/report.h"
-#include "common/scratch.h"
 #include "replay-bridge/simulation/simulate.h"
+#include "replay-bridge/trace/lower.h"
 #include "sound/text.h"
 
 #define MANY_RANKS   1024
@@ -196,6 +196,7 @@ static ti_status replayer_command(const struct ti_replay_options *o, struct ti_r
                                     .bursts = all_bursts(res),
                                     .any = o->any,
                                     .reduce_rate = o->reduce_rate,
+                                    .seed = (uint64_t)o->seed,
                                     .profile = o->profile ? TI_SIM_PROFILE : NULL,
                                     .timeline = o->timeline};
     size_t none = 0;
@@ -452,6 +453,8 @@ static ti_status open_traces(const struct ti_replay_options *o, struct ti_replay
 
         t->path = o->trace[res->ntraces];
         st = ti_source_open(t->path, &t->source, err);
+        if (!st)
+            ti_source_seed(t->source, (uint64_t)o->seed);
     }
     return st;
 }

@@ -220,6 +220,10 @@ static const struct ti_opt opts[] = {
      "bytes per second that the arithmetic of reductions\n"
      "combines, such as 4GBps [default: no limit]",
      TI_OPT_QUANTITY(reduce_rate, TI_UNIT_BANDWIDTH)},
+    {0, "seed", "N",
+     "order of volumes in a trace that has statistics of them\n"
+     "only [default: 0]",
+     TI_OPT_INTEGER(seed, 0, INT64_MAX)},
     {0, "no-compute", NULL, "bursts take no time: infinitely fast processors",
      TI_OPT_FLAG(no_compute)},
     {0, "times", NULL,

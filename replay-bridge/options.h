@@ -62,6 +62,7 @@ struct ti_replay_options {
     const char *rate;        /* file of --rate; NULL: not given */
     struct ti_rates *rates;  /* contents of `rate`; main() frees it; NULL: not given or not read */
     char reference[32];      /* reference speed of the rates */
+    int64_t seed;            /* of volumes that are drawn from statistics */
     const char *reduce_rate; /* bandwidth of the arithmetic of reductions; NULL: no time */
     bool lint_only;
     struct ti_sweep_command sweep;

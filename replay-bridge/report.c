@@ -151,6 +151,8 @@ static void add_simulation(json_t *j, const struct ti_replay_options *o,
         json_object_set_new(
             j, "rates",
             json_pack("{s:o, s:s}", "file", text_json(o->rate), "reference", o->reference));
+    if (o->seed)
+        json_object_set_new(j, "seed", json_integer(o->seed));
     if (o->reduce_rate)
         json_object_set_new(j, "reduce_rate", json_string(o->reduce_rate));
     if (res->platform[0])

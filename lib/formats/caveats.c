@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "formats/quality.h"
+
 /* Threads that take less than both belong to MPI: those of Open MPI 4.1 took at most 0.1 ms. */
 #define OTHERS_SHARE 0.02
 #define OTHERS_NS    UINT64_C(1000000)
@@ -74,6 +76,20 @@ bool ti_caveats_misses(const struct ti_caveats *c)
 
 /* ------------------------------------------------------------------------- */
 
+static void read_qualities(struct ti_caveats *c, const struct ti_reader *r)
+{
+    const char *volumes = ti_reader_info(r, "volumes"), *extras = ti_reader_info(r, "extras");
+    struct ti_quality q = {TI_EXACT, 0};
+
+    if (volumes && ti_quality_parse(volumes, &q)) {
+        c->bounded = q.kind == TI_BOUNDED;
+        c->drawn = q.kind == TI_STATISTICS;
+        c->bound_ppm = q.ppm;
+    }
+    if (extras && ti_quality_parse(extras, &q))
+        c->drawn_extras = q.kind == TI_STATISTICS;
+}
+
 void ti_caveats_add(struct ti_caveats *c, const struct ti_reader *r)
 {
     struct ti_caveats own = {.ranks = 1, .whole = ti_reader_end(r) == TI_END_COMPLETE};
@@ -86,6 +102,7 @@ void ti_caveats_add(struct ti_caveats *c, const struct ti_reader *r)
     own.events = own.whole ? ti_reader_events(r) : 0;
     own.threaded = has_threads(own.caller_ns, own.other_ns);
     read_uncounted(&own, ti_reader_info(r, "uncounted_in"));
+    read_qualities(&own, r);
     ti_caveats_merge(c, &own);
 }
 
@@ -96,6 +113,8 @@ void ti_caveats_merge(struct ti_caveats *c, const struct ti_caveats *more)
 #undef SUM
     for (int i = 0; i < TI_UNCOUNTED_MAX; i++)
         add_uncounted(c, more->uncounted_in[i].name, more->uncounted_in[i].samples);
+    if (more->bound_ppm > c->bound_ppm)
+        c->bound_ppm = more->bound_ppm;
     if (more->exit_status)
         c->exit_status = more->exit_status;
 }
@@ -119,6 +138,7 @@ json_t *ti_caveats_json(const struct ti_caveats *c)
         json_object_set_new(in, c->uncounted_in[i].name,
                             json_integer((json_int_t)c->uncounted_in[i].samples));
     json_object_set_new(j, "uncounted_in", in);
+    json_object_set_new(j, "bound_ppm", json_integer((json_int_t)c->bound_ppm));
     return j;
 }
 
@@ -137,6 +157,8 @@ void ti_caveats_add_json(struct ti_caveats *c, const json_t *json)
 #define TAKE(name, key) c->name += number(json, #name);
     TI_CAVEATS(TAKE)
 #undef TAKE
+    if (number(json, "bound_ppm") > c->bound_ppm)
+        c->bound_ppm = number(json, "bound_ppm");
     json_object_foreach(json_object_get(json, "uncounted_in"), name, samples)
         add_uncounted(c, name, number(json_object_get(json, "uncounted_in"), name));
 }
@@ -165,8 +187,8 @@ static bool threaded(const struct ti_caveats *c, char *buf, size_t bytes)
     if (!c->threaded)
         return false;
     snprintf(buf, bytes,
-             "threads that do not call MPI took %.0f %% of the CPU time, in %" PRIu64
-             " of %" PRIu64 " ranks, and what they executed is in no volume: trace with "
+             "threads that do not call MPI took %.0f %% of the CPU time, in %" PRIu64 " of %" PRIu64
+             " ranks, and what they executed is in no volume: trace with "
              "--threads sum",
              100 * (double)c->other_ns / ((double)c->caller_ns + (double)c->other_ns), c->threaded,
              c->ranks);
@@ -218,10 +240,46 @@ static bool misses_unknown_code(const struct ti_caveats *c, char *buf, size_t by
     return true;
 }
 
+static bool within_bound(const struct ti_caveats *c, char *buf, size_t bytes)
+{
+    if (!c->bounded)
+        return false;
+    snprintf(buf, bytes,
+             "the volumes of %" PRIu64 " rank%s are not exact: each is within %g %% of the "
+             "program's, and their sums are exact (--merge --volumes bound:%g%%)",
+             c->bounded, c->bounded == 1 ? "" : "s", (double)c->bound_ppm / 1e4,
+             (double)c->bound_ppm / 1e4);
+    return true;
+}
+
+static bool from_statistics(const struct ti_caveats *c, char *buf, size_t bytes)
+{
+    if (!c->drawn)
+        return false;
+    snprintf(buf, bytes,
+             "the volumes of %" PRIu64 " rank%s are drawn from statistics: at each position in the "
+             "program, number, sum, minimum and maximum are exact (--merge --volumes stats)",
+             c->drawn, c->drawn == 1 ? "" : "s");
+    return true;
+}
+
+static bool extras_from_statistics(const struct ti_caveats *c, char *buf, size_t bytes)
+{
+    if (!c->drawn_extras)
+        return false;
+    snprintf(buf, bytes,
+             "durations and other extra values of %" PRIu64 " rank%s are drawn from statistics, "
+             "as --merge keeps them without --extras exact",
+             c->drawn_extras, c->drawn_extras == 1 ? "" : "s");
+    return true;
+}
+
 bool ti_caveats_text(const struct ti_caveats *c, int i, char *buf, size_t bytes)
 {
     static bool (*const all[])(const struct ti_caveats *, char *, size_t) = {
-        failed, nothing_recorded, threaded, misses_code, misses_unknown_code, asked_for_nodes};
+        failed,       nothing_recorded,    threaded,
+        misses_code,  misses_unknown_code, asked_for_nodes,
+        within_bound, from_statistics,     extras_from_statistics};
 
     for (size_t k = 0; k < sizeof all / sizeof *all; k++)
         if (all[k](c, buf, bytes) && i-- == 0)

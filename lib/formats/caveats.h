@@ -25,7 +25,10 @@
     X(samples, "samples")               /* samples, by CPU time, of the program between MPI calls; \
                                          * with the counter `blocks` only */                       \
     X(uncounted, "uncounted")           /* samples in code that the counter does not see */        \
-    X(unknown, "unknown")               /* samples where that is not known */
+    X(unknown, "unknown")               /* samples where that is not known */                      \
+    X(bounded, "")      /* ranks whose volumes are not exact, but within a bound */                \
+    X(drawn, "")        /* those whose volumes are drawn from statistics */                        \
+    X(drawn_extras, "") /* those whose extra values are */
 
 /* The program or a library, and its share of the `uncounted` samples. */
 struct ti_uncounted {
@@ -40,7 +43,8 @@ struct ti_caveats {
 #undef TI_CAVEATS_MEMBER
     struct ti_uncounted uncounted_in[TI_UNCOUNTED_MAX]; /* in descending order; others have no
                                                          * entry */
-    int exit_status; /* of the application, from RUN.json; 0: success, or not known */
+    uint64_t bound_ppm; /* the largest bound, in millionths of a volume */
+    int exit_status;    /* of the application, from RUN.json; 0: success, or not known */
 };
 
 /* Add a rank, whose reader is at the end. */

@@ -500,10 +500,10 @@ static inline uint32_t ti_op_base(uint32_t op)
 /* Reduction operations: X(name, text).  USER_NC: a user's, not commutative. */
 #define TI_REDOPS(X)                                                                               \
     X(NULL, "null")                                                                                \
-    X(SUM, "sum") X(PROD, "prod") X(MAX, "max") X(MIN, "min") X(LAND, "land") X(BAND, "band")      \
-        X(LOR, "lor") X(BOR, "bor") X(LXOR, "lxor") X(BXOR, "bxor") X(MAXLOC, "maxloc")            \
-            X(MINLOC, "minloc") X(REPLACE, "replace") X(NO_OP, "no_op") X(USER, "user")            \
-                X(USER_NC, "user_nc")
+    X(SUM, "sum")                                                                                  \
+    X(PROD, "prod") X(MAX, "max") X(MIN, "min") X(LAND, "land") X(BAND, "band") X(LOR, "lor")      \
+        X(BOR, "bor") X(LXOR, "lxor") X(BXOR, "bxor") X(MAXLOC, "maxloc") X(MINLOC, "minloc")      \
+            X(REPLACE, "replace") X(NO_OP, "no_op") X(USER, "user") X(USER_NC, "user_nc")
 
 #define TI_REDOP_ENUM(name, text) TI_REDOP_##name,
 enum ti_redop { TI_REDOPS(TI_REDOP_ENUM) TI_REDOP_COUNT };

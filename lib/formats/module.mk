@@ -1,12 +1,12 @@
 # formats: what is written and read.
-formats_src := $(addprefix lib/formats/,event.c chunk.c ranges.c scan.c caveats.c json.c rankname.c zip.c \
-                 runjson.c differ.c sites.c) \
+formats_src := $(addprefix lib/formats/,event.c quality.c chunk.c ranges.c scan.c caveats.c json.c \
+                 rankname.c zip.c runjson.c differ.c sites.c) \
                $(addprefix lib/formats/source/,source.c source_kinds.c source_manifest.c) \
                $(addprefix lib/formats/trace/,reader.c reader_file.c reader_tables.c \
                  reader_columns.c reader_record.c rank_lists.c) \
                $(addprefix lib/formats/merged/,merged.c merged_index.c merged_sections.c \
                  merged_group.c numbers.c) \
-               $(addprefix lib/formats/folded/,column.c quality.c decode.c decode_open.c)
+               $(addprefix lib/formats/folded/,column.c quality_columns.c decode.c decode_open.c)
 # Writing merged traces.
 merger_src := $(addprefix lib/formats/merged/,merger.c blobs.c fit.c groups.c sections.c) \
               $(addprefix lib/formats/folded/,fold.c symbols.c encode.c encode_record.c) \

@@ -98,6 +98,11 @@ int ti_reader_extra(const struct ti_reader *r, const char *name);
  * call, damage in extra columns is not reported. */
 void ti_reader_want_extras(struct ti_reader *r);
 
+/* Draw the values of which the trace has statistics only (formats/quality.h) in the order of
+ * a seed; call it before the first event.  The seed is 0 without.  The totals' hash is that of the
+ * events with seed 0. */
+void ti_reader_seed(struct ti_reader *r, uint64_t seed);
+
 /*
  * The next event: 1 and *ev is filled; 0 at the end; -1 on damage: err says where, and the events
  * returned so far are sound.  ev->vec points into the reader until the next call.  Fields that are

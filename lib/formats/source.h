@@ -54,14 +54,19 @@ int64_t ti_source_size(const struct ti_source *s);
 ti_status ti_source_reader(struct ti_source *s, int64_t rank, struct ti_reader **out,
                            struct ti_err *err);
 
-/* The record of a rank (formats/merged/record.h): the stored one of a merged trace, else its trace
- * is read and encoded.  Release it by ti_record_free().  Errors as ti_source_reader(), and
+/* The record of a rank (formats/merged/record.h): the stored one of a merged trace, unless that is
+ * of better quality than `q` (formats/folded/encode.h) asks for; else its trace is read and
+ * encoded. NULL: exact.  Release it by ti_record_free().  Errors as ti_source_reader(), and
  * TI_ERR_INPUT if the trace is damaged. */
-ti_status ti_source_record(struct ti_source *s, int64_t rank, struct ti_record *out,
-                           struct ti_err *err);
+struct ti_qualities;
+ti_status ti_source_record(struct ti_source *s, int64_t rank, const struct ti_qualities *q,
+                           struct ti_record *out, struct ti_err *err);
 
 /* Check what reading all ranks does not: all of a merged trace.  TI_ERR_INPUT, TI_ERR_IO. */
 ti_status ti_source_verify(struct ti_source *s, struct ti_err *err);
+
+/* Let readers that are opened from now on draw values by this seed (ti_reader_seed()). */
+void ti_source_seed(struct ti_source *s, uint64_t seed);
 
 /* Let readers that are opened from now on share their lists of ranks (ti_reader_share()), for a
  * program that has readers of many ranks open at once.  TI_ERR_IO: no memory. */

@@ -9,11 +9,11 @@
 #include "common/cli.h"
 #include "common/map.h"
 #include "common/units.h"
-#include "replay-bridge/trace/lint.h"
 #include "replay-bridge/replayer/engine.h"
 #include "replay-bridge/replayer/profile.h"
 #include "replay-bridge/replayer/timeline.h"
 #include "replay-bridge/simulation/state.h"
+#include "replay-bridge/trace/lint.h"
 
 #define EAGER_BYTES 65536 /* SMPI's smpi/send-is-detached-thresh */
 
@@ -129,6 +129,8 @@ static const struct ti_opt opts[] = {
      "no others are touched [default: ti-live-replay.files]",
      TI_OPT_TEXT(files)},
 #endif
+    {0, "seed", "N", "order of volumes that are drawn from statistics [default: 0]",
+     TI_OPT_INTEGER(seed, 0, INT64_MAX)},
     {0, "no-check", NULL, "the trace has been checked before", TI_OPT_FLAG(checked)},
     {'q', "quiet", NULL, "print only errors", TI_OPT_FLAG(quiet)},
     TI_OPT_END};
@@ -267,6 +269,8 @@ static ti_status open_trace(struct ti_replay_setup *setup, int j, struct ti_err 
         st = ti_source_open(job->trace, &job->source, err);
         if (!st)
             st = ti_source_share_lists(job->source, err);
+        if (!st)
+            ti_source_seed(job->source, (uint64_t)setup->seed);
         if (!st && job->bursts.as == TI_BURSTS_VOLUME && setup->threads_where_known &&
             on_cores.cores != INT64_MAX && ti_bursts_check(job->source, &on_cores, err) == TI_OK)
             job->bursts = on_cores;

@@ -21,8 +21,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "replay-bridge/trace/bursts.h"
 #include "replay-bridge/replayer/places.h"
+#include "replay-bridge/trace/bursts.h"
 #include "sound/neighbours.h"
 #include "sound/wildcards.h"
 
@@ -45,6 +45,7 @@ struct ti_replay_setup {
     bool threads_where_known; /* fall back to volumes in traces without data on threads */
     enum { TI_SPEND_LOOP, TI_SPEND_SLEEP, TI_SPEND_NOTHING } spend; /* bursts of a live run */
     double speed;       /* instructions per second, for TI_SPEND_SLEEP */
+    int64_t seed;       /* of values drawn from statistics */
     double reduce_rate; /* of a simulation: bytes per second of reductions; 0: unlimited */
     int any;            /* 1: post wildcards as such; 0: with the source that matched */
     bool checked;       /* the caller has checked the trace */
@@ -65,14 +66,14 @@ struct ti_replay_setup {
 
 /* A communicator of the trace, at its number. */
 struct ti_replay_comm {
-    MPI_Comm handle;    /* MPI_COMM_NULL: not made yet, or freed */
-    int64_t rank;       /* own rank in the trace; partners are relative to it */
-    int64_t peers;      /* number of possible partners: size, or size of the remote group */
-    bool one_for_two;   /* `handle` replaces an intercommunicator with ranks of both groups; */
-    int64_t offset;     /* the first peer has this rank in `handle` */
-    int64_t members;    /* ranks of all groups */
-    uint64_t id, calls; /* common number on all ranks, collectives so far: see profile.h */
-    int *sources_order; /* position of each neighbour of the trace in the library's order; */
+    MPI_Comm handle;         /* MPI_COMM_NULL: not made yet, or freed */
+    int64_t rank;            /* own rank in the trace; partners are relative to it */
+    int64_t peers;           /* number of possible partners: size, or size of the remote group */
+    bool one_for_two;        /* `handle` replaces an intercommunicator with ranks of both groups; */
+    int64_t offset;          /* the first peer has this rank in `handle` */
+    int64_t members;         /* ranks of all groups */
+    uint64_t id, calls;      /* common number on all ranks, collectives so far: see profile.h */
+    int *sources_order;      /* position of each neighbour of the trace in the library's order; */
     int *destinations_order; /* NULL: the same position */
 };
 

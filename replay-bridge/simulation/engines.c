@@ -139,7 +139,7 @@ static ti_status add_outputs(struct ti_args *args, const struct ti_engine_replay
 ti_status ti_engine_command(struct ti_engine_files *files, const struct ti_engine_replay *what,
                             char **out, struct ti_err *err)
 {
-    char program[PATH_MAX];
+    char program[PATH_MAX], seed[32];
     struct ti_args args = {.n = 0};
     ti_status st = as_word(files->replayer, "ti-smpi-replay", program, err);
 
@@ -159,6 +159,11 @@ ti_status ti_engine_command(struct ti_engine_files *files, const struct ti_engin
     if (what->reduce_rate) {
         ti_args_add(&args, "--reduce-rate");
         ti_args_add(&args, what->reduce_rate);
+    }
+    if (what->seed) {
+        snprintf(seed, sizeof seed, "%" PRIu64, what->seed);
+        ti_args_add(&args, "--seed");
+        ti_args_add(&args, seed);
     }
     if (what->start) {
         ti_args_add(&args, "--start");

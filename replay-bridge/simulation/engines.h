@@ -27,6 +27,7 @@ struct ti_engine_replay {
     const struct ti_bursts *bursts; /* for all jobs */
     bool any;                       /* receives with wildcards are posted with wildcards */
     const char *reduce_rate;        /* as on the command line; NULL: not given */
+    uint64_t seed;                  /* of values drawn from statistics */
     const char *profile, *timeline; /* files to write; NULL: none */
 };
 

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "formats/folded/column.h"
-#include "formats/folded/quality.h"
+#include "formats/folded/quality_columns.h"
 
 static uint64_t rng = 88172645463325252u;
 static uint64_t rnd(uint64_t below)

@@ -557,7 +557,7 @@ static void merge(const char *from, const char *to)
 
         if (!ti_source_has(s, rank))
             continue;
-        assert_int_equal(ti_source_record(s, rank, &record, &err), TI_OK);
+        assert_int_equal(ti_source_record(s, rank, NULL, &record, &err), TI_OK);
         assert_int_equal(ti_merger_add(m, &record, &err), TI_OK);
         ti_record_free(&record);
     }

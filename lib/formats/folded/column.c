@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/folded/quality.h"
+#include "formats/folded/quality_columns.h"
 
 /* ----------------------------------------------------------------- columns -- */
 

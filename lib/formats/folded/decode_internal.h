@@ -9,7 +9,7 @@
 
 #include "formats/folded/column.h"
 #include "formats/folded/decode.h"
-#include "formats/folded/quality.h"
+#include "formats/folded/quality_columns.h"
 #include "formats/folded/record_layout.h"
 
 #define LOOP UINT32_MAX /* in the place of a symbol */

@@ -181,7 +181,7 @@ static bool read_comm(struct input *in, uint32_t nranks, struct ti_buffer *out)
 {
     uint64_t index;
     uint8_t kind, inter;
-    int64_t rank, size, remote_size;
+    int64_t rank, size, remote_size = 0;
 
     if (!get(in, TI_RANKS_MAX, &index) || !get_byte(in, &kind) || !get_byte(in, &inter) ||
         !next_number(in, 0, nranks, &rank) || !next_number(in, 1, nranks, &size) ||

@@ -8,8 +8,8 @@
 #ifndef TI_ENCODE_H
 #define TI_ENCODE_H
 
-#include "formats/folded/quality.h"
 #include "formats/merged/record.h"
+#include "formats/quality.h"
 #include "formats/reader.h"
 
 /*

@@ -10,6 +10,7 @@
 
 #include "formats/folded/encode.h"
 #include "formats/folded/fold.h"
+#include "formats/folded/quality_columns.h"
 #include "formats/folded/record_layout.h"
 #include "formats/folded/symbols.h"
 

@@ -226,6 +226,11 @@ ti_status ti_source_share_lists(struct ti_source *s, struct ti_err *err)
     return s->lists ? TI_OK : no_memory(s->path, err);
 }
 
+void ti_source_seed(struct ti_source *s, uint64_t seed)
+{
+    s->seed = seed;
+}
+
 static ti_status open_record(const struct ti_source *s, int64_t rank, struct ti_reader **out,
                              struct ti_err *err)
 {
@@ -242,6 +247,8 @@ static ti_status open_record(const struct ti_source *s, int64_t rank, struct ti_
     st = ti_reader_open_record(&record, ti_merged_nranks(s->merged), ti_merged_run_id(s->merged),
                                name, out, err);
     free(name);
+    if (st == TI_OK)
+        ti_reader_seed(*out, s->seed);
     return st;
 }
 

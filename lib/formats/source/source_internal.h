@@ -48,6 +48,7 @@ struct ti_source {
     const char *run_name; /* name of the trace that run_id is from; NULL: no run_id */
     struct manifest *manifest;
     struct ti_rank_lists *lists; /* shared by the readers; NULL: each reader has its own */
+    uint64_t seed;               /* of the readers */
 };
 
 ti_status ti__source_no_memory(const struct ti_source *s, struct ti_err *err);

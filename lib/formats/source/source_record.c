@@ -1,18 +1,27 @@
 #include "formats/folded/encode.h"
 #include "formats/source/source_internal.h"
 
-ti_status ti_source_record(struct ti_source *s, int64_t rank, struct ti_record *out,
-                           struct ti_err *err)
+/* Whether a trace is already of the quality that is asked for, or of a lower one. */
+static bool is_enough(const struct ti_reader *r, const struct ti_qualities *q)
+{
+    return !q || ((q->volumes.kind == TI_EXACT || ti_reader_info(r, "volumes")) &&
+                  (q->extras.kind == TI_EXACT || ti_reader_extras(r) == 0 ||
+                   ti_reader_info(r, "extras")));
+}
+
+ti_status ti_source_record(struct ti_source *s, int64_t rank, const struct ti_qualities *q,
+                           struct ti_record *out, struct ti_err *err)
 {
     struct ti_reader *r;
     ti_status st;
 
-    if (s->merged)
-        return ti_merged_record(s->merged, rank, out, err);
     st = ti_source_reader(s, rank, &r, err);
     if (st != TI_OK)
         return st;
-    st = ti_folded_encode(r, out, err);
+    if (s->merged && is_enough(r, q))
+        st = ti_merged_record(s->merged, rank, out, err);
+    else
+        st = ti_folded_encode(r, q, out, err);
     ti_reader_close(r);
     return st;
 }

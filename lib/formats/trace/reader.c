@@ -399,6 +399,12 @@ void ti_reader_want_extras(struct ti_reader *r)
         ti_folded_want_extras(r->folded);
 }
 
+void ti_reader_seed(struct ti_reader *r, uint64_t seed)
+{
+    if (r->folded)
+        ti_folded_seed(r->folded, seed);
+}
+
 enum ti_end ti_reader_end(const struct ti_reader *r)
 {
     return r->end;

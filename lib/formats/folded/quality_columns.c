@@ -1,7 +1,5 @@
-#include "formats/folded/quality.h"
+#include "formats/folded/quality_columns.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,52 +8,7 @@
 
 __extension__ typedef unsigned __int128 u128;
 
-/* -------------------------------------------------------------------- texts -- */
-
-bool ti_quality_parse(const char *text, struct ti_quality *out)
-{
-    char *end;
-    double percent;
-
-    if (strcmp(text, "exact") == 0) {
-        *out = (struct ti_quality){TI_EXACT, 0};
-        return true;
-    }
-    if (strcmp(text, "stats") == 0) {
-        *out = (struct ti_quality){TI_STATISTICS, 0};
-        return true;
-    }
-    if (strncmp(text, "bound:", 6) != 0 || text[6] < '0' || text[6] > '9')
-        return false;
-    percent = strtod(text + 6, &end);
-    if (strcmp(end, "%") != 0 || percent < 0.0001 || percent > 50)
-        return false;
-    *out = (struct ti_quality){TI_BOUNDED, (uint32_t)(percent * 1e4 + 0.5)};
-    return true;
-}
-
-void ti_quality_text(const struct ti_quality *q, char *buf, size_t bytes)
-{
-    if (q->kind == TI_BOUNDED)
-        snprintf(buf, bytes, "bound:%g%%", q->ppm / 1e4);
-    else
-        snprintf(buf, bytes, "%s", q->kind == TI_EXACT ? "exact" : "stats");
-}
-
 /* ------------------------------------------------------------------ bounded -- */
-
-/* How far a value may be from `exact`. */
-static uint64_t slack(const struct ti_quality *q, uint64_t exact)
-{
-    return (uint64_t)((u128)exact * q->ppm / 1000000);
-}
-
-bool ti_quality_allows(const struct ti_quality *q, uint64_t exact, uint64_t value)
-{
-    uint64_t distance = value > exact ? value - exact : exact - value;
-
-    return q->kind == TI_STATISTICS || distance <= (q->kind == TI_EXACT ? 0 : slack(q, exact));
-}
 
 /* Consecutive values that become their mean. */
 struct segment {
@@ -84,7 +37,7 @@ static void end_segment(struct segment *s, struct ti_column *out)
 static void bound_value(struct segment *s, const struct ti_quality *q, uint64_t value, uint64_t n,
                         struct ti_column *out)
 {
-    uint64_t low = value - slack(q, value), high = value + slack(q, value);
+    uint64_t low = value - ti_quality_slack(q, value), high = value + ti_quality_slack(q, value);
     struct segment next = {s->sum + (u128)value * n, s->n + n, s->low, s->high};
     uint64_t mean;
 

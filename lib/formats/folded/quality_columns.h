@@ -1,0 +1,44 @@
+/*
+ * Columns of volumes, or of extra values, that are not exact (formats/quality.h).
+ *
+ * A bounded column is encoded as any other.  A blob that begins with the byte TI_HISTOGRAM, with
+ * which no list of tokens (column.h) begins, is a histogram:
+ *
+ *   histogram  u8 TI_HISTOGRAM, bins until the end of the blob.  The column's first value is the
+ *              minimum
+ *   bin        varint number of values, zigzag of their sum minus (that number times the column's
+ *              first value).  It stands for values that differ by 1 at most, and have this sum
+ *
+ * The first bin is the minimum, the last one the maximum; in between, bins hold about equally many
+ * values: a balanced histogram (Wu and Mueller, ScalaExtrap, PPoPP 2011, section 3).
+ */
+#ifndef TI_QUALITY_COLUMNS_H
+#define TI_QUALITY_COLUMNS_H
+
+#include "formats/folded/column.h"
+#include "formats/quality.h"
+
+/* Append the blob of a column with this quality, or the exact one if that is not larger.  *first is
+ * set to the number that goes with it. */
+void ti_quality_put(struct ti_buffer *b, const struct ti_column *c, const struct ti_quality *q,
+                    int64_t *first);
+
+/* Values drawn from a histogram. */
+struct ti_draw;
+
+#define TI_HISTOGRAM 1
+
+/* A histogram, if the blob is one that stands for `n` values; *out is NULL if it is a list of
+ * tokens.  False if it is malformed, or memory is short. */
+bool ti_draw_new(uint64_t first, const uint8_t *blob, size_t bytes, uint64_t n,
+                 struct ti_draw **out);
+
+/* Begin to draw values in the order of a seed.  Different columns need different seeds. */
+void ti_draw_start(struct ti_draw *d, uint64_t seed);
+
+/* The next value; after `n` values, the last one again. */
+uint64_t ti_draw_next(struct ti_draw *d);
+uint64_t ti_draw_sum(const struct ti_draw *d);
+void ti_draw_free(struct ti_draw *d); /* NULL is fine */
+
+#endif

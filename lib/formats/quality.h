@@ -1,0 +1,42 @@
+/*
+ * Qualities of the volumes of a trace, and of its extra values.
+ *
+ *   exact       every value
+ *   bounded     every value differs from the exact one by at most a given share of it, and sums are
+ *               exact
+ *   statistics  how often values occurred, at each position in the program.  A reader draws values
+ *               from that, in an order that depends on a seed.  Number of values, sum, minimum and
+ *               maximum are exact
+ *
+ * Metadata "volumes" and "extras" name the quality; without, it is exact.
+ */
+#ifndef TI_QUALITY_H
+#define TI_QUALITY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum ti_quality_kind { TI_EXACT, TI_BOUNDED, TI_STATISTICS };
+
+struct ti_quality {
+    enum ti_quality_kind kind;
+    uint32_t ppm; /* of TI_BOUNDED: the bound in millionths of a value, at most 500000 */
+};
+
+/* What is asked of a trace. */
+struct ti_qualities {
+    struct ti_quality volumes, extras;
+};
+
+/* "exact", "bound:1%" or "stats" to a quality, and back; false if the text is none. */
+bool ti_quality_parse(const char *text, struct ti_quality *out);
+void ti_quality_text(const struct ti_quality *q, char *buf, size_t bytes);
+
+/* How far a value may be from `exact` in a bounded column. */
+uint64_t ti_quality_slack(const struct ti_quality *q, uint64_t exact);
+
+/* Whether `value` may stand for `exact` with this quality. */
+bool ti_quality_allows(const struct ti_quality *q, uint64_t exact, uint64_t value);
+
+#endif
