@@ -9,6 +9,7 @@ t-merged_src := $(merger_src) tests/unit/records.c
 t-folded_src := $(merger_src)
 t-quality_src := $(merger_src)
 t-source_src := $(merger_src)
+t-column_src := $(merger_src) tests/unit/records.c
 t-counter_src := $(counter_src)
 t-papi_src := $(counter_src)
 t-malloc_src := $(counter_src)

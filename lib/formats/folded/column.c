@@ -34,23 +34,14 @@ void ti_column_add(struct ti_column *c, uint64_t value)
     }
 }
 
+/* Append the values of a run.  The result is that of ti_column_add(), so that equal columns have
+ * equal blobs: after three values of the run, the last run is a part of it. */
 static void append_run(struct ti_column *c, const struct ti_run *more)
 {
-    struct ti_run *r = &c->open;
-
-    if (more->n < 3 && r->n) {
-        for (uint64_t i = 0; i < more->n; i++)
-            ti_column_add(c, more->first + i * more->stride);
-        return;
-    }
-    if (r->n == 0)
-        *r = *more;
-    else if (r->n > 1 && r->stride == more->stride && more->first == r->first + r->stride * r->n)
-        r->n += more->n;
-    else if (r->n == 1 && more->first - r->first == more->stride)
-        *r = (struct ti_run){r->first, more->stride, more->n + 1};
-    else
-        close_run(c, *more);
+    for (uint64_t i = 0; i < more->n && i < 3; i++)
+        ti_column_add(c, more->first + i * more->stride);
+    if (more->n > 3)
+        c->open.n += more->n - 3;
 }
 
 void ti_column_append(struct ti_column *c, const struct ti_column *more)
@@ -79,16 +70,39 @@ struct token {
     uint64_t n, difference, stride;
 };
 
-#define LAST_SEEN 1024 /* power of two */
+/* How the tokens from here to the end are stored: one as it is, or `literal` as they are and then
+ * `repeated` by a token. */
+struct plan {
+    size_t bytes;
+    size_t literal, repeated;
+};
 
 struct tokens {
     struct token *token;
     size_t n, cap;
+    size_t *at;        /* where each would begin if all were stored as they are; n + 1 */
+    struct plan *plan; /* for each, and for the end */
 };
+
+/* The last value repeats for ever. */
+static void trim(struct tokens *t)
+{
+    struct token *last = &t->token[t->n - 1];
+
+    if (last->stride)
+        return;
+    last->n = 1;
+    if (last->difference == 0) {
+        t->n--;
+    } else if (t->n > 1 && last[-1].n == 1) { /* a, b, b, ... */
+        last[-1] = (struct token){2, last[-1].difference, last->difference};
+        t->n--;
+    }
+}
 
 static struct tokens tokens_of(const struct ti_column *c)
 {
-    struct tokens t = {NULL, 0, 0};
+    struct tokens t = {.token = NULL};
     uint64_t last = ti_column_first(c);
 
     t.token = ti_grow(NULL, &t.cap, c->nruns + 1, sizeof *t.token);
@@ -100,14 +114,8 @@ static struct tokens tokens_of(const struct ti_column *c)
         t.token[t.n++] = (struct token){r->n, r->first - last, r->n > 1 ? r->stride : 0};
         last = r->first + r->stride * (r->n - 1);
     }
-    /* the last value repeats for ever */
-    if (t.n && t.token[t.n - 1].stride == 0) {
-        struct token *end = &t.token[t.n - 1];
-
-        end->n = 1;
-        if (end->difference == 0)
-            t.n--;
-    }
+    if (t.n)
+        trim(&t);
     return t;
 }
 
@@ -116,55 +124,167 @@ static bool same(const struct token *a, const struct token *b)
     return a->n == b->n && a->difference == b->difference && a->stride == b->stride;
 }
 
-static size_t seen_slot(const struct token *t)
+static int put_token(uint8_t *p, const struct token *t)
 {
-    uint64_t h = (t->n * 0x9e3779b97f4a7c15u ^ t->difference) * 0xff51afd7ed558ccdu ^ t->stride;
+    int n = ti_put_varint(p, t->n << 1);
 
-    return (size_t)((h * 0xc4ceb9fe1a85ec53u) >> 40) & (LAST_SEEN - 1);
-}
-
-static void put_token(struct ti_buffer *b, const struct token *t)
-{
-    ti_buffer_varint(b, t->n << 1);
-    ti_buffer_varint(b, ti_zigzag((int64_t)t->difference));
+    n += ti_put_varint(p + n, ti_zigzag((int64_t)t->difference));
     if (t->n > 1)
-        ti_buffer_varint(b, ti_zigzag((int64_t)t->stride));
+        n += ti_put_varint(p + n, ti_zigzag((int64_t)t->stride));
+    return n;
 }
 
-/* How many tokens from `i` on are those from `from` on. */
-static size_t match(const struct tokens *t, size_t from, size_t i)
+static int put_repeat(uint8_t *p, size_t tokens, size_t bytes)
 {
+    int n = ti_put_varint(p, (uint64_t)tokens << 1 | 1);
+
+    return n + ti_put_varint(p + n, bytes);
+}
+
+/* -------------------------------------------------------------- repetitions -- */
+
+#define KEPT  8  /* distances that are followed at a time */
+#define TRIES 16 /* distances that are tried at each token */
+
+/* The tokens from the present one on equal those `distance` tokens later, `n` of them. */
+struct match {
+    size_t distance, n;
+};
+
+/* Searches for repetitions, from the last token to the first. */
+struct search {
+    const struct tokens *t;
+    size_t *head, *next; /* tokens + 1 with the same hash of two tokens, the nearest one first */
+    size_t slots;        /* power of two */
+    struct match match[KEPT];
+    size_t steps; /* comparisons that may still be made */
+};
+
+static size_t *slot_of(struct search *s, size_t i)
+{
+    uint64_t h = 0;
+
+    for (const struct token *t = &s->t->token[i]; t <= &s->t->token[i + 1]; t++) {
+        h = (h ^ t->n) * UINT64_C(0x9e3779b97f4a7c15);
+        h = (h ^ h >> 29 ^ t->difference) * UINT64_C(0xff51afd7ed558ccd);
+        h = (h ^ h >> 31 ^ t->stride) * UINT64_C(0xc4ceb9fe1a85ec53);
+    }
+    return &s->head[(h >> 32) & (s->slots - 1)];
+}
+
+/* The matches of token `i` + 1 are known: those at the same distance have a token more, or end. */
+static void extend_matches(struct search *s, size_t i)
+{
+    const struct token *token = s->t->token;
+
+    for (struct match *m = s->match; m < s->match + KEPT; m++) {
+        if (m->n && same(&token[i], &token[i + m->distance]))
+            m->n++;
+        else
+            *m = (struct match){0, 0};
+    }
+}
+
+/* Compare the tokens from `i` on with those from `j` on, and keep the match in place of the
+ * shortest one.  A multiple of a period is no better than the period. */
+static void try_match(struct search *s, size_t i, size_t j)
+{
+    const struct tokens *t = s->t;
+    struct match *shortest = s->match;
     size_t n = 0;
 
-    while (i + n < t->n && same(&t->token[from + n], &t->token[i + n]))
+    for (struct match *m = s->match; m < s->match + KEPT; m++) {
+        if (m->distance == j - i || (m->distance < j - i && m->n >= j - i))
+            return;
+        if (m->n < shortest->n)
+            shortest = m;
+    }
+    while (j + n < t->n && same(&t->token[i + n], &t->token[j + n]) && s->steps > 0) {
+        s->steps--;
         n++;
-    return n;
+    }
+    if (n > shortest->n)
+        *shortest = (struct match){j - i, n};
+}
+
+static void find_matches(struct search *s, size_t i)
+{
+    size_t *slot, j;
+    int tries = 0;
+
+    extend_matches(s, i);
+    if (i + 1 >= s->t->n)
+        return;
+    slot = slot_of(s, i);
+    for (j = *slot; j && tries < TRIES; j = s->next[j - 1], tries++)
+        try_match(s, i, j - 1);
+    s->next[i] = *slot;
+    *slot = i + 1;
+}
+
+/* Choose the smallest way to store the tokens from `i` on. */
+static void choose(struct search *s, size_t i)
+{
+    const size_t *at = s->t->at + i;
+    struct plan *plan = s->t->plan + i;
+    uint8_t bytes[2 * TI_VARINT_MAX];
+
+    *plan = (struct plan){at[1] - at[0] + plan[1].bytes, 1, 0};
+    for (const struct match *m = s->match; m < s->match + KEPT; m++) {
+        size_t literal = at[m->distance] - at[0], n;
+
+        if (m->n == 0)
+            continue;
+        n = literal + (size_t)put_repeat(bytes, m->n, literal) + plan[m->distance + m->n].bytes;
+        if (n < plan->bytes)
+            *plan = (struct plan){n, m->distance, m->n};
+    }
+}
+
+static void make_plan(struct tokens *t)
+{
+    struct search s = {.t = t, .slots = 16, .steps = 64 * t->n};
+    uint8_t bytes[3 * TI_VARINT_MAX];
+    size_t cap = 0;
+
+    t->at = ti_grow(NULL, &cap, t->n + 1, sizeof *t->at);
+    for (size_t i = 0; i < t->n; i++)
+        t->at[i + 1] = t->at[i] + (size_t)put_token(bytes, &t->token[i]);
+    cap = 0;
+    t->plan = ti_grow(NULL, &cap, t->n + 1, sizeof *t->plan);
+    cap = 0;
+    s.next = ti_grow(NULL, &cap, t->n, sizeof *s.next);
+    while (s.slots < t->n)
+        s.slots *= 2;
+    cap = 0;
+    s.head = ti_grow(NULL, &cap, s.slots, sizeof *s.head);
+    for (size_t i = t->n; i-- > 0;) {
+        find_matches(&s, i);
+        choose(&s, i);
+    }
+    free(s.head);
+    free(s.next);
 }
 
 void ti_column_put(struct ti_buffer *b, const struct ti_column *c)
 {
+    uint8_t bytes[3 * TI_VARINT_MAX];
     struct tokens t = tokens_of(c);
-    size_t seen[LAST_SEEN] = {0}; /* number + 1 of the last token with this hash */
-    size_t *at, cap = 0;          /* where each token begins */
-    size_t literal = 0;           /* the tokens from here on are not repeated ones */
 
-    at = ti_grow(NULL, &cap, t.n + 1, sizeof *at);
+    if (t.n)
+        make_plan(&t);
     for (size_t i = 0; i < t.n;) {
-        size_t *slot = &seen[seen_slot(&t.token[i])];
-        size_t from = *slot, n = from > literal ? match(&t, from - 1, i) : 0;
+        const struct plan *plan = &t.plan[i];
+        size_t literal = t.at[i + plan->literal] - t.at[i];
 
-        at[i] = b->n;
-        if (n >= 3 || (n == 2 && i + n == t.n)) {
-            ti_buffer_varint(b, (uint64_t)n << 1 | 1);
-            ti_buffer_varint(b, at[i] - at[from - 1]);
-            i += n;
-            literal = i;
-        } else {
-            *slot = i + 1;
-            put_token(b, &t.token[i++]);
-        }
+        for (size_t end = i + plan->literal; i < end; i++)
+            ti_buffer_put(b, bytes, (size_t)put_token(bytes, &t.token[i]));
+        if (plan->repeated)
+            ti_buffer_put(b, bytes, (size_t)put_repeat(bytes, plan->repeated, literal));
+        i += plan->repeated;
     }
-    free(at);
+    free(t.plan);
+    free(t.at);
     free(t.token);
 }
 
@@ -172,7 +292,9 @@ void ti_column_put(struct ti_buffer *b, const struct ti_column *c)
 
 void ti_cursor_start(struct ti_cursor *c, uint64_t first, const uint8_t *blob, size_t bytes)
 {
-    *c = (struct ti_cursor){.at = blob, .end = blob + bytes, .start = blob, .last = first};
+    const uint8_t *end = bytes ? blob + bytes : blob; /* an empty blob may be NULL */
+
+    *c = (struct ti_cursor){.at = blob, .end = end, .start = blob, .last = first};
 }
 
 /* Begin to repeat `n` runs that stand before the token at `token`. */

@@ -32,7 +32,8 @@ struct ti_column {
     size_t nruns, cap;
 };
 
-/* Append a value, or all values of another column. */
+/* Append a value, or all values of another column.  Columns of equal values are equal, whatever was
+ * appended to what. */
 void ti_column_add(struct ti_column *c, uint64_t value);
 void ti_column_append(struct ti_column *c, const struct ti_column *more);
 
@@ -69,7 +70,7 @@ struct ti_cursor {
     struct ti_draw *draw; /* of a histogram (quality.h): values come from there; else NULL */
 };
 
-/* Go to the start of a column.  The blob must outlive the cursor. */
+/* Go to the start of a column.  The blob must outlive the cursor; NULL if it is empty. */
 void ti_cursor_start(struct ti_cursor *c, uint64_t first, const uint8_t *blob, size_t bytes);
 
 /* Read the next run; false if the blob is malformed.  For ti_cursor_next() only. */
