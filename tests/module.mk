@@ -10,6 +10,7 @@ t-folded_src := $(merger_src)
 t-quality_src := $(merger_src)
 t-source_src := $(merger_src)
 t-column_src := $(merger_src) tests/unit/records.c
+t-fold_src := $(merger_src) tests/unit/records.c
 t-counter_src := $(counter_src)
 t-papi_src := $(counter_src)
 t-malloc_src := $(counter_src)

@@ -193,6 +193,34 @@ static void test_append(void **state)
     }
 }
 
+/* A value that is removed leaves no trace. */
+static void test_pop(void **state)
+{
+    (void)state;
+    records_seed = 8;
+    for (int turn = 0; turn < 300; turn++) {
+        struct values l = {NULL, 0, 0};
+        struct ti_column c = {.run = NULL}, one;
+
+        for (int step = 0; step < 60; step++) {
+            if (l.n > 0 && records_below(3) == 0) {
+                assert_true(ti_column_pop(&c) == l.v[--l.n]);
+            } else {
+                add(&l, records_below(1 + (uint32_t)turn % 5));
+                ti_column_add(&c, l.v[l.n - 1]);
+            }
+            one = column_of(&l);
+            assert_int_equal(c.nruns, one.nruns);
+            for (size_t i = 0; i < c.nruns; i++)
+                assert_memory_equal(&c.run[i], &one.run[i], sizeof *c.run);
+            assert_memory_equal(&c.open, &one.open, sizeof c.open);
+            ti_column_free(&one);
+        }
+        ti_column_free(&c);
+        free(l.v);
+    }
+}
+
 /* -------------------------------------------------------------------- size -- */
 
 static size_t bytes_of_run(uint64_t first, uint64_t stride, size_t n)
@@ -415,11 +443,17 @@ static void test_bomb(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_ways),       cmocka_unit_test(test_append),
-        cmocka_unit_test(test_size_of_runs),   cmocka_unit_test(test_size_of_patterns),
-        cmocka_unit_test(test_size_of_phases), cmocka_unit_test(test_size_of_noise),
-        cmocka_unit_test(test_truncation),     cmocka_unit_test(test_random_bytes),
-        cmocka_unit_test(test_malformed),      cmocka_unit_test(test_bomb),
+        cmocka_unit_test(test_all_ways),
+        cmocka_unit_test(test_append),
+        cmocka_unit_test(test_pop),
+        cmocka_unit_test(test_size_of_runs),
+        cmocka_unit_test(test_size_of_patterns),
+        cmocka_unit_test(test_size_of_phases),
+        cmocka_unit_test(test_size_of_noise),
+        cmocka_unit_test(test_truncation),
+        cmocka_unit_test(test_random_bytes),
+        cmocka_unit_test(test_malformed),
+        cmocka_unit_test(test_bomb),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

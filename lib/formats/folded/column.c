@@ -34,6 +34,23 @@ void ti_column_add(struct ti_column *c, uint64_t value)
     }
 }
 
+uint64_t ti_column_pop(struct ti_column *c)
+{
+    struct ti_run *r = &c->open, *before = c->nruns ? &c->run[c->nruns - 1] : NULL;
+    uint64_t value = r->first + r->stride * --r->n;
+
+    if (r->n == 0) {
+        *r = before ? *before : (struct ti_run){0, 0, 0};
+        c->nruns -= before != NULL;
+    } else if (r->n == 1 && before && before->n == 1) { /* a, b, b: a and b are a run again */
+        *r = (struct ti_run){before->first, r->first - before->first, 2};
+        c->nruns--;
+    } else if (r->n == 1) {
+        r->stride = 0;
+    }
+    return value;
+}
+
 /* Append the values of a run.  The result is that of ti_column_add(), so that equal columns have
  * equal blobs: after three values of the run, the last run is a part of it. */
 static void append_run(struct ti_column *c, const struct ti_run *more)

@@ -37,6 +37,9 @@ struct ti_column {
 void ti_column_add(struct ti_column *c, uint64_t value);
 void ti_column_append(struct ti_column *c, const struct ti_column *more);
 
+/* Remove the last value of a column that is not empty, and return it. */
+uint64_t ti_column_pop(struct ti_column *c);
+
 /* The first value; 0 of an empty column. */
 uint64_t ti_column_first(const struct ti_column *c);
 

@@ -8,18 +8,21 @@
 /* Hashes of three nodes are compared with so many earlier ones at most. */
 #define TRIES 128
 
+#define BASE UINT64_C(0x9e3779b97f4a7c15) /* of hashes of lists */
+
 #define POOLED 8 /* columns of nodes with up to so many are kept for the next node */
 
-/* A place in a chain of places with the same hash of three nodes. */
+/* A place in the window, in a chain of places with the same hash of three nodes. */
 struct link {
-    uint32_t slot;
-    int32_t before; /* place in the window, -1: none */
+    uint32_t place, slot;
+    uint32_t before; /* number of a link + 1; 0: none */
 };
 
-/* Places in the window, by the hash of three nodes that end there. */
+/* Chains of places.  Those of the last place are removed first. */
 struct chains {
-    int32_t *head;     /* by slot: the last place */
-    struct link *link; /* by place; slot NO_SLOT: it is in no chain */
+    uint32_t *head; /* by slot: the last link + 1; 0: none */
+    struct link *link;
+    size_t n, cap;
 };
 
 #define NO_SLOT UINT32_MAX
@@ -28,15 +31,24 @@ struct ti_fold {
     uint32_t window, nvolumes;
     struct ti_node **list; /* the window */
     uint32_t n;
+    uint64_t *prefix;                 /* hash of the list before each place, and of all of it */
+    uint64_t *power;                  /* of BASE; up to the window */
     struct ti_node *done, **done_end; /* nodes before it */
     uint64_t ndone;
     uint32_t slots;       /* power of two */
     struct chains parts;  /* three nodes of the list */
-    struct chains bodies; /* a loop, by the last three nodes of its body */
+    struct chains bodies; /* a loop that ends there, by the last three nodes of its body */
     uint64_t nodes;
     struct ti_node *free_node;
     struct ti_column *free_columns[POOLED + 1]; /* linked by `run` */
 };
+
+static void *new_array(size_t n, size_t size)
+{
+    size_t cap = 0;
+
+    return ti_grow(NULL, &cap, n, size);
+}
 
 /* ------------------------------------------------------------------- nodes -- */
 
@@ -100,28 +112,34 @@ static uint64_t mix(uint64_t hash, uint64_t word)
 
 /* ------------------------------------------------------------------ chains -- */
 
-static void chains_new(struct chains *c, uint32_t slots, uint32_t places)
-{
-    size_t cap = 0;
-
-    c->head = ti_grow(NULL, &cap, slots, sizeof *c->head);
-    memset(c->head, 0xff, slots * sizeof *c->head);
-    cap = 0;
-    c->link = ti_grow(NULL, &cap, places, sizeof *c->link);
-}
-
 static void chains_add(struct chains *c, uint32_t place, uint32_t slot)
 {
-    c->link[place] = (struct link){slot, slot == NO_SLOT ? -1 : c->head[slot]};
-    if (slot != NO_SLOT)
-        c->head[slot] = (int32_t)place;
+    if (slot == NO_SLOT)
+        return;
+    c->link = ti_grow(c->link, &c->cap, c->n + 1, sizeof *c->link);
+    c->link[c->n] = (struct link){place, slot, c->head[slot]};
+    c->head[slot] = (uint32_t)++c->n;
 }
 
 /* Remove the last place. */
 static void chains_remove(struct chains *c, uint32_t place)
 {
-    if (c->link[place].slot != NO_SLOT)
-        c->head[c->link[place].slot] = c->link[place].before;
+    while (c->n > 0 && c->link[c->n - 1].place == place) {
+        c->n--;
+        c->head[c->link[c->n].slot] = c->link[c->n].before;
+    }
+}
+
+/* The hash of the list between two places: a polynomial in BASE. */
+static uint64_t part_hash(const struct ti_fold *f, uint32_t from, uint32_t end)
+{
+    return f->prefix[end] - f->prefix[from] * f->power[end - from];
+}
+
+/* The hash of a loop, from that of its body. */
+static uint64_t loop_hash(uint64_t body, uint32_t n)
+{
+    return mix(mix(0x10, body), n);
 }
 
 /* The slot of three hashes. */
@@ -153,8 +171,10 @@ static void push(struct ti_fold *f, struct ti_node *node)
     uint32_t place = f->n++;
 
     f->list[place] = node;
+    f->prefix[f->n] = f->prefix[place] * BASE + node->hash;
     chains_add(&f->parts, place, part_slot(f, place));
-    chains_add(&f->bodies, place, body_slot(f, node));
+    for (; node->child; node = node->last)
+        chains_add(&f->bodies, place, body_slot(f, node));
 }
 
 static struct ti_node *pop(struct ti_fold *f)
@@ -245,23 +265,21 @@ static void add_trip(struct ti_fold *f, struct ti_node *loop, uint32_t n)
         append_node(f, child, f->list[i]);
     while (n--)
         drop_node(f, pop(f));
-    loop->column[0].open.first++;
+    ti_column_add(&loop->column[0], ti_column_pop(&loop->column[0]) + 1);
 }
 
 /* Replace the last 2 * n nodes, of which one half equals the other, by a loop. */
 static void new_loop(struct ti_fold *f, uint32_t n)
 {
     struct ti_node *loop = new_node(f, 1), **end = &loop->child;
-    uint64_t hash = 0x10;
 
     for (uint32_t i = f->n - 2 * n; i < f->n - n; i++) {
-        *end = f->list[i];
+        *end = loop->last = f->list[i];
         end = &f->list[i]->next;
-        hash = mix(hash, f->list[i]->hash);
     }
     *end = NULL;
     loop->nchildren = n;
-    loop->hash = mix(hash, n);
+    loop->hash = loop_hash(part_hash(f, f->n - n, f->n), n);
     ti_column_add(&loop->column[0], 1);
     add_arrival(f, first_leaf(loop));
     add_trip(f, loop, n);
@@ -270,40 +288,45 @@ static void new_loop(struct ti_fold *f, uint32_t n)
     push(f, loop);
 }
 
-/* Whether the last `n` nodes equal the body of the loop before them. */
-static bool is_trip(const struct ti_fold *f, uint32_t n)
+/* The loop of which the last `n` nodes are another trip, NULL if there is none.  It is the node
+ * before them, or a loop that ends that one. */
+static struct ti_node *loop_before(const struct ti_fold *f, uint32_t n)
 {
-    const struct ti_node *loop, *child;
+    struct ti_node *loop, *child;
+    uint64_t hash;
 
     if (f->n <= n)
-        return false;
+        return NULL;
     loop = f->list[f->n - n - 1];
-    if (loop->nchildren != n)
-        return false;
+    hash = loop_hash(part_hash(f, f->n - n, f->n), n);
+    while (loop->child && (loop->nchildren != n || loop->hash != hash))
+        loop = loop->last;
     child = loop->child;
-    for (uint32_t i = f->n - n; i < f->n; i++, child = child->next)
+    for (uint32_t i = f->n - n; child; i++, child = child->next)
         if (f->list[i]->hash != child->hash)
-            return false;
-    return true;
+            return NULL;
+    return loop->child ? loop : NULL;
 }
 
 /* Whether the last `n` nodes equal the `n` before them. */
 static bool is_pair(const struct ti_fold *f, uint32_t n)
 {
-    struct ti_node *const *a = f->list + f->n - 1, *const *b = a - n;
+    uint32_t b = f->n - n, a = b - n;
 
-    if (f->n < 2 * n)
+    if (f->n < 2 * n || part_hash(f, a, b) != part_hash(f, b, f->n))
         return false;
     for (uint32_t i = 0; i < n; i++)
-        if (a[-(int64_t)i]->hash != b[-(int64_t)i]->hash)
+        if (f->list[a + i]->hash != f->list[b + i]->hash)
             return false;
     return true;
 }
 
 static bool try_fold(struct ti_fold *f, uint32_t n)
 {
-    if (is_trip(f, n))
-        add_trip(f, f->list[f->n - n - 1], n);
+    struct ti_node *loop = loop_before(f, n);
+
+    if (loop)
+        add_trip(f, loop, n);
     else if (is_pair(f, n))
         new_loop(f, n);
     else
@@ -314,25 +337,26 @@ static bool try_fold(struct ti_fold *f, uint32_t n)
 /* Fold the end of the list once, by the shortest part; false if nothing is to be folded. */
 static bool fold_once(struct ti_fold *f)
 {
-    uint32_t last = f->n - 1, slot;
-    int32_t part, body;
+    uint32_t last = f->n - 1, slot, part, body;
 
     if (try_fold(f, 1) || try_fold(f, 2))
         return true;
     slot = f->n < 4 ? NO_SLOT : part_slot(f, last);
     if (slot == NO_SLOT)
         return false;
-    part = f->parts.link[last].before;
+    part = f->parts.link[f->parts.n - 1].before;
     body = f->bodies.head[slot];
-    for (int tries = 0; tries < TRIES && (part >= 0 || body >= 0); tries++) {
-        int32_t place = part > body ? part : body;
+    for (int tries = 0; tries < TRIES && (part || body); tries++) {
+        const struct link *p = part ? &f->parts.link[part - 1] : NULL;
+        const struct link *b = body ? &f->bodies.link[body - 1] : NULL;
+        uint32_t place = p && (!b || p->place > b->place) ? p->place : b->place;
 
-        if (place < (int32_t)last && try_fold(f, last - (uint32_t)place))
+        if (place < last && try_fold(f, last - place))
             return true;
-        if (part == place)
-            part = f->parts.link[place].before;
-        if (body == place)
-            body = f->bodies.link[place].before;
+        if (p && p->place == place)
+            part = p->before;
+        if (b && b->place == place)
+            body = b->before;
     }
     return false;
 }
@@ -360,8 +384,7 @@ void ti_fold_add(struct ti_fold *f, uint32_t symbol, const int64_t *volumes, con
 
 struct ti_fold *ti_fold_new(uint32_t window, uint32_t nvolumes)
 {
-    size_t cap = 0, places;
-    struct ti_fold *f = ti_grow(NULL, &cap, 1, sizeof *f);
+    struct ti_fold *f = new_array(1, sizeof *f);
 
     f->window = window < 8 ? 8 : window;
     f->nvolumes = nvolumes;
@@ -369,11 +392,14 @@ struct ti_fold *ti_fold_new(uint32_t window, uint32_t nvolumes)
     f->slots = 64;
     while (f->slots < 2 * f->window)
         f->slots *= 2;
-    places = f->window;
-    cap = 0;
-    f->list = ti_grow(NULL, &cap, places, sizeof(struct ti_node *));
-    chains_new(&f->parts, f->slots, (uint32_t)places);
-    chains_new(&f->bodies, f->slots, (uint32_t)places);
+    f->list = new_array(f->window, sizeof(struct ti_node *));
+    f->prefix = new_array(f->window + 1, sizeof *f->prefix);
+    f->power = new_array(f->window + 1, sizeof *f->power);
+    f->power[0] = 1;
+    for (uint32_t i = 1; i <= f->window; i++)
+        f->power[i] = f->power[i - 1] * BASE;
+    f->parts.head = new_array(f->slots, sizeof *f->parts.head);
+    f->bodies.head = new_array(f->slots, sizeof *f->bodies.head);
     return f;
 }
 
@@ -417,6 +443,8 @@ void ti_fold_free(struct ti_fold *f)
         }
     }
     free(f->list);
+    free(f->prefix);
+    free(f->power);
     free(f->parts.head);
     free(f->parts.link);
     free(f->bodies.head);

@@ -12,9 +12,11 @@
  * the last arrival is from the node before.
  *
  * The last `window` nodes of the list may still be folded.  A part that equals the part before it
- * becomes a loop with two trips, and a part that equals the body of the loop before it becomes
- * another trip of that loop, the shortest part first.  This is the scheme of RSDs and PRSDs (Noeth
- * et al., ScalaTrace, JPDC 69, 2009, section 3.1), with hashes in place of the search.
+ * becomes a loop with two trips.  A part that equals the body of a loop that ends before it becomes
+ * another trip of that loop.  The shortest part comes first.  A loop ends where its last node does,
+ * so an inner loop goes on after its first two trips have become a part of another trip around it.
+ * This is the scheme of RSDs and PRSDs (Noeth et al., ScalaTrace, JPDC 69, 2009, section 3.1), with
+ * hashes in place of the search.
  */
 #ifndef TI_FOLD_H
 #define TI_FOLD_H
@@ -24,6 +26,7 @@
 struct ti_node {
     uint64_t hash;         /* nodes of equal structure have equal hashes */
     struct ti_node *child; /* first node of a loop's body; NULL: a leaf */
+    struct ti_node *last;  /* the body's last node */
     struct ti_node *next;  /* in the body or list */
     uint32_t symbol;       /* of a leaf */
     uint32_t nchildren;    /* of a loop */
