@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "formats/folded/fold.h"
+#include "formats/folded/record_layout.h"
 #include "tests/unit/records.h"
 
 enum { MOST_FIELDS = 3, MOST_VOLUMES = 3 };
@@ -127,7 +128,6 @@ static void free_copy(struct expansion *e, struct copy *c, uint32_t loops)
         assert_int_equal(node->nchildren, n);
         if (node->child) {
             assert_int_equal(node->ncolumns, 1);
-            assert_true(node->hash != node->child->hash);
         } else {
             assert_int_equal(node->arrivals, begin + 1);
             assert_int_equal(node->ncolumns,
@@ -474,6 +474,10 @@ static void test_shapes(void **state)
         {"N(N(N(ab)c)d)", "(((ab)c)d)"},
         {"N(N(ab)cN(ab))", "((ab)c)(ab)"},
         {"3(aaab)aaaaab", "((a)b)"},
+        {"abaab", "((a)b)"},
+        {"aababN(ab)ab", "((a)b)"},
+        {"3(abc)abababcN(ab)cabc", "((ab)c)"},
+        {"xabcyN(xabbbcy)xabbcbcy", "(xa((b)c)y)"},
         {"aab3(aab)aaaaabaab", "((a)b)"},
         {"bcN(abc)a", "(bca)"},
         {"bcN(abc)ad", "(bca)d"},
@@ -484,19 +488,51 @@ static void test_shapes(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        for (uint32_t trips = 10; trips <= 100; trips *= 10)
-            must_have_shape(all[i].text, trips, all[i].shape);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        const char *text = all[i].text, *n = strchr(text, 'N');
+
+        must_have_shape(text, 10, all[i].shape);
+        must_have_shape(text, n && strchr(n + 1, 'N') ? 25 : 1000, all[i].shape);
+    }
     must_have_shape("xN(ab)y", 100000, "x(ab)y");
+}
+
+static uint32_t depth_of(const struct ti_node *node)
+{
+    uint32_t deepest = 0;
+
+    for (; node; node = node->next) {
+        uint32_t depth = node->child ? 1 + depth_of(node->child) : 0;
+
+        deepest = depth > deepest ? depth : deepest;
+    }
+    return deepest;
+}
+
+/* 1 1, 1 2 1 2, 1 2 3 1 2 3, ...: each word is a loop around the one before. */
+static void test_depth(void **state)
+{
+    struct items l = {NULL, 0, 0};
+    struct ti_fold *f;
+    uint64_t n;
+
+    (void)state;
+    for (uint32_t word = 1; word <= 250; word++)
+        for (uint32_t i = 0; i < 2 * word; i++)
+            add(&l, i % word);
+    must_fold("depth", &l, 1024, 2);
+    f = fold_of(&l, 1024, 2);
+    assert_in_range(depth_of(ti_fold_shape(f, &n)), 20, TI_SHAPE_DEPTH);
+    ti_fold_free(f);
+    free(l.item);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_programs),
-        cmocka_unit_test(test_random),
-        cmocka_unit_test(test_adversaries),
-        cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_programs),    cmocka_unit_test(test_random),
+        cmocka_unit_test(test_adversaries), cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_depth),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

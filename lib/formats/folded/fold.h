@@ -17,14 +17,22 @@
  * so an inner loop goes on after its first two trips have become a part of another trip around it.
  * This is the scheme of RSDs and PRSDs (Noeth et al., ScalaTrace, JPDC 69, 2009, section 3.1), with
  * hashes in place of the search.
+ *
+ * Parts are equal if their symbols are, those of a loop taken once, and their loops nest.  So
+ * `a b` equals a loop of `a`, then `b`: what passes the body once is a trip of its own, and what
+ * was no loop so far becomes a loop whose trip counts were 1.  Otherwise each loop that is passed
+ * once now and then, as in codes with adaptive solvers, would multiply the shapes around it.
  */
 #ifndef TI_FOLD_H
 #define TI_FOLD_H
 
 #include "formats/folded/column.h"
 
+#define TI_TAIL 3
+
 struct ti_node {
-    uint64_t hash;         /* nodes of equal structure have equal hashes */
+    uint64_t hash, length;  /* of its symbols, those of a loop's body once */
+    uint32_t tail[TI_TAIL]; /* the last of these symbols */
     struct ti_node *child; /* first node of a loop's body; NULL: a leaf */
     struct ti_node *last;  /* the body's last node */
     struct ti_node *next;  /* in the body or list */
