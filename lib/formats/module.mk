@@ -9,7 +9,7 @@ formats_src := $(addprefix lib/formats/,event.c quality.c chunk.c ranges.c scan.
                $(addprefix lib/formats/folded/,column.c quality_columns.c decode.c decode_open.c)
 # Writing merged traces.
 merger_src := $(addprefix lib/formats/merged/,merger.c blobs.c fit.c groups.c sections.c) \
-              $(addprefix lib/formats/folded/,fold.c symbols.c encode.c encode_record.c) \
+              $(addprefix lib/formats/folded/,fold.c fold_nodes.c symbols.c encode.c encode_record.c) \
               lib/formats/source/source_record.c
 # Writing traces: in the library, and in tools that make traces.
 writer_src := $(addprefix lib/formats/trace/,writer.c writer_file.c writer_tables.c writer_events.c \

@@ -28,7 +28,7 @@
 
 #include "formats/folded/column.h"
 
-#define TI_TAIL 3
+#define TI_TAIL 3 /* fewer symbols are compared without a search */
 
 struct ti_node {
     uint64_t hash, length;  /* of its symbols, those of a loop's body once */
