@@ -55,8 +55,7 @@ static ti_status put_events(struct ti_writer *w, struct ti_reader *r, struct ti_
     ti_writer_extras(w, extras);
     ti_reader_want_extras(r);
     while ((more = ti_reader_next(r, &ev, err)) > 0) {
-        ti_status st =
-            ev.extra ? ti_writer_event_extra(w, &ev, ev.extra) : ti_writer_event(w, &ev);
+        ti_status st = ev.extra ? ti_writer_event_extra(w, &ev, ev.extra) : ti_writer_event(w, &ev);
 
         if (st != TI_OK)
             return ti_writer_error(w, err);
@@ -94,8 +93,8 @@ static ti_status write_events(struct ti_reader *r, const char *path, struct ti_e
     struct pairs pairs = {NULL, 0, 0};
     struct ti_writer *w;
     struct ti_err ignored;
-    ti_status st = ti_writer_open(path, ti_reader_rank(r), ti_reader_nranks(r),
-                                  ti_reader_run_id(r), &w, err);
+    ti_status st =
+        ti_writer_open(path, ti_reader_rank(r), ti_reader_nranks(r), ti_reader_run_id(r), &w, err);
 
     if (st != TI_OK)
         return st;
