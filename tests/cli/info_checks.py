@@ -137,6 +137,13 @@ def edit_manifest(keypath):
     jsonfile.write('y.tib', manifest)
 
 
+def merged():
+    """`out` is what --merge says of json.ti, made of a merged trace."""
+    r = jsonfile.read('out')
+    assert r['ranks'] == 6 and r['copies'] == 0 and 1 <= r['groups'] <= 6, r
+    assert r['bytes'] == os.path.getsize('json.ti') == r['bytes_before'], r
+
+
 def summary_adds_up():
     """`out` is the summary of a.run."""
     j = jsonfile.read('out')

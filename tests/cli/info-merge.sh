@@ -1,0 +1,135 @@
+#!/bin/bash
+# ti-info --merge and --split: all forms of a trace say the same, whatever the way to it; damage and
+# wrong use are told.  tests/mpi/merge.sh does so with real programs.
+# shellcheck source=tests/cli/trace-lib.bash
+. tests/cli/trace-lib.bash
+
+# facts TRACE: all that ti-info says of events, soundness and metadata
+facts() {
+    { ti-info --dump --call-sites "$1"; ti-info --verify "$1"; ti-info --json --rank 2 "$1"; } 2>&1 |
+        sed "s|${1//./\\.}|TRACE|g; /^ \"bytes\":/d; s/\"bytes\": [0-9]*,//; s/\"bytes\": null,//"
+}
+
+mktrace --np 6 --iterations 40 --noise 100 --untraced --times a.run
+ti-gather -q a.run || fail "gather"
+facts a.run >want
+run 0 ti-info --merge a.run -o a.ti
+grep -qE '^a.ti: 6 ranks in [1-6] groups, 0 stored as copies; [0-9.]+ KiB before, [0-9.]+ KiB now$' out ||
+    { fail "the line of --merge"; cat out; }
+run 0 ti-info -q --merge a.tib -o b.tib
+[ -s out ] && fail "--merge -q prints"
+run 0 ti-info --merge a.run -o c.tib
+run 0 ti-info --split b.tib -o split.run
+diff - out <<<'split.run: 6 ranks' || fail "the line of --split"
+mkdir d.run
+cp a.ti d.run/ranks.ti
+for trace in a.tib a.ti b.tib c.tib d.run split.run; do
+    facts $trace | diff want - >diff || { fail "$trace says something else"; head diff; }
+done
+[ "$(unzip -Z1 b.tib | sort | xargs)" = "MANIFEST.json ranks.ti" ] || fail "the members of b.tib"
+cmp <(unzip -p a.tib MANIFEST.json) split.run/MANIFEST.json || fail "the manifest changed"
+run 0 ti-info --json --merge b.tib -o json.ti
+cmp a.ti json.ti || fail "--merge of a merged trace changes it"
+check info merged || fail "the JSON of --merge"
+run 0 ti-info --rank 3 b.tib
+says out 'file         ranks.ti'
+grep -q stored out && fail "a rank of a merged trace has a size"
+run 0 ti-info a.ti
+says out 'a.ti: merged trace of 6 ranks'
+says out "stored       $(($(stat -c %s a.ti) / 1024))"
+grep -q '^bytes ' out && fail "ranks of a merged trace have sizes"
+
+# any tree of mergers gives the same file
+run 0 ti-info --merge a.run/rank-00000[135].ti -o odd.ti
+run 0 ti-info --merge a.run/rank-000004.ti a.run/rank-000000.ti -o even.ti
+run 0 ti-info --merge even.ti a.run/rank-000002.ti odd.ti -o tree.ti
+cmp a.ti tree.ti || fail "another tree, another file"
+
+# missing ranks, and one that was cut off
+cp -r a.run some.run
+rm some.run/rank-00000[14].ti
+truncate -s -40 some.run/rank-000003.ti
+facts some.run >want
+run 0 ti-info --merge some.run -o some.ti
+run 0 ti-info --split some.ti -o some.split
+run 0 ti-info --merge some.run -o some.tib
+[ "$(cd some.split && echo *)" = "$(cd some.run && echo *)" ] || fail "--split writes other ranks"
+for trace in some.ti some.split some.tib; do
+    facts $trace | diff want - >diff || { fail "$trace says something else"; head diff; }
+done
+run 1 ti-info --verify some.ti
+says out '2 ranks missing: 1, 4'
+run 3 ti-info --rank 1 some.ti
+says err "rank 1 is missing from 'some.ti'"
+
+# what cannot be merged
+run 2 ti-info --merge a.run
+says err '--merge and --split need -o'
+run 2 ti-info --merge a.run -o a.ti
+says err "'a.ti' exists"
+run 2 ti-info --merge --split a.run -o x.ti
+run 3 ti-info --merge a.run odd.ti -o x.ti
+says err "'a.run' and 'odd.ti' both have rank 1"
+run 3 ti-info --merge odd.ti even.ti -o x.tib
+says err "there is no manifest of these ranks for the bundle 'x.tib'"
+says err 'hint: a name that does not end in .tib'
+mktrace --np 6 --iterations 40 --run-id 00112233445566778899aabbccddeeff other.run
+run 3 ti-info --merge odd.ti other.run -o x.ti
+says err "'odd.ti' and 'other.run' are of different runs"
+printf x | dd of=some.run/rank-000000.ti bs=1 seek=900 conv=notrunc 2>/dev/null
+run 3 ti-info --merge some.run -o x.ti
+says err "'some.run/rank-000000.ti' is damaged at byte"
+run 4 ti-info --merge a.run -o nowhere/x.ti
+says err "cannot make 'nowhere/x.ti'"
+cp a.ti some.run/ranks.ti
+run 3 ti-info some.run
+says err "'some.run' holds both 'ranks.ti' and 'rank-00000"
+for trace in x.*; do [ -e "$trace" ] && fail "$trace is there"; done
+
+# an interrupted command leaves nothing
+mktrace --np 20 --iterations 4000 --noise 100000 long.run
+run 0 ti-info --merge long.run/rank-00000?.ti -o long.ti
+for command in 'merge long.run' 'split long.ti'; do
+    # shellcheck disable=SC2086  # words are meant
+    ti-info --$command -o x.out 2>err &
+    for _ in {1..200}; do compgen -G 'x.out.*/*' >/dev/null && break; sleep 0.02; done
+    kill -TERM $!
+    wait $!
+    [ $? -eq 143 ] || fail "--$command: not ended by SIGTERM"
+    compgen -G 'x.out*' && fail "--$command leaves something"
+done
+
+# ti-gather does not take ranks for missing that a merged trace has, nor replace a bundle that has more
+run 3 ti-gather d.run -o x.tib
+says err "'d.run' holds a merged trace, 'ranks.ti'"
+run 1 ti-info --compare a.run some.ti
+cp -r a.run less.run
+rm less.run/rank-000003.ti
+truncate -s 3000 less.run/rank-000005.ti
+run 4 ti-gather --force less.run -o b.tib
+says err "'b.tib' has ranks 3, 5 of this run, of which there is no such trace here, and is not replaced"
+says err "ti-info --split 'b.tib'"
+facts b.tib | cmp - <(facts a.run) || fail "b.tib was replaced"
+run 0 ti-gather --force a.run -o b.tib
+
+# damage: an error, or the right events
+mktrace --np 4 --iterations 8 --noise 50 e.run
+ti-info -q --merge e.run -o e.ti
+ti-info --dump e.run >want
+bytes=$(stat -c %s e.ti)
+head -c "$bytes" e.ti >x.ti
+for ((at = 0; at < bytes; at += bytes / 200 + 1)); do
+    head -c "$at" e.ti >x.ti
+    run 3 ti-info --dump x.ti
+    [ -s err ] || fail "cut at $at: no reason"
+    cp e.ti x.ti
+    printf "\\x$(printf %x $(($(od -An -tu1 -j "$at" -N1 e.ti) ^ 1 << at % 8)))" |
+        dd of=x.ti bs=1 seek="$at" conv=notrunc 2>/dev/null
+    if ti-info --dump x.ti >out 2>err; then
+        cmp -s out want || fail "another byte at $at: other events"
+    elif [ $? -ne 3 ]; then
+        fail "another byte at $at: $(cat err)"
+    fi
+    run 3 ti-info --verify x.ti
+done
+exit $failed
