@@ -3,9 +3,11 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/args.h"
 #include "common/cli.h"
+#include "formats/rankname.h"
 #include "gather/bundle/bundle.h"
 #include "gather/bundle/check.h"
 #include "gather/bundle/scanner.h"
@@ -309,11 +311,27 @@ static ti_status gather_fetched(struct work *w, struct ti_err *err)
     return st;
 }
 
+/* A merged trace has ranks that are gathered already; rank files beside it would be told twice. */
+static ti_status refuse_merged(const char *run, struct ti_err *err)
+{
+    char *path = NULL;
+    bool merged = asprintf(&path, "%s/" TI_MERGED_NAME, run) >= 0 && access(path, F_OK) == 0;
+
+    free(path);
+    if (!merged)
+        return TI_OK;
+    ti_err_set(err, TI_ERR_INPUT, "'%s' holds a merged trace, '" TI_MERGED_NAME "'", run);
+    ti_err_hint(err, "all tools read it as it is; 'ti-info --split' makes rank files of it");
+    return TI_ERR_INPUT;
+}
+
 static ti_status gather(const struct ti_gather_options *o, struct ti_err *err)
 {
     struct work w = {.o = o, .started = ti_wall(), .began = ti_now(), .nodes = {.dir = -1}};
-    ti_status st = o->plan ? TI_OK : ti_bundle_begin(o->output, o->force, &w.bundle, err);
+    ti_status st = refuse_merged(o->run, err);
 
+    if (st == TI_OK && !o->plan)
+        st = ti_bundle_begin(o->output, o->force, &w.bundle, err);
     if (st != TI_OK)
         return st;
     w.scanner = ti_scanner_new(o->run, w.bundle);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "formats/rankname.h"
+#include "formats/source.h"
 #include "gather/bundle/manifest.h"
 
 static void run_id_text(const uint8_t id[TI_RUN_ID_BYTES], char text[2 * TI_RUN_ID_BYTES + 1])
@@ -128,6 +129,13 @@ static bool is_of(const struct ti_zip *z, int fd, const struct ti_run *run)
     return is;
 }
 
+/* True if the run directory has no trace of the rank, or one that was cut off. */
+static bool is_worse(const struct ti_run_rank *here)
+{
+    /* one of several local files is as good */
+    return here->state != TI_RANK_OK && here->state != TI_RANK_DUPLICATE;
+}
+
 /* Finds the *n ranks for which `z` has a better trace than the run directory. */
 static void find_lost(const struct ti_zip *z, const struct ti_run *run, int64_t *rank, int64_t *n)
 {
@@ -137,29 +145,65 @@ static void find_lost(const struct ti_zip *z, const struct ti_run *run, int64_t 
         int64_t r = ti_rank_of_name(m->name);
         const struct ti_run_rank *here = r >= 0 && r < run->nranks ? &run->rank[r] : NULL;
 
-        /* one of several local files is as good */
-        if (here && here->state != TI_RANK_OK && here->state != TI_RANK_DUPLICATE &&
-            (here->state != TI_RANK_CUT || here->file.st_size < m->bytes))
+        if (here && is_worse(here) && (here->state != TI_RANK_CUT || here->file.st_size < m->bytes))
             rank[(*n)++] = r;
     }
 }
 
-ti_status ti_bundle_check_replaced(const char *output, const struct ti_run *run, struct ti_err *err)
+/* The same for a bundle with a merged trace, if it is of this run. */
+static void find_lost_merged(struct ti_source *s, const struct ti_run *run, int64_t *rank,
+                             int64_t *n)
+{
+    const uint8_t *id = ti_source_run_id(s);
+
+    for (int64_t r = 0; r < run->nranks && id && !memcmp(id, run->run_id, TI_RUN_ID_BYTES); r++) {
+        const struct ti_run_rank *here = &run->rank[r];
+        struct ti_reader *reader;
+
+        if (!is_worse(here) || ti_source_reader(s, r, &reader, NULL) != TI_OK)
+            continue;
+        if (here->state != TI_RANK_CUT ||
+            (ti_reader_skip(reader, NULL) == TI_OK && ti_reader_events(reader) > here->events))
+            rank[(*n)++] = r;
+        ti_reader_close(reader);
+    }
+}
+
+/* The *n ranks of which the bundle `output` has the better trace: free() *rank.  *merged: it has
+ * them in a merged trace. */
+static ti_status find_better(const char *output, const struct ti_run *run, int64_t **rank,
+                             int64_t *n, bool *merged, struct ti_err *err)
 {
     int fd = open(output, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    char ranks[256];
+    struct ti_source *s = NULL;
     struct ti_zip *z = NULL;
-    int64_t *rank = NULL, n = 0;
     ti_status st = TI_OK;
 
     if (fd < 0 || ti_zip_open(fd, output, &z, NULL) != TI_OK)
         goto out; /* publish() reports what is wrong with it */
-    rank = malloc(((size_t)ti_zip_count(z) + 1) * sizeof *rank);
-    if (!rank)
+    *rank = malloc(((size_t)ti_zip_count(z) + (size_t)run->nranks + 1) * sizeof **rank);
+    if (!*rank)
         st = ti_err_errno(err, TI_ERR_IO, "cannot look into '%s', which is to be replaced", output);
     else if (is_of(z, fd, run))
-        find_lost(z, run, rank, &n);
-    if (n) {
+        find_lost(z, run, *rank, n);
+    else if (ti_source_open(output, &s, NULL) == TI_OK && (*merged = ti_source_merged(s)))
+        find_lost_merged(s, run, *rank, n);
+out:
+    ti_source_close(s);
+    ti_zip_close(z);
+    if (fd >= 0)
+        close(fd);
+    return st;
+}
+
+ti_status ti_bundle_check_replaced(const char *output, const struct ti_run *run, struct ti_err *err)
+{
+    char ranks[256];
+    int64_t *rank = NULL, n = 0;
+    bool merged = false;
+    ti_status st = find_better(output, run, &rank, &n, &merged, err);
+
+    if (st == TI_OK && n) {
         qsort(rank, (size_t)n, sizeof *rank, by_number);
         st = ti_err_set(err, TI_ERR_IO,
                         "'%s' has %s %s of this run, of which there is no such trace here, and is "
@@ -167,14 +211,12 @@ ti_status ti_bundle_check_replaced(const char *output, const struct ti_run *run,
                         output, n == 1 ? "rank" : "ranks",
                         ti_ranks_text(rank, n, ranks, sizeof ranks));
         ti_err_hint(err,
-                    "\"unzip -n '%.160s' 'rank-*' -d '%.160s'\" brings what it has back; or "
-                    "give another name with -o",
+                    merged ? "\"ti-info --split '%.160s' -o DIR\" makes rank files, to be copied "
+                             "to '%.160s'; or give another name with -o"
+                           : "\"unzip -n '%.160s' 'rank-*' -d '%.160s'\" brings what it has back; "
+                             "or give another name with -o",
                     output, run->path);
     }
-out:
     free(rank);
-    ti_zip_close(z);
-    if (fd >= 0)
-        close(fd);
     return st;
 }

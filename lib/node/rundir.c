@@ -81,7 +81,7 @@ static bool is_of_run(const struct ti_rundir *d)
 
 static enum owner owner_of(const struct ti_rundir *d, const char *name, bool is_run)
 {
-    if (ti_rank_of_name(name) >= 0)
+    if (ti_rank_of_name(name) >= 0 || strcmp(name, TI_MERGED_NAME) == 0)
         return begins_with(d, name, TI_MAGIC) ? OURS : CLAIMED;
     if (strcmp(name, TI_RUN_JSON) == 0 || strcmp(name, TI_NODE_JSON) == 0)
         return has_run_id(d, name) ? OURS : CLAIMED;
