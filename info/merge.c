@@ -10,6 +10,7 @@
 #include "common/cli.h"
 #include "common/map.h"
 #include "common/scratch.h"
+#include "formats/caveats.h"
 #include "formats/folded/decode.h"
 #include "formats/merged/merger.h"
 #include "formats/rankname.h"
@@ -27,6 +28,7 @@ struct merging {
     const char *output;
     const struct ti_qualities *quality;
     struct ti_merger *merger;
+    struct ti_caveats caveats; /* of the ranks as they are merged */
     int64_t ranks, copies;
     int64_t before, after; /* bytes of the traces */
 };
@@ -68,6 +70,26 @@ static ti_status open_sources(struct merging *g, char *const *paths, int n, stru
     return st;
 }
 
+/* Note what the record leaves out of the trace, for the manifest. */
+static ti_status note_caveats(struct merging *g, const struct ti_record *record, struct ti_err *err)
+{
+    const struct ti_source *s = g->source[0];
+    struct ti_record borrowed = *record;
+    struct ti_reader *r;
+    ti_status st;
+
+    borrowed.memory = NULL;
+    st = ti_reader_open_record(&borrowed, (uint32_t)ti_source_nranks(s), ti_source_run_id(s),
+                               g->output, &r, err);
+    if (st != TI_OK)
+        return st;
+    st = ti_reader_skip(r, err);
+    if (st == TI_OK)
+        ti_caveats_add(&g->caveats, r);
+    ti_reader_close(r);
+    return st;
+}
+
 static ti_status add_rank(struct merging *g, struct ti_source *s, int64_t rank, struct ti_err *err)
 {
     struct ti_record record;
@@ -77,7 +99,9 @@ static ti_status add_rank(struct merging *g, struct ti_source *s, int64_t rank, 
         return st;
     g->ranks++;
     g->copies += ti_record_is_copy(&record);
-    st = ti_merger_add(g->merger, &record, err);
+    st = note_caveats(g, &record, err);
+    if (st == TI_OK)
+        st = ti_merger_add(g->merger, &record, err);
     ti_record_free(&record);
     return st;
 }
@@ -102,14 +126,13 @@ static ti_status add_source(struct merging *g, struct ti_source *s, struct ti_er
 /* --------------------------------------------------------------- manifest -- */
 
 /* Whether a manifest is of all ranks that were merged, and no others. */
-static bool fits(const struct merging *g, const char *text, size_t bytes)
+static bool fits(const struct merging *g, const json_t *manifest)
 {
-    json_t *json = json_loadb(text, bytes, 0, NULL);
-    bool is = json_array_size(json_object_get(json, "ranks")) == (size_t)g->ranks &&
-              json_integer_value(json_object_get(json, "np")) == ti_source_nranks(g->source[0]);
+    json_int_t ranks =
+        json_integer_value(json_object_get(json_object_get(manifest, "totals"), "ranks"));
 
-    json_decref(json);
-    return is;
+    return ranks == g->ranks &&
+           json_integer_value(json_object_get(manifest, "np")) == ti_source_nranks(g->source[0]);
 }
 
 /* Make the manifest of a run directory, as ti-gather does. */
@@ -133,7 +156,7 @@ static ti_status make_manifest(const struct merging *g, char **text, size_t *byt
     return st;
 }
 
-/* Find the manifest for the bundle: free() *text. */
+/* Find a manifest of the ranks: free() *text. */
 static ti_status find_manifest(const struct merging *g, char **text, size_t *bytes,
                                struct ti_err *err)
 {
@@ -141,8 +164,11 @@ static ti_status find_manifest(const struct merging *g, char **text, size_t *byt
 
     for (int i = 0; i < g->n; i++) {
         ti_status st = ti_source_text(g->source[i], TI_MANIFEST_NAME, text, bytes, err);
+        json_t *json = *text ? json_loadb(*text, *bytes, 0, NULL) : NULL;
+        bool found = fits(g, json);
 
-        if (st != TI_OK || (*text && fits(g, *text, *bytes)))
+        json_decref(json);
+        if (st != TI_OK || found)
             return st;
         free(*text);
         *text = NULL;
@@ -154,6 +180,28 @@ static ti_status find_manifest(const struct merging *g, char **text, size_t *byt
     ti_err_hint(err, "a name that does not end in " BUNDLE_SUFFIX
                      " stands for a merged trace, which needs no manifest");
     return TI_ERR_INPUT;
+}
+
+/* Make the manifest of the bundle: free() *text.  A merged trace has no files of ranks, and its
+ * index takes less than a list of them; so the manifest has none. */
+static ti_status merged_manifest(const struct merging *g, char **text, size_t *bytes,
+                                 struct ti_err *err)
+{
+    ti_status st = find_manifest(g, text, bytes, err);
+    json_t *json;
+
+    if (st != TI_OK)
+        return st;
+    json = json_loadb(*text, *bytes, 0, NULL);
+    free(*text);
+    json_object_del(json, "ranks");
+    json_object_set_new(json_object_get(json, "totals"), "caveats", ti_caveats_json(&g->caveats));
+    *text = json_dumps(json, JSON_COMPACT);
+    json_decref(json);
+    if (!*text)
+        return ti_err_set(err, TI_ERR_IO, "memory is too short for the manifest");
+    *bytes = strlen(*text);
+    return TI_OK;
 }
 
 /* ----------------------------------------------------------------- output -- */
@@ -213,7 +261,7 @@ static ti_status write_bundle(struct merging *g, struct ti_err *err)
     struct ti_zip_writer zip = {.fd = -1};
     char *manifest = NULL;
     size_t bytes = 0;
-    ti_status st = find_manifest(g, &manifest, &bytes, err);
+    ti_status st = merged_manifest(g, &manifest, &bytes, err);
     int fd;
 
     if (st != TI_OK)

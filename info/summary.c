@@ -187,7 +187,27 @@ static void read_info(struct summary *sum, const json_t *m)
         json_object_set(sum->info, "gathering", json_object_get(m, "gathering"));
 }
 
-/* A bundle's manifest has all facts of a summary, so the traces need not be read.  False if the
+/* The manifest of a merged trace does not list the ranks: their totals are in the trace. */
+static bool add_merged_row(struct summary *sum, int64_t rank)
+{
+    struct row row = {.rank = rank, .bytes = ti_source_bytes(sum->s, rank)};
+    struct ti_totals totals = {0, 0, 0};
+    struct ti_reader *r;
+    bool ok;
+
+    if (ti_source_reader(sum->s, rank, &r, NULL) != TI_OK)
+        return false;
+    ok = ti_reader_skip(r, NULL) == TI_OK && ti_reader_totals(r, &totals);
+    row.events = totals.events;
+    row.volume = totals.volume;
+    row.end = ti_reader_end(r);
+    ti_reader_close(r);
+    if (ok)
+        add_row(sum, row);
+    return ok;
+}
+
+/* A bundle's manifest has all facts of a summary, so the events need not be read.  False if the
  * manifest does not match the bundle. */
 static bool from_manifest(struct summary *sum)
 {
@@ -200,8 +220,11 @@ static bool from_manifest(struct summary *sum)
     for (size_t i = 0; i < json_array_size(ranks); i++)
         if (!read_row(sum, json_array_get(ranks, i)))
             return false;
-    for (int64_t rank = 0; rank < sum->nranks; rank++)
+    for (int64_t rank = 0; rank < sum->nranks; rank++) {
         here += ti_source_has(sum->s, rank);
+        if (!ranks && ti_source_has(sum->s, rank) && !add_merged_row(sum, rank))
+            return false;
+    }
     if (here != sum->nrows || here == 0 || !read_operations(sum, json_object_get(m, "totals")))
         return false;
     read_reasons(sum, json_object_get(m, "incomplete"));

@@ -24,6 +24,7 @@ struct verify {
     const struct info_style *style;
     const struct ti_source *s;
     const json_t **entry; /* entries of the manifest, by rank; NULL: no manifest */
+    bool listed;          /* the manifest lists ranks; that of a merged trace does not */
     json_t *problems;
     struct ti_ranges missing;
     int64_t ranks; /* number of ranks that are complete and without problems */
@@ -128,7 +129,8 @@ static void check_common(struct verify *v, int64_t rank, const struct ti_reader 
     const char *said = json_string_value(json_object_get(m, "run_id"));
     static const struct {
         const char *key, *info;
-    } same[] = {{"backend", "counter"}, {"event", "event"}, {"unit", "unit"}, {"threads", "threads"}};
+    } same[] = {
+        {"backend", "counter"}, {"event", "event"}, {"unit", "unit"}, {"threads", "threads"}};
     char id[2 * TI_RUN_ID_BYTES + 1];
 
     for (int i = 0; i < TI_RUN_ID_BYTES; i++)
@@ -280,7 +282,7 @@ static ti_status see_rank(void *arg, int64_t rank, struct ti_walk *w, enum ti_ra
         v->estimate = v->estimate || ti_info_estimate(ti_walk_reader(w));
         ti_differ_add(v->differing, rank, ti_walk_reader(w));
     }
-    if (v->entry && !known)
+    if (v->listed && !known)
         problem(v, rank, TI_ERR_INPUT, "the manifest does not know it");
     v->events += v->scan.events;
     ti_scan_free(&v->scan);
@@ -312,6 +314,7 @@ static const json_t **manifest_ranks(struct verify *v, const struct ti_source *s
                 ti_source_nranks(s));
     by_rank = calloc((size_t)ti_source_nranks(s) + 1, sizeof *by_rank);
     list = json_object_get(manifest, "ranks");
+    v->listed = json_is_array(list);
     for (i = 0; by_rank && i < json_array_size(list); i++) {
         json_int_t rank;
 

@@ -101,7 +101,7 @@ static int name_qualities(const struct ti_encoder *e, const char *key[2], char t
     int n = 0;
 
     for (int i = 0; i < 2; i++) {
-        if (q[i]->kind == TI_EXACT || ti_reader_info(e->r, keys[i]))
+        if (q[i]->kind == TI_EXACT || ti_reader_info(e->r, keys[i]) || (i == 1 && e->nvolumes == 1))
             continue;
         key[n] = keys[i];
         ti_quality_text(q[i], text[n++], sizeof text[0]);
