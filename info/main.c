@@ -226,7 +226,7 @@ static ti_status info(const struct settings *s, struct ti_err *err)
 
 int main(int argc, char **argv)
 {
-    struct settings s = {.rank = -1};
+    struct settings s = {.quality.extras.kind = TI_STATISTICS, .rank = -1};
     struct ti_err err = {0};
     int st = parse(argc, argv, &s);
 

@@ -192,12 +192,20 @@ static bool add_merged_row(struct summary *sum, int64_t rank)
 {
     struct row row = {.rank = rank, .bytes = ti_source_bytes(sum->s, rank)};
     struct ti_totals totals = {0, 0, 0};
-    struct ti_reader *r;
+    struct ti_reader *r, *again;
+    struct ti_event ev;
     bool ok;
 
     if (ti_source_reader(sum->s, rank, &r, NULL) != TI_OK)
         return false;
-    ok = ti_reader_skip(r, NULL) == TI_OK && ti_reader_totals(r, &totals);
+    ok = ti_reader_skip(r, NULL) == TI_OK;
+    if (ok && !ti_reader_totals(r, &totals)) { /* the trace was cut off */
+        ok = ti_reader_again(r, &again, NULL) == TI_OK;
+        for (; ok && ti_reader_next(again, &ev, NULL) > 0; totals.events++)
+            totals.volume += ev.volume;
+        if (ok)
+            ti_reader_close(again);
+    }
     row.events = totals.events;
     row.volume = totals.volume;
     row.end = ti_reader_end(r);

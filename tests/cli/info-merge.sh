@@ -13,12 +13,12 @@ facts() {
 mktrace --np 6 --iterations 40 --noise 100 --untraced --times a.run
 ti-gather -q a.run || fail "gather"
 facts a.run >want
-run 0 ti-info --merge a.run -o a.ti
+run 0 ti-info --merge --extras exact a.run -o a.ti
 grep -qE '^a.ti: 6 ranks in [1-6] groups, 0 stored as copies; [0-9.]+ KiB before, [0-9.]+ KiB now$' out ||
     { fail "the line of --merge"; cat out; }
-run 0 ti-info -q --merge a.tib -o b.tib
+run 0 ti-info -q --merge --extras exact a.tib -o b.tib
 [ -s out ] && fail "--merge -q prints"
-run 0 ti-info --merge a.run -o c.tib
+run 0 ti-info --merge --extras exact a.run -o c.tib
 run 0 ti-info --split b.tib -o split.run
 diff - out <<<'split.run: 6 ranks' || fail "the line of --split"
 mkdir d.run
@@ -33,7 +33,7 @@ before, after = (json.load(open(name)) for name in sys.argv[1:])
 assert before.pop('ranks') and 'ranks' not in after
 assert before == after
 END
-run 0 ti-info --json --merge b.tib -o json.ti
+run 0 ti-info --json --merge --extras exact b.tib -o json.ti
 cmp a.ti json.ti || fail "--merge of a merged trace changes it"
 check info merged || fail "the JSON of --merge"
 run 0 ti-info --rank 3 b.tib
@@ -45,9 +45,9 @@ says out "stored       $(($(stat -c %s a.ti) / 1024))"
 grep -q '^bytes ' out && fail "ranks of a merged trace have sizes"
 
 # any tree of mergers gives the same file
-run 0 ti-info --merge a.run/rank-00000[135].ti -o odd.ti
-run 0 ti-info --merge a.run/rank-000004.ti a.run/rank-000000.ti -o even.ti
-run 0 ti-info --merge even.ti a.run/rank-000002.ti odd.ti -o tree.ti
+run 0 ti-info --merge --extras exact a.run/rank-00000[135].ti -o odd.ti
+run 0 ti-info --merge --extras exact a.run/rank-000004.ti a.run/rank-000000.ti -o even.ti
+run 0 ti-info --merge --extras exact even.ti a.run/rank-000002.ti odd.ti -o tree.ti
 cmp a.ti tree.ti || fail "another tree, another file"
 
 # missing ranks, and one that was cut off
@@ -55,9 +55,9 @@ cp -r a.run some.run
 rm some.run/rank-00000[14].ti
 truncate -s -40 some.run/rank-000003.ti
 facts some.run >want
-run 0 ti-info --merge some.run -o some.ti
+run 0 ti-info --merge --extras exact some.run -o some.ti
 run 0 ti-info --split some.ti -o some.split
-run 0 ti-info --merge some.run -o some.tib
+run 0 ti-info --merge --extras exact some.run -o some.tib
 [ "$(cd some.split && echo *)" = "$(cd some.run && echo *)" ] || fail "--split writes other ranks"
 for trace in some.ti some.split some.tib; do
     facts $trace | diff want - >diff || { fail "$trace says something else"; head diff; }

@@ -33,9 +33,9 @@ equal() {
     mkdir form
     "$TI_BUILD/ti-gather" -q "$1" -o form/bundle.tib >gathered 2>&1
     [ -e form/bundle.tib ] || { fail "$1: gather"; cat gathered; }
-    "$info" -q --merge "$1" -o form/merged.ti || { fail "$1: --merge"; return; }
-    "$info" -q --merge form/bundle.tib -o form/merged.tib || fail "$1: --merge of a bundle"
-    "$info" -q --merge "$1" -o form/directory.tib || fail "$1: a bundle of the run directory"
+    "$info" -q --merge --extras exact "$1" -o form/merged.ti || { fail "$1: --merge"; return; }
+    "$info" -q --merge --extras exact form/bundle.tib -o form/merged.tib || fail "$1: --merge of a bundle"
+    "$info" -q --merge --extras exact "$1" -o form/directory.tib || fail "$1: a bundle of the run directory"
     "$info" -q --split form/merged.tib -o form/split || fail "$1: --split"
     mkdir form/run
     cp form/merged.ti form/run/ranks.ti
@@ -49,7 +49,7 @@ equal() {
         same summary found "$1: summary of $form"
     done
     "$info" -q --compare "$1" form/merged.ti || fail "$1: --compare"
-    "$info" -q --merge form/split -o form/again.ti || fail "$1: --merge of --split"
+    "$info" -q --merge --extras exact form/split -o form/again.ti || fail "$1: --merge of --split"
     "$info" -q --compare form/split form/again.ti || fail "$1: --compare of --split"
 }
 
@@ -97,7 +97,7 @@ equal some.run 8
 command -v smpirun >/dev/null || finish
 replay() { "$TI_BUILD/ti-replay" --no-progress "$@" 2>err | sed "s|${*: -1}|TRACE|g"; }
 for name in ring lu multigrid is; do
-    "$info" -q --merge $name.run -o $name.ti
+    "$info" -q --merge --extras exact $name.run -o $name.ti
     "$info" -q --split $name.ti -o $name.split
     for engine in stock tiara; do
         [ $engine = stock ] || [ -x "$TI_BUILD/ti-smpi-replay" ] || continue
