@@ -24,7 +24,7 @@ diff - out <<<'split.run: 6 ranks' || fail "the line of --split"
 mkdir d.run
 cp a.ti d.run/ranks.ti
 for trace in a.tib a.ti b.tib c.tib d.run split.run; do
-    facts $trace | diff want - >diff || { fail "$trace says something else"; head diff; }
+    facts $trace | diff want - >differs || { fail "$trace says something else"; head differs; }
 done
 [ "$(unzip -Z1 b.tib | sort | xargs)" = "MANIFEST.json ranks.ti" ] || fail "the members of b.tib"
 python3 - <(unzip -p a.tib MANIFEST.json) split.run/MANIFEST.json <<'END' || fail "the manifest changed"
@@ -60,7 +60,7 @@ run 0 ti-info --split some.ti -o some.split
 run 0 ti-info --merge --extras exact some.run -o some.tib
 [ "$(cd some.split && echo *)" = "$(cd some.run && echo *)" ] || fail "--split writes other ranks"
 for trace in some.ti some.split some.tib; do
-    facts $trace | diff want - >diff || { fail "$trace says something else"; head diff; }
+    facts $trace | diff want - >differs || { fail "$trace says something else"; head differs; }
 done
 run 1 ti-info --verify some.ti
 says out '2 ranks missing: 1, 4'

@@ -48,9 +48,9 @@ equal() {
         report form/$form >found
         same summary found "$1: summary of $form"
     done
-    "$info" -q --compare "$1" form/merged.ti || fail "$1: --compare"
+    "$info" -q --compare "$1" form/merged.ti 2>log || fail "$1: --compare"
     "$info" -q --merge --extras exact form/split -o form/again.ti || fail "$1: --merge of --split"
-    "$info" -q --compare form/split form/again.ti || fail "$1: --compare of --split"
+    "$info" -q --compare form/split form/again.ti 2>log || fail "$1: --compare of --split"
 }
 
 clock() { python3 -c 'import json, sys; print(repr(json.load(open(sys.argv[1]))["clock_s"]))' "$1"; }
@@ -93,12 +93,40 @@ cp -r lu.run some.run
 rm some.run/rank-00000[157].ti
 equal some.run 8
 
+# what other tools make of them, also where they refuse a program
+convert() { # TRACE NAME: to $target
+    rm -rf "$2.out"
+    mkdir "$2.out"
+    # shellcheck disable=SC2086  # words are meant
+    "$TI_BUILD/ti-convert" -q --to $target "$1" -o "$2.out/it" 2>&1 | sed "s|$1|TRACE|g; s|$2|OUT|g" >"$2.err"
+    [ -e "$2.out/it" ] || [ -s "$2.err" ] || fail "$1 to $target: nothing"
+}
+for name in ring lu is multigrid; do
+    "$info" -q --merge --extras exact $name.run -o $name.ti || fail "$name: --merge"
+    "$info" -q --split $name.ti -o $name.split || fail "$name: --split"
+    "$TI_BUILD/ti-replay" --lint $name.run 2>&1 | sed "s|$name.run|TRACE|g" >expected
+    for target in 'goal --speed 1Gf' 'dimemas --speed 1Gf' simgrid; do
+        convert $name.run expected
+        for form in $name.ti $name.split; do
+            convert $form found
+            diff -r expected.out found.out >differs && same expected.err found.err "$form to $target" ||
+                { fail "$form to $target"; head differsers; }
+        done
+    done
+    for form in $name.ti $name.split; do
+        "$TI_BUILD/ti-replay" --lint $form 2>&1 | sed "s|$form|TRACE|g" >found
+        same expected found "ti-replay --lint $form"
+    done
+done
+"$info" -q --rates expected columns.run 2>log
+"$info" -q --merge --extras exact columns.run -o columns.ti
+"$info" -q --rates found columns.ti 2>log
+same <(grep -v columns expected) <(grep -v columns found) 'rates of a merged trace'
+
 # the time of the simulation, to the last digit, with each engine
 command -v smpirun >/dev/null || finish
 replay() { "$TI_BUILD/ti-replay" --no-progress "$@" 2>err | sed "s|${*: -1}|TRACE|g"; }
 for name in ring lu multigrid is; do
-    "$info" -q --merge --extras exact $name.run -o $name.ti
-    "$info" -q --split $name.ti -o $name.split
     for engine in stock tiara; do
         [ $engine = stock ] || [ -x "$TI_BUILD/ti-smpi-replay" ] || continue
         replay --json --engine $engine $name.run >expected
