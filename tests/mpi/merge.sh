@@ -108,9 +108,9 @@ for name in ring lu is multigrid; do
     for target in 'goal --speed 1Gf' 'dimemas --speed 1Gf' simgrid; do
         convert $name.run expected
         for form in $name.ti $name.split; do
-            convert $form found
+            convert "$form" found
             diff -r expected.out found.out >differs && same expected.err found.err "$form to $target" ||
-                { fail "$form to $target"; head differsers; }
+                { fail "$form to $target"; head differs; }
         done
     done
     for form in $name.ti $name.split; do
