@@ -15,12 +15,15 @@ struct input {
     const struct ti_bytes *blob, *blobs_end;
 };
 
+/* What has no elements may be NULL, which has no end. */
 static struct input start(const struct ti_record *r)
 {
-    const uint8_t *p = r->pattern.data;
+    struct input in = {.at = r->pattern.data, .number = r->number, .blob = r->blob};
 
-    return (struct input){p,       p + r->pattern.n,   r->number, r->number + r->nnumbers,
-                          r->blob, r->blob + r->nblobs};
+    in.end = r->pattern.n ? in.at + r->pattern.n : in.at;
+    in.numbers_end = r->nnumbers ? in.number + r->nnumbers : in.number;
+    in.blobs_end = r->nblobs ? in.blob + r->nblobs : in.blob;
+    return in;
 }
 
 /* Read a varint of the pattern; false if it is above `most`. */
@@ -156,28 +159,47 @@ static bool read_metadata(struct input *in, struct ti_folded_tables *t)
     return true;
 }
 
-/* Turn a column of `size` ranks into members as in COM. */
+static void put_run(struct ti_buffer *out, uint64_t n, int64_t difference, int64_t stride)
+{
+    ti_buffer_varint(out, n);
+    ti_buffer_varint(out, ti_zigzag(difference));
+    if (n > 1)
+        ti_buffer_varint(out, ti_zigzag(stride));
+}
+
+/* Turn a column of `size` ranks, at least 1, into members as in COM. */
 static bool put_members(struct input *in, struct ti_buffer *out, int64_t size)
 {
     const struct ti_bytes *blob = next_blob(in);
+    int64_t before = 0, first, last, stride = 0, number;
     struct ti_cursor cursor;
-    int64_t last = 0, first;
-    uint64_t rank;
+    uint64_t rank, n = 1;
 
-    if (!blob || !next_number(in, 0, TI_RANKS_MAX, &first))
+    if (!blob || !next_number(in, 0, TI_RANKS_MAX, &number))
         return false;
-    ti_cursor_start(&cursor, (uint64_t)first, blob->data, blob->n);
-    for (int64_t i = 0; i < size; i++) {
+    ti_cursor_start(&cursor, (uint64_t)number, blob->data, blob->n);
+    if (!ti_cursor_next(&cursor, &rank) || rank > TI_RANKS_MAX)
+        return false;
+    first = last = (int64_t)rank;
+    for (int64_t i = 1; i < size; i++, n++) {
         if (!ti_cursor_next(&cursor, &rank) || rank > TI_RANKS_MAX)
             return false;
-        ti_buffer_varint(out, 1);
-        ti_buffer_varint(out, ti_zigzag((int64_t)rank - last));
+        if (n == 1) {
+            stride = (int64_t)rank - last;
+        } else if ((int64_t)rank - last != stride) {
+            put_run(out, n, first - before, stride);
+            before = last;
+            first = (int64_t)rank;
+            n = 0;
+        }
         last = (int64_t)rank;
     }
+    put_run(out, n, first - before, stride);
     return true;
 }
 
-static bool read_comm(struct input *in, uint32_t nranks, struct ti_buffer *out)
+/* *members: how many there may be still. */
+static bool read_comm(struct input *in, uint32_t nranks, int64_t *members, struct ti_buffer *out)
 {
     uint64_t index;
     uint8_t kind, inter;
@@ -188,6 +210,9 @@ static bool read_comm(struct input *in, uint32_t nranks, struct ti_buffer *out)
         inter != (kind == TI_KIND_INTER))
         return false;
     if (inter && !next_number(in, 1, nranks, &remote_size))
+        return false;
+    *members -= size + remote_size;
+    if (*members < 0)
         return false;
     ti_buffer_varint(out, index);
     ti_buffer_varint(out, (uint64_t)rank);
@@ -203,12 +228,13 @@ static bool read_comm(struct input *in, uint32_t nranks, struct ti_buffer *out)
 
 static bool read_comms(struct input *in, uint32_t nranks, struct ti_folded_tables *t)
 {
+    int64_t members = TI_RECORD_MEMBERS;
     uint64_t n;
 
     if (!get_count(in, &n))
         return false;
     for (; n; n--)
-        if (!read_comm(in, nranks, &t->comms))
+        if (!read_comm(in, nranks, &members, &t->comms))
             return false;
     return true;
 }
@@ -265,12 +291,12 @@ static bool read_vectors(struct input *in, struct ti_folded *f)
     return true;
 }
 
-/* A field's value that is not a number. */
+/* A field's value that is not a number; 0 if it is one. */
 static int64_t special(uint32_t kinds, uint32_t field)
 {
 #define SPECIAL(name)                                                                              \
     if (field == TI_F_##name)                                                                      \
-        return TI_ANY + (int64_t)(kinds & 3) - 1;                                                  \
+        return kinds & 3 ? TI_ANY + (int64_t)((kinds & 3) - 1) : 0;                                \
     kinds >>= 2;
     TI_SPECIALS(SPECIAL)
 #undef SPECIAL
