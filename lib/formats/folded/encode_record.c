@@ -199,7 +199,8 @@ static void put_vectors(struct parts *p, const struct ti_symbols *s)
     for (size_t i = 0; i < s->vector_map.n; i++) {
         put_number(p, s->vector[i].len);
         put_number(p, s->vector[i].first);
-        put_blob(p, s->vectors.data + s->vector[i].at, s->vector[i].bytes);
+        put_blob(p, s->vector[i].bytes ? s->vectors.data + s->vector[i].at : NULL,
+                 s->vector[i].bytes);
     }
 }
 

@@ -39,15 +39,20 @@ static ti_status start_copy(struct ti_reader *r, const struct trace_file *run, s
     return st;
 }
 
+/* The end of a buffer; NULL, which has no end, if it is empty. */
+static const uint8_t *end_of(const struct ti_buffer *b)
+{
+    return b->n ? b->data + b->n : b->data;
+}
+
 /* Add what a folded trace says once to the tables; false if it is malformed. */
 static bool add_tables(struct ti_reader *r, const struct ti_folded_tables *t)
 {
     struct tables *to = &r->tables;
 
-    return ti__tables_pairs(to, t->info.data, t->info.data + t->info.n) &&
-           ti__tables_strings(to, t->strings.data, t->strings.data + t->strings.n) &&
-           ti__tables_comms(to, r->file.rank, r->file.nranks, t->comms.data,
-                            t->comms.data + t->comms.n);
+    return ti__tables_pairs(to, t->info.data, end_of(&t->info)) &&
+           ti__tables_strings(to, t->strings.data, end_of(&t->strings)) &&
+           ti__tables_comms(to, r->file.rank, r->file.nranks, t->comms.data, end_of(&t->comms));
 }
 
 static ti_status start_folded(struct ti_reader *r, struct ti_err *err)
