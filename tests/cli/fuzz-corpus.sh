@@ -34,6 +34,7 @@ messages messages
 conn conn
 simgrid simgrid
 merged merged
+folded folded
 blocks blocks
 END
 

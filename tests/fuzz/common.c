@@ -6,6 +6,7 @@
 
 #include "common/crc32c.h"
 #include "formats/columns.h"
+#include "formats/merged/record.h"
 #include "formats/reader.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -154,7 +155,7 @@ static void questions(const struct ti_reader *r)
 
 /* What a reading came to. */
 struct outcome {
-    int last; /* of ti_reader_next() */
+    int last; /* of ti_reader_next(); 1: there is more than the limit */
     uint64_t events, hash;
     enum ti_end end;
 };
@@ -175,16 +176,18 @@ static void check_event(const struct ti_reader *r, const struct ti_event *ev)
         sink += (uint64_t)ti_reader_world(r, ev->arg[TI_F_COMM], ev->arg[TI_F_PEER]);
 }
 
-/* At most `limit` events. */
+/* At most `limit` events and elements of vectors. */
 static struct outcome read_events(struct ti_reader *r, uint64_t limit)
 {
     struct outcome o = {1, 0, TI_HASH_START, TI_END_COUNT};
     struct ti_event ev;
     struct ti_err err;
+    uint64_t elements = 0;
 
-    while (o.events < limit && (o.last = ti_reader_next(r, &ev, &err)) > 0) {
+    while (o.events + elements < limit && (o.last = ti_reader_next(r, &ev, &err)) > 0) {
         check_event(r, &ev);
         o.hash = ti_hash_event(o.hash, &ev);
+        elements += (uint64_t)ev.vec[0].len + (uint64_t)ev.vec[1].len;
         o.events++;
     }
     if (o.last < 0)
@@ -199,55 +202,113 @@ void ti_fuzz_read_all(struct ti_reader *r)
     questions(r);
 }
 
-void ti_fuzz_read(int fd, int64_t offset, int64_t bytes)
+/* A trace that can be opened again and again: a record, or bytes of a file. */
+struct trace {
+    const struct ti_record *record; /* NULL: a file */
+    uint32_t nranks;
+    int fd;
+    int64_t offset, bytes;
+    uint64_t limit;
+};
+
+static ti_status open_trace(const struct trace *t, struct ti_reader **out, struct ti_err *err)
 {
-    struct outcome all = {0}, part, plain;
+    static const uint8_t run_id[TI_RUN_ID_BYTES] = "fuzz";
+    struct ti_record borrowed;
+
+    if (!t->record)
+        return ti_reader_open_at(t->fd, t->offset, t->bytes, "fuzz", out, err);
+    borrowed = *t->record;
+    borrowed.memory = NULL;
+    return ti_reader_open_record(&borrowed, t->nranks, run_id, "fuzz", out, err);
+}
+
+/* Verifying reads what events do not need, but of a record not the events. */
+static ti_status verify(struct ti_reader *r, const struct trace *t, const struct outcome *all)
+{
     uint64_t verified = 0;
+    struct ti_err err;
+    ti_status st = ti_reader_verify(r, &verified, &err);
+
+    must(all->last >= 0 || st != TI_OK, "verified although damaged");
+    must(all->last > 0 || verified == all->events || (t->record && st != TI_OK),
+         "verifying meets other events");
+    return st;
+}
+
+static ti_status read_one_way(struct ti_reader *r, const struct trace *t, int way,
+                              struct outcome *all)
+{
+    struct outcome part;
+    struct ti_err err;
+    ti_status st = TI_OK;
+
+    switch (way) {
+    case 0:
+        ti_reader_want_extras(r);
+        *all = read_events(r, t->limit);
+        must(all->events == ti_reader_events(r), "events given and counted differ");
+        break;
+    case 1:
+        st = ti_reader_skip(r, &err);
+        if (all->last == 0)
+            must(st == TI_OK && ti_reader_events(r) == all->events && ti_reader_end(r) == all->end,
+                 "skipping leads elsewhere");
+        break;
+    case 2:
+        part = read_events(r, all->events / 2);
+        st = ti_reader_skip(r, &err);
+        if (all->last == 0)
+            must(part.last > 0 && st == TI_OK && ti_reader_events(r) == all->events,
+                 "skipping from the middle leads elsewhere");
+        break;
+    case 3:
+        part = read_events(r, t->limit);
+        must(part.events >= all->events, "extra values hide events");
+        must(all->last < 0 || (part.last == all->last && part.hash == all->hash),
+             "without extra values there are other events");
+        break;
+    default:
+        st = verify(r, t, all);
+    }
+    return st;
+}
+
+static void read_all_ways(const struct trace *t)
+{
+    struct outcome all = {0};
     struct ti_err err;
 
     for (int way = 0; way < 5; way++) {
-        struct ti_reader *r;
-        ti_status st = ti_reader_open_at(fd, offset, bytes, "fuzz", &r, &err);
+        struct ti_reader *r, *again;
+        ti_status st = open_trace(t, &r, &err);
 
         if (st != TI_OK) {
             must(way == 0, "opened once, but not again");
+            must(err.text[0] != '\0', "an error without a text");
             return;
         }
         questions(r);
-        switch (way) {
-        case 0:
-            ti_reader_want_extras(r);
-            all = read_events(r, UINT64_MAX);
-            must(all.events == ti_reader_events(r), "events given and counted differ");
-            break;
-        case 1:
-            st = ti_reader_skip(r, &err);
-            if (all.last == 0)
-                must(st == TI_OK && ti_reader_events(r) == all.events &&
-                         ti_reader_end(r) == all.end,
-                     "skipping leads elsewhere");
-            break;
-        case 2:
-            part = read_events(r, all.events / 2);
-            st = ti_reader_skip(r, &err);
-            if (all.last == 0)
-                must(part.last > 0 && st == TI_OK && ti_reader_events(r) == all.events,
-                     "skipping from the middle leads elsewhere");
-            break;
-        case 3:
-            plain = read_events(r, UINT64_MAX);
-            must(plain.events >= all.events, "extra values hide events");
-            must(all.last < 0 || (plain.last == 0 && plain.hash == all.hash),
-                 "without extra values there are other events");
-            break;
-        default:
-            st = ti_reader_verify(r, &verified, &err);
-            must(verified == all.events, "verifying meets other events");
-            must(all.last == 0 || st != TI_OK, "verified although damaged");
-        }
+        st = read_one_way(r, t, way, &all);
         questions(r);
-        must(ti_reader_next(r, &(struct ti_event){0}, &err) <= 0 || st != TI_OK,
+        must(all.last > 0 || st != TI_OK || ti_reader_next(r, &(struct ti_event){0}, &err) <= 0,
              "an event behind the end");
+        if (t->record && way == 0) {
+            must(ti_reader_again(r, &again, &err) == TI_OK, "not opened again");
+            must(read_events(again, t->limit).hash == all.hash || all.last < 0,
+                 "opened again, other events");
+            ti_reader_close(again);
+        }
         ti_reader_close(r);
     }
+}
+
+void ti_fuzz_read(int fd, int64_t offset, int64_t bytes)
+{
+    read_all_ways(&(struct trace){.fd = fd, .offset = offset, .bytes = bytes, .limit = UINT64_MAX});
+}
+
+void ti_fuzz_read_record(const struct ti_record *record, uint32_t nranks, uint64_t limit)
+{
+    read_all_ways(&(struct trace){.record = record, .nranks = nranks, .limit = limit});
 }

@@ -4,8 +4,8 @@
  *
  *   even   a file is made of the rest: u8 ranks - 1, u8 groups, u8 pages, u8 blobs; u8 runs, then
  *          u8 ranks and u8 group + 1 of each; u16 length and bytes of each section.  Its container
- * is right, unless lengths exceed what is there odd    the rest is a file; its checksums are made
- * right
+ *          is right, unless lengths exceed what is there
+ *   odd    the rest is a file; its checksums are made right
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@
 #include "formats/merged/merger.h"
 #include "tests/fuzz/fuzz.h"
 
-enum { RANKS = 256, BYTES_READ = 64 << 20 };
+enum { RANKS = 256, BYTES_READ = 64 << 20, EVENTS_READ = 1000 };
 
 static void must(int ok, const char *what)
 {
@@ -163,6 +163,7 @@ static int read_records(struct ti_merged *m, int verified, struct ti_merger *mer
         if (st)
             continue;
         must(r.rank == rank, "the record of another rank");
+        ti_fuzz_read_record(&r, ti_merged_nranks(m), EVENTS_READ);
         sum[n++] = sum_of(&r);
         bytes += r.pattern.n + r.nnumbers + r.nblobs;
         for (size_t k = 0; k < r.nblobs; k++)

@@ -27,6 +27,11 @@ void ti_fuzz_repair(uint8_t *trace, size_t bytes);
  * skipping, half and half, and verifying.  Aborts where these disagree. */
 void ti_fuzz_read(int fd, int64_t offset, int64_t bytes);
 
+/* The same of a copy of a record of a merged trace, which may claim any number
+ * of events: at most `limit` events and elements of vectors are read. */
+struct ti_record;
+void ti_fuzz_read_record(const struct ti_record *record, uint32_t nranks, uint64_t limit);
+
 struct ti_reader;
 void ti_fuzz_read_all(struct ti_reader *r);
 

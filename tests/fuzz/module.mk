@@ -2,7 +2,7 @@
 # check` runs the same targets over the corpus, without clang (cli/fuzz-corpus).
 FUZZ_CC      ?= clang
 FUZZ_SECONDS ?= 60
-fuzzers      := trace bundle check sites frame conn messages simgrid merged $(if $(blocks_as),blocks)
+fuzzers      := trace bundle check sites frame conn messages simgrid merged folded $(if $(blocks_as),blocks)
 
 fuzz_src     := tests/fuzz/common.c $(sound_src) $(formats_src) $(common_src)
 fuzz_flags   := -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
@@ -18,6 +18,7 @@ fuzz_libs_messages := $(fuzz_wrapped:%=-Wl,--wrap=%)
 fuzz_src_blocks  := $(blocks_src)
 fuzz_src_sites   := $(sites_src)
 fuzz_src_merged  := $(merger_src)
+fuzz_src_folded  := $(merger_src)
 fuzz_src_simgrid := $(filter-out $(sound_src),$(convert_src)) $(writer_src)
 fuzz_libs_simgrid := -lm -Wl,--wrap=ti_warn
 fuzz_libs_blocks := -lZydis
@@ -27,7 +28,7 @@ define fuzzer
 $(O)/tests/fuzz/replay-$(1): $(call obj,tests/fuzz/replay.c tests/fuzz/fuzz-$(1).c $(fuzz_src) $(fuzz_src_$(1)))
 	@mkdir -p $$(@D)
 	$$(call say,LINK)$$(CC) $$(san_flags) $$(CFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(pkg_libs) $$(fuzz_libs_$(1)) $$(LDLIBS)
-$(O)/tests/fuzz/fuzz-$(1): tests/fuzz/fuzz-$(1).c tests/fuzz/fuzz.h $(fuzz_src) $(fuzz_src_$(1)) $(wildcard lib/formats/*.h lib/formats/trace/*.h lib/formats/merged/*.h lib/sound/*.h lib/node/*.h lib/session/*.h)
+$(O)/tests/fuzz/fuzz-$(1): tests/fuzz/fuzz-$(1).c tests/fuzz/fuzz.h $(fuzz_src) $(fuzz_src_$(1)) $(wildcard lib/formats/*.h lib/formats/trace/*.h lib/formats/merged/*.h lib/formats/folded/*.h lib/sound/*.h lib/node/*.h lib/session/*.h)
 	@mkdir -p $$(@D)
 	$$(call say,FUZZ)$$(FUZZ_CC) $$(filter-out -MMD -MP,$$(flags)) $$(filter-out -fsanitize=%,$$(tool_flags)) \
 	    $$(pkg_cflags) $$(fuzz_flags) -o $$@ $$(filter %.c,$$^) $$(pkg_libs) $$(fuzz_libs_$(1))
@@ -58,6 +59,8 @@ fuzz-corpus: $(O)/tests/fuzz/seeds $(O)/tests/fuzz/bombs $(O)/ti-gather
 	cp $(O)/tests/fuzz/trace/* tests/fuzz/corpus/trace
 	@mkdir -p tests/fuzz/corpus/merged
 	cp $(O)/tests/fuzz/merged/* tests/fuzz/corpus/merged
+	@mkdir -p tests/fuzz/corpus/folded
+	cp $(O)/tests/fuzz/folded/* tests/fuzz/corpus/folded
 	$(O)/ti-gather --quiet --force -o tests/fuzz/corpus/bundle/sound $(O)/tests/fuzz/run
 .PHONY: fuzz-corpus
 

@@ -5,6 +5,7 @@
  *
  *   seeds DIR     DIR/trace/NAME, rank 1 of each; DIR/run/, a run to be gathered;
  *                 DIR/merged/NAME, see fuzz-merged.c
+ *                 DIR/folded/NAME, the record of each trace, see fuzz-folded.c
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,6 +20,7 @@
 #include <cmocka.h>
 
 #include "formats/columns.h"
+#include "formats/folded/encode.h"
 #include "formats/merged/merged_internal.h"
 #include "formats/merged/merger.h"
 #include "formats/writer.h"
@@ -91,6 +93,45 @@ static void expand(const char *from, const char *to)
     check(f && fwrite(out, 1, n, f) == n && fclose(f) == 0, "cannot write");
 }
 
+static void put_bytes(FILE *f, const struct ti_bytes *bytes)
+{
+    fprintf(f, "%c%c", (int)bytes->n & 255, (int)bytes->n >> 8);
+    fwrite(bytes->data, 1, bytes->n, f);
+}
+
+static struct ti_record record_of(const char *trace, const struct ti_qualities *q, uint32_t *nranks)
+{
+    struct ti_record record;
+    struct ti_reader *r;
+    struct ti_err err;
+
+    check(ti_reader_open(trace, &r, &err) == TI_OK, "cannot read back");
+    check(ti_folded_encode(r, q, &record, &err) == TI_OK, err.text);
+    *nranks = ti_reader_nranks(r);
+    ti_reader_close(r);
+    return record;
+}
+
+/* Write the record of a trace as fuzz-folded.c reads it. */
+static void fold(const char *trace, const struct ti_qualities *q, const char *name)
+{
+    uint32_t nranks;
+    struct ti_record record = record_of(trace, q, &nranks);
+    uint8_t varint[TI_VARINT_MAX];
+    FILE *f = fopen(path_of("folded", name), "wb");
+
+    check(f != NULL, "cannot write");
+    fprintf(f, "%c%c", (int)nranks - 1, (int)record.rank);
+    put_bytes(f, &record.pattern);
+    fprintf(f, "%c%c", (int)record.nnumbers & 255, (int)record.nnumbers >> 8);
+    for (size_t i = 0; i < record.nnumbers; i++)
+        fwrite(varint, 1, (size_t)ti_put_varint(varint, ti_zigzag(record.number[i])), f);
+    for (size_t i = 0; i < record.nblobs; i++)
+        put_bytes(f, &record.blob[i]);
+    check(fclose(f) == 0, "cannot write");
+    ti_record_free(&record);
+}
+
 /* ------------------------------------------------------------- one rank -- */
 
 /* The world, self, one from a split, an intercommunicator, and a copy of the world. */
@@ -119,6 +160,7 @@ static struct ti_writer *start(uint32_t nranks)
 
 static void finish(struct ti_writer *w, const char *name)
 {
+    static const struct ti_qualities statistics = {{TI_STATISTICS, 0}, {TI_STATISTICS, 0}};
     static const char *const pairs[] = {"memory_bytes", "122880", "untraced", "MPI_Type_size 1"};
     char tmp[4096];
     struct ti_err err;
@@ -126,6 +168,9 @@ static void finish(struct ti_writer *w, const char *name)
     check(ti_writer_close(w, TI_END_COMPLETE, pairs, 2, &err) == TI_OK, "cannot close");
     snprintf(tmp, sizeof tmp, "%s", path_of("trace", "tmp"));
     expand(tmp, path_of("trace", name));
+    fold(tmp, NULL, name);
+    if (extras)
+        fold(tmp, &statistics, "statistics");
     unlink(tmp);
 }
 
@@ -286,19 +331,6 @@ static const char sound[] =
     "0 wait req=0\n* file_read_all file=0 bytes=8 rbytes=4\n* file_close file=0\n"
     "* file_delete name=data\n1 pcontrol level=2\n* finalize\n";
 
-static void run(void)
-{
-    script_trace(3, -1, sound);
-    for (int r = 0; r < 3; r++) {
-        char name[32], from[4096];
-
-        snprintf(name, sizeof name, "rank-%06d.ti", r);
-        snprintf(from, sizeof from, "%s/%s", script_dir(), name);
-        expand(from, path_of("run", name));
-    }
-    script_forget();
-}
-
 /* --------------------------------------------------------------- merged -- */
 
 /* Write a merged trace as fuzz-merged.c takes it apart: what it says, without the container. */
@@ -324,6 +356,33 @@ static void take_apart(struct ti_merger *merger, const char *name)
     check(fclose(f) == 0, "cannot write");
     fclose(file);
     ti_merged_close(m);
+}
+
+/* Rank files, the record of one of them, and their merged trace. */
+static void run(void)
+{
+    struct ti_merger *m;
+    struct ti_record record;
+    struct ti_err err;
+    uint32_t nranks;
+
+    script_trace(3, -1, sound);
+    check(ti_merger_new(3, run_id, NULL, &m, &err) == TI_OK, err.text);
+    for (int r = 0; r < 3; r++) {
+        char name[32], from[4096];
+
+        snprintf(name, sizeof name, "rank-%06d.ti", r);
+        snprintf(from, sizeof from, "%s/%s", script_dir(), name);
+        expand(from, path_of("run", name));
+        record = record_of(from, NULL, &nranks);
+        check(ti_merger_add(m, &record, &err) == TI_OK, err.text);
+        ti_record_free(&record);
+        if (r == 1)
+            fold(from, NULL, "sound");
+    }
+    take_apart(m, "sound");
+    ti_merger_free(m);
+    script_forget();
 }
 
 /* Ranks of a grid of 8 x 4, those at the left edge and one more in a group of their own.  Each
