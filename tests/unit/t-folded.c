@@ -16,180 +16,9 @@
 #include "formats/folded/record_layout.h"
 #include "formats/merged/record.h"
 #include "formats/reader.h"
-#include "formats/writer.h"
+#include "tests/unit/programs.h"
 
-static const uint8_t run_id[TI_RUN_ID_BYTES] = "0123456789abcde";
 static char dir[64], path[96];
-
-static uint64_t rng = 88172645463325252u;
-static uint64_t rnd(uint64_t below)
-{
-    rng ^= rng << 13;
-    rng ^= rng >> 7;
-    rng ^= rng << 17;
-    return rng % below;
-}
-
-/* ------------------------------------------------------------ random programs -- */
-
-/* A call, or a loop if `trips` is above 0. */
-struct statement {
-    struct ti_event ev;
-    int32_t vec[TI_VECS][12];
-    uint32_t values[TI_F_COUNT]; /* a field takes so many different values */
-    uint32_t vector_values;
-    uint64_t noise; /* of the volume */
-    uint32_t trips, varying;
-    struct statement *child, *next;
-};
-
-static struct statement *random_call(void)
-{
-    static const uint32_t values[] = {1, 1, 1, 1, 2, 7, 8, 9, 10, 1000};
-    struct statement *s = calloc(1, sizeof *s);
-    const struct ti_op_info *op;
-
-    s->ev.op = (uint32_t)rnd(TI_OP_COUNT);
-    op = ti_op_info(s->ev.op);
-    s->ev.mask = op->fields | (rnd(2) ? op->optional : 0);
-    s->ev.site = (uint32_t)rnd(4);
-    s->ev.volume = rnd(5) ? rnd(1000000) : rng;
-    s->noise = rnd(3) ? 1 : 1000;
-    for (int f = 0; f < TI_F_COUNT; f++) {
-        s->ev.arg[f] = rnd(20) ? (int64_t)rnd(50) - 2 : (int64_t)rng >> 1;
-        s->values[f] = values[rnd(sizeof values / sizeof *values)];
-    }
-    s->vector_values = values[rnd(sizeof values / sizeof *values)];
-    if (rnd(8) == 0)
-        s->ev.arg[TI_F_PEER] = rnd(2) ? TI_ANY : TI_NULL;
-    if (rnd(8) == 0)
-        s->ev.arg[TI_F_TAG] = TI_ANY;
-    for (int v = 0; v < TI_VECS; v++)
-        if (op->vec[v][0])
-            s->ev.vec[v] = (struct ti_vec){s->vec[v], 4, (int64_t)rnd(12)};
-    return s;
-}
-
-/* A list of up to `n` statements. */
-static struct statement *random_body(int depth, uint64_t n)
-{
-    struct statement *first = NULL;
-
-    for (uint64_t i = 0; i <= rnd(n); i++) {
-        struct statement *s;
-
-        if (depth && rnd(3) == 0) {
-            s = calloc(1, sizeof *s);
-            s->trips = 1 + (uint32_t)rnd(5);
-            s->varying = rnd(3) ? 0 : 1 + (uint32_t)rnd(4);
-            s->child = random_body(depth - 1, n);
-        } else {
-            s = random_call();
-        }
-        s->next = first;
-        first = s;
-    }
-    return first;
-}
-
-static void free_body(struct statement *s)
-{
-    for (struct statement *next; s; s = next) {
-        next = s->next;
-        free_body(s->child);
-        free(s);
-    }
-}
-
-struct run {
-    struct ti_writer *w;
-    int extras;
-    uint64_t left; /* events that may still be written */
-};
-
-static void write_call(struct run *run, const struct statement *s)
-{
-    struct ti_event ev = s->ev;
-    int32_t vec[TI_VECS][12];
-    uint64_t extra[2] = {rnd(3) ? 100 : rnd(5000), 7};
-
-    if (run->left == 0)
-        return;
-    run->left--;
-    ev.volume += rnd(s->noise);
-    for (uint32_t rest = ev.mask; rest; rest &= rest - 1) {
-        int f = __builtin_ctz(rest);
-
-        if (ev.arg[f] >= 0)
-            ev.arg[f] += (int64_t)rnd(s->values[f]);
-    }
-    for (int v = 0; v < TI_VECS; v++) {
-        memcpy(vec[v], s->vec[v], sizeof vec[v]);
-        vec[v][0] += (int32_t)rnd(s->vector_values);
-        ev.vec[v].data = vec[v];
-    }
-    if (run->extras)
-        ti_writer_event_extra(run->w, &ev, extra);
-    else
-        ti_writer_event(run->w, &ev);
-}
-
-static void execute(struct run *run, const struct statement *s)
-{
-    for (; s; s = s->next) {
-        uint64_t trips = s->trips + (s->varying ? rnd(s->varying) : 0);
-
-        if (!s->child)
-            write_call(run, s);
-        for (; s->child && trips; trips--)
-            execute(run, s->child);
-    }
-}
-
-/* Write the trace of a program: `rotate` leaves out the start of its first iteration. */
-static void write_trace(const struct statement *program, int iterations, int extras, uint64_t most,
-                        enum ti_end end)
-{
-    static const char *const info[] = {"host", "here", "extra", "burst_ns:ns call_ns:ns"};
-    static const char *const tot[] = {"wall",  "12.5",
-                                      "zero",  "0",
-                                      "point", "0.000012",
-                                      "nines", "999999999999.999999",
-                                      "long",  "1234567890123456789",
-                                      "two",   "007",
-                                      "dot",   "1.",
-                                      "minus", "-1",
-                                      "none",  "",
-                                      "comma", "1.2.3"};
-    const int odd[] = {1, 3, 5}, even[] = {0, 2};
-    struct run run = {.extras = extras, .left = most};
-    struct ti_err err;
-
-    unlink(path);
-    assert_int_equal(ti_writer_open(path, 3, 8, run_id, &run.w, &err), TI_OK);
-    ti_writer_info(run.w, info, extras ? 2 : 1);
-    if (extras)
-        ti_writer_extras(run.w, 2);
-    for (int i = 0; i < 4; i++)
-        ti_writer_string(run.w, TI_STRING_SITE, (const char *[]){"a+0x1", "b+0x22", "c", "d"}[i]);
-    ti_writer_string(run.w, TI_STRING_CALL, "MPI_Foo");
-    ti_writer_string(run.w, TI_STRING_FILE, "/file");
-    ti_writer_comm(run.w, 0, TI_KIND_WORLD, 3, 8, NULL, 0, NULL);
-    ti_writer_comm(run.w, 1, TI_KIND_SPLIT, 1, 3, odd, 0, NULL);
-    ti_writer_comm(run.w, 2, TI_KIND_INTER, 1, 3, odd, 2, even);
-    for (const struct statement *s = program; s && rnd(2); s = s->next)
-        if (!s->child) /* part of an iteration comes first */
-            write_call(&run, s);
-    for (int i = 0; i < iterations; i++)
-        execute(&run, program);
-    if (end == TI_END_KILLED) {
-        ti_writer_flush(run.w);
-        assert_int_equal(ti_writer_close(run.w, TI_END_COMPLETE, NULL, 0, &err), TI_OK);
-        return;
-    }
-    assert_int_equal(ti_writer_close(run.w, end, tot, (int)(sizeof tot / sizeof *tot) / 2, &err),
-                     TI_OK);
-}
 
 /* ----------------------------------------------------------------- comparing -- */
 
@@ -278,7 +107,7 @@ static void same_trace(struct ti_record *record)
 
     assert_int_equal(record->rank, 3);
     assert_int_equal(ti_reader_open(path, &a, &err), TI_OK);
-    assert_int_equal(ti_reader_open_record(record, 8, run_id, "record", &b, &err), TI_OK);
+    assert_int_equal(ti_reader_open_record(record, 8, program_run_id, "record", &b, &err), TI_OK);
     ti_reader_want_extras(a);
     ti_reader_want_extras(b);
     while ((more = ti_reader_next(a, &x, &err)) > 0) {
@@ -303,15 +132,15 @@ static void random_programs_come_back(void **state)
 
     (void)state;
     for (int i = 0; i < runs; i++) {
-        struct statement *program = random_body((int)rnd(4), 1 + rnd(6));
+        struct statement *program = program_random((int)program_rnd(4), 1 + program_rnd(6));
         struct ti_record record;
 
-        write_trace(program, 1 + (int)rnd(i % 7 ? 20 : 200), i % 5 == 0, i % 3 ? 20000 : rnd(500),
-                    i % 4 ? TI_END_COMPLETE : TI_END_ABORTED);
+        program_trace(path, program, 1 + (int)program_rnd(i % 7 ? 20 : 200), i % 5 == 0,
+                      i % 3 ? 20000 : program_rnd(500), i % 4 ? TI_END_COMPLETE : TI_END_ABORTED);
         record = encode();
         folded += !ti_record_is_copy(&record);
         same_trace(&record);
-        free_body(program);
+        program_free(program);
     }
     assert_true(folded > runs / 2);
 }
@@ -356,8 +185,8 @@ static void length_does_not_matter(void **state)
     for (int i = 0; i < 2; i++) {
         struct ti_record record;
 
-        rng = 1; /* the same start */
-        write_trace(&outer, i ? 10000 : 10, 0, UINT64_MAX, TI_END_COMPLETE);
+        program_seed = 1; /* the same start */
+        program_trace(path, &outer, i ? 10000 : 10, 0, UINT64_MAX, TI_END_COMPLETE);
         record = encode();
         bytes[i] = bytes_of(&record);
     }
@@ -373,7 +202,7 @@ static void many_values_become_columns(void **state)
 
         send.next = &barrier;
         send.values[TI_F_BYTES] = values;
-        write_trace(&send, 3000, 0, UINT64_MAX, TI_END_COMPLETE);
+        program_trace(path, &send, 3000, 0, UINT64_MAX, TI_END_COMPLETE);
         record = encode();
         assert_true(bytes_of(&record) < 8000);
     }
@@ -421,12 +250,12 @@ static void damage_does_no_harm(void **state)
         int64_t *number;
 
         if (round % 50 == 0) {
-            struct statement *program = random_body(3, 6);
+            struct statement *program = program_random(3, 6);
 
             ti_record_free(&record);
-            write_trace(program, 20, round % 3 == 0, 5000, TI_END_COMPLETE);
+            program_trace(path, program, 20, round % 3 == 0, 5000, TI_END_COMPLETE);
             record = encode();
-            free_body(program);
+            program_free(program);
         }
         bad = record;
         blob = calloc(record.nblobs + 1, sizeof *blob);
@@ -438,18 +267,19 @@ static void damage_does_no_harm(void **state)
         bad.pattern = copy_of(&record.pattern);
         bad.blob = blob;
         bad.number = number;
-        for (uint64_t k = 0; k <= rnd(3); k++) {
-            struct ti_bytes *b = record.nblobs ? &blob[rnd(record.nblobs)] : &bad.pattern;
+        for (uint64_t k = 0; k <= program_rnd(3); k++) {
+            struct ti_bytes *b = record.nblobs ? &blob[program_rnd(record.nblobs)] : &bad.pattern;
 
-            if (rnd(3) == 0 && record.nnumbers)
-                number[rnd(record.nnumbers)] = rnd(2) ? (int64_t)rng : (int64_t)rnd(300) - 5;
-            else if (rnd(2) && b->n)
-                ((uint8_t *)(uintptr_t)b->data)[rnd(b->n)] = (uint8_t)rng;
-            else if (rnd(4) == 0)
-                bad.pattern.n -= rnd(bad.pattern.n);
+            if (program_rnd(3) == 0 && record.nnumbers)
+                number[program_rnd(record.nnumbers)] =
+                    program_rnd(2) ? (int64_t)program_seed : (int64_t)program_rnd(300) - 5;
+            else if (program_rnd(2) && b->n)
+                ((uint8_t *)(uintptr_t)b->data)[program_rnd(b->n)] = (uint8_t)program_seed;
+            else if (program_rnd(4) == 0)
+                bad.pattern.n -= program_rnd(bad.pattern.n);
             else
-                ((uint8_t *)(uintptr_t)bad.pattern.data)[rnd(bad.pattern.n)] ^=
-                    (uint8_t)(1u << rnd(8));
+                ((uint8_t *)(uintptr_t)bad.pattern.data)[program_rnd(bad.pattern.n)] ^=
+                    (uint8_t)(1u << program_rnd(8));
         }
         read_damaged(&bad);
         for (size_t i = 0; i < record.nblobs; i++)
@@ -496,7 +326,8 @@ static void a_bomb_is_refused_at_once(void **state)
     record.blob = blob;
     assert_string_equal(ti_folded_open(&record, 8, &f, &tables),
                         "its loops claim more than 2^44 events");
-    assert_int_equal(ti_reader_open_record(&record, 8, run_id, "bomb", &r, &err), TI_ERR_INPUT);
+    assert_int_equal(ti_reader_open_record(&record, 8, program_run_id, "bomb", &r, &err),
+                     TI_ERR_INPUT);
     assert_non_null(strstr(err.text, "'bomb' is damaged: its loops claim more than 2^44 events"));
     free(pattern.data);
 }
