@@ -52,6 +52,11 @@ struct ti_record;
 ti_status ti_reader_open_record(struct ti_record *record, uint32_t nranks, const uint8_t *run_id,
                                 const char *name, struct ti_reader **out, struct ti_err *err);
 
+/* The folded trace (formats/folded/shape.h) that `r` reads; NULL if it reads a rank file or a copy
+ * of one.  It belongs to `r`. */
+struct ti_folded;
+struct ti_folded *ti_reader_folded(struct ti_reader *r);
+
 /* Open another reader of the same trace, at its start; close it before `r`.  Errors as above. */
 ti_status ti_reader_again(const struct ti_reader *r, struct ti_reader **out, struct ti_err *err);
 

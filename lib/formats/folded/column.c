@@ -393,11 +393,28 @@ static bool within(const struct ti_bounds *b, int64_t value, int64_t step, uint6
     return end >= b->low && end <= b->high;
 }
 
+/* Take the values value, value + step, ..., value + step * n into account for the extremes. */
+static void extend(struct adder *a, int64_t value, int64_t step, uint64_t n)
+{
+    int64_t end;
+
+    if (n > INT64_MAX || __builtin_mul_overflow(step, (int64_t)n, &end) ||
+        __builtin_add_overflow(value, end, &end)) {
+        a->min = INT64_MIN;
+        a->max = INT64_MAX;
+        return;
+    }
+    a->min = value < a->min ? value : a->min;
+    a->min = end < a->min ? end : a->min;
+    a->max = value > a->max ? value : a->max;
+    a->max = end > a->max ? end : a->max;
+}
+
 /* Add the run at *p; false if it is malformed or breaks the bounds. */
 static bool add_run(struct adder *a, const uint8_t **p, const uint8_t *end)
 {
     uint64_t n, difference, coded = 0, stride, value;
-    int64_t first, last;
+    int64_t first;
 
     if (!ti_get_varint(p, end, &n) || n < 2 || n & 1 || !ti_get_varint(p, end, &difference) ||
         (n > 2 && !ti_get_varint(p, end, &coded)) || a->runs++ == TI_RUNS_MAX)
@@ -409,15 +426,11 @@ static bool add_run(struct adder *a, const uint8_t **p, const uint8_t *end)
     value = a->last + (uint64_t)ti_unzigzag(difference);
     a->last = value + stride * (n - 1);
     first = (int64_t)value;
-    last = (int64_t)a->last;
     if (!within(&a->bounds, first, 0, 0) || !within(&a->bounds, first, (int64_t)stride, n - 1))
         return false;
-    a->min = first < a->min ? first : a->min;
-    a->min = last < a->min ? last : a->min;
-    a->max = first > a->max ? first : a->max;
-    a->max = last > a->max ? last : a->max;
+    extend(a, first, (int64_t)stride, n - 1);
     a->sum += n * value + stride * triangle(n);
-    a->about += (double)n * ((double)first + (double)last) / 2;
+    a->about += (double)n * ((double)first + (double)(int64_t)a->last) / 2;
     a->left -= n;
     return true;
 }
@@ -436,11 +449,16 @@ static bool add_circle(struct adder *a, const uint8_t *start, const uint8_t *end
 {
     const struct adder before = *a;
     uint64_t rest = again, runs, values, step, circles, most;
+    int64_t min, max;
 
     a->min = INT64_MAX;
     a->max = INT64_MIN;
     if (!add_runs(a, start, end, &rest))
         return false;
+    min = a->min;
+    max = a->max;
+    extend(a, before.min, 0, 0);
+    extend(a, before.max, 0, 0);
     runs = again - rest; /* in the circle, if anything is left */
     if (!rest || !a->left)
         return true;
@@ -449,9 +467,11 @@ static bool add_circle(struct adder *a, const uint8_t *start, const uint8_t *end
     circles = rest / runs;
     most = a->left / values;
     circles = circles < most ? circles : most;
-    if (!within(&a->bounds, a->min, (int64_t)step, circles) ||
-        !within(&a->bounds, a->max, (int64_t)step, circles))
+    if (!within(&a->bounds, min, (int64_t)step, circles) ||
+        !within(&a->bounds, max, (int64_t)step, circles))
         return false;
+    extend(a, min, (int64_t)step, circles);
+    extend(a, max, (int64_t)step, circles);
     a->sum += circles * (a->sum - before.sum) + values * step * triangle(circles + 1);
     a->about +=
         (double)circles * (a->about - before.about) +
@@ -462,13 +482,12 @@ static bool add_circle(struct adder *a, const uint8_t *start, const uint8_t *end
     return add_runs(a, start, end, &rest);
 }
 
-bool ti_column_sum(uint64_t first, const uint8_t *blob, size_t bytes, uint64_t n,
-                   const struct ti_bounds *bounds, uint64_t *sum)
+/* Add up to a->left values of a column; false if it is malformed or breaks the bounds. */
+static bool add_column(struct adder *a, const uint8_t *blob, size_t bytes)
 {
-    struct adder a = {.left = n, .last = first, .bounds = *bounds};
     const uint8_t *p = blob, *end = blob + bytes;
 
-    while (p < end && a.left) {
+    while (p < end && a->left) {
         const uint8_t *token = p;
         uint64_t head, back;
 
@@ -476,19 +495,44 @@ bool ti_column_sum(uint64_t first, const uint8_t *blob, size_t bytes, uint64_t n
             return false;
         if (!(head & 1)) {
             p = token;
-            if (!add_run(&a, &p, end))
+            if (!add_run(a, &p, end))
                 return false;
         } else if (head == 1 || !ti_get_varint(&p, end, &back) || back == 0 ||
                    back > (uint64_t)(token - blob) ||
-                   !add_circle(&a, token - back, token, head >> 1)) {
+                   !add_circle(a, token - back, token, head >> 1)) {
             return false;
         }
     }
-    if (a.left && !within(bounds, (int64_t)a.last, 0, 0))
+    if (!a->left)
+        return true;
+    extend(a, (int64_t)a->last, 0, 0);
+    a->sum += a->left * a->last;
+    a->about += (double)a->left * (double)(int64_t)a->last;
+    return within(&a->bounds, (int64_t)a->last, 0, 0);
+}
+
+bool ti_column_sum(uint64_t first, const uint8_t *blob, size_t bytes, uint64_t n,
+                   const struct ti_bounds *bounds, uint64_t *sum)
+{
+    struct adder a = {.left = n, .last = first, .bounds = *bounds};
+
+    if (!add_column(&a, blob, bytes))
         return false;
-    *sum = a.sum + a.left * a.last;
-    a.about += (double)a.left * (double)(int64_t)a.last;
-    if (bounds->low >= 0 && a.about > 0x1p62)
-        *sum = UINT64_MAX;
+    *sum = bounds->low >= 0 && a.about > 0x1p62 ? UINT64_MAX : a.sum;
+    return true;
+}
+
+bool ti_column_stats(uint64_t first, const uint8_t *blob, size_t bytes, uint64_t n,
+                     struct ti_column_stats *out)
+{
+    struct adder a = {.left = n,
+                      .last = first,
+                      .bounds = {INT64_MIN, INT64_MAX},
+                      .min = INT64_MAX,
+                      .max = INT64_MIN};
+
+    if (!add_column(&a, blob, bytes))
+        return false;
+    *out = (struct ti_column_stats){n, a.sum, a.min, a.max};
     return true;
 }

@@ -64,6 +64,17 @@ struct ti_bounds {
 bool ti_column_sum(uint64_t first, const uint8_t *blob, size_t bytes, uint64_t n,
                    const struct ti_bounds *bounds, uint64_t *sum);
 
+/* Of a list of values: how many, their sum modulo 2^64, and as signed integers the least and the
+ * greatest.  Where values wrap around 2^64, these are INT64_MIN and INT64_MAX. */
+struct ti_column_stats {
+    uint64_t n, sum;
+    int64_t min, max; /* of no values: INT64_MAX and INT64_MIN */
+};
+
+/* The same for the first `n` values of an encoded column, at the same cost. */
+bool ti_column_stats(uint64_t first, const uint8_t *blob, size_t bytes, uint64_t n,
+                     struct ti_column_stats *out);
+
 /* A place in an encoded column. */
 struct ti_cursor {
     const uint8_t *start, *at, *end;           /* of the blob; `at` is the next token */

@@ -5,8 +5,7 @@
 
 /* ------------------------------------------------------------------ vectors -- */
 
-/* Give vector `number`, which is decoded at its first use. */
-static bool give_vector(struct ti_folded *f, uint64_t number, struct ti_vec *out)
+bool ti__folded_vector(struct ti_folded *f, uint64_t number, struct ti_vec *out)
 {
     struct vector *vec = number < f->nvectors ? &f->vector[number] : NULL;
     struct ti_cursor cursor;
@@ -39,7 +38,7 @@ static bool give_vectors(struct ti_folded *f, const struct symbol *s, struct ti_
 
         if (s->vector_is[v] == VECTOR_COLUMN && !ti_cursor_next(cursor++, &number))
             return false;
-        if (s->vector_is[v] != VECTOR_NONE && !give_vector(f, number, &ev->vec[v]))
+        if (s->vector_is[v] != VECTOR_NONE && !ti__folded_vector(f, number, &ev->vec[v]))
             return false;
     }
     return true;
@@ -224,7 +223,7 @@ bool ti_folded_check(struct ti_folded *f)
         if (f->node[i].symbol != LOOP && !check_leaf(f, &f->node[i]))
             return false;
     for (size_t i = 0; i < f->nvectors; i++)
-        if (!give_vector(f, i, &vec))
+        if (!ti__folded_vector(f, i, &vec))
             return false;
     return true;
 }

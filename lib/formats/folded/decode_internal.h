@@ -3,6 +3,7 @@
  *
  *   decode_open.c   the record becomes symbols, nodes and cursors
  *   decode.c        the iterator over events
+ *   shape.c         the shape and its statistics (shape.h)
  */
 #ifndef TI_DECODE_INTERNAL_H
 #define TI_DECODE_INTERNAL_H
@@ -85,5 +86,8 @@ bool ti__sum_volumes(const struct ti_folded *f, uint64_t *volume);
 
 /* How often the program passed a leaf by arrival `a`. */
 uint64_t ti__leaf_arrivals(const struct node *leaf, uint32_t a);
+
+/* Give vector `number`, which is decoded at its first use.  False if it is malformed. */
+bool ti__folded_vector(struct ti_folded *f, uint64_t number, struct ti_vec *out);
 
 #endif

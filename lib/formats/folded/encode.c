@@ -249,8 +249,9 @@ static struct ti_quality quality(const struct ti_reader *r, const char *key,
     return text && ti_quality_parse(text, &q) && q.kind != TI_EXACT ? q : *want;
 }
 
-ti_status ti_folded_encode(struct ti_reader *r, const struct ti_qualities *q, struct ti_record *out,
-                           struct ti_err *err)
+/* Make the smallest record; `copies`: also consider a copy. */
+static ti_status encode(struct ti_reader *r, const struct ti_qualities *q, bool copies,
+                        struct ti_record *out, struct ti_err *err)
 {
     static const struct ti_qualities all_exact = {{TI_EXACT, 0}, {TI_EXACT, 0}};
     struct candidate best = {.bytes = SIZE_MAX};
@@ -273,15 +274,28 @@ ti_status ti_folded_encode(struct ti_reader *r, const struct ti_qualities *q, st
         if (!st && best.bytes > SMALL)
             st = try_limit(&e, 1, &best, err);
     }
-    if (!st && best.bytes > SMALL)
+    if (!st && copies && best.bytes > SMALL)
         st = try_copy(&e, &best, err);
     ti_symbols_free(&e.symbols);
     if (st && best.bytes != SIZE_MAX)
         ti_record_free(&best.record);
     if (!st && best.bytes == SIZE_MAX)
-        st = ti_err_set(err, TI_ERR_INPUT, "'%s' does not fit the limits of a merged trace",
+        st = ti_err_set(err, TI_ERR_INPUT,
+                        copies ? "'%s' does not fit the limits of a merged trace"
+                               : "'%s' is no nest of loops: its calls do not repeat",
                         ti_reader_name(r));
     if (!st)
         *out = best.record;
     return st;
+}
+
+ti_status ti_folded_encode(struct ti_reader *r, const struct ti_qualities *q, struct ti_record *out,
+                           struct ti_err *err)
+{
+    return encode(r, q, true, out, err);
+}
+
+ti_status ti_folded_encode_shape(struct ti_reader *r, struct ti_record *out, struct ti_err *err)
+{
+    return encode(r, NULL, false, out, err);
 }

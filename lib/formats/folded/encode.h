@@ -25,4 +25,8 @@
 ti_status ti_folded_encode(struct ti_reader *r, const struct ti_qualities *q, struct ti_record *out,
                            struct ti_err *err);
 
+/* The same for who wants the shape (shape.h): the record is folded even if a copy is smaller.
+ * TI_ERR_INPUT if the trace does not fold. */
+ti_status ti_folded_encode_shape(struct ti_reader *r, struct ti_record *out, struct ti_err *err);
+
 #endif

@@ -341,6 +341,16 @@ uint64_t ti_draw_sum(const struct ti_draw *d)
     return d->sum;
 }
 
+void ti_draw_stats(const struct ti_draw *d, struct ti_column_stats *out)
+{
+    const struct bin *last = &d->bin[d->bins - 1];
+
+    *out = (struct ti_column_stats){.n = d->n,
+                                    .sum = d->sum,
+                                    .min = (int64_t)d->bin[0].low,
+                                    .max = (int64_t)(last->low + (last->more > 0))};
+}
+
 void ti_draw_free(struct ti_draw *d)
 {
     free(d);

@@ -39,6 +39,7 @@ void ti_draw_start(struct ti_draw *d, uint64_t seed);
 /* The next value; after `n` values, the last one again. */
 uint64_t ti_draw_next(struct ti_draw *d);
 uint64_t ti_draw_sum(const struct ti_draw *d);
+void ti_draw_stats(const struct ti_draw *d, struct ti_column_stats *out);
 void ti_draw_free(struct ti_draw *d); /* NULL is fine */
 
 #endif

@@ -107,6 +107,11 @@ ti_status ti_reader_open_record(struct ti_record *record, uint32_t nranks, const
     return st;
 }
 
+struct ti_folded *ti_reader_folded(struct ti_reader *r)
+{
+    return r->folded;
+}
+
 ti_status ti_reader_again(const struct ti_reader *r, struct ti_reader **out, struct ti_err *err)
 {
     struct ti_reader *again;

@@ -1,0 +1,85 @@
+#include "formats/folded/shape.h"
+
+#include "formats/folded/decode_internal.h"
+
+uint32_t ti_shape_nodes(const struct ti_folded *f)
+{
+    return (uint32_t)f->nnodes;
+}
+
+struct ti_shape_node ti_shape_node(const struct ti_folded *f, uint32_t i)
+{
+    const struct node *node = &f->node[i];
+    const struct symbol *s;
+
+    if (node->symbol == LOOP)
+        return (struct ti_shape_node){.end = node->end, .loop = true, .passes = node->passes};
+    s = &f->symbol[node->symbol];
+    return (struct ti_shape_node){
+        .end = i + 1, .passes = node->passes, .op = s->op, .site = s->site, .mask = s->mask};
+}
+
+static bool column_stats(const struct ti_folded *f, uint32_t column, uint64_t n,
+                         struct ti_column_stats *out)
+{
+    const struct ti_bytes *blob = &f->column_blob[column];
+
+    if (f->cursor[column].draw) {
+        ti_draw_stats(f->cursor[column].draw, out);
+        return true;
+    }
+    return ti_column_stats((uint64_t)f->column_first[column], blob->data, blob->n, n, out);
+}
+
+bool ti_shape_trips(const struct ti_folded *f, uint32_t i, struct ti_column_stats *out)
+{
+    return column_stats(f, f->node[i].cursor, f->node[i].passes, out);
+}
+
+bool ti_shape_volumes(const struct ti_folded *f, uint32_t i, uint32_t which,
+                      struct ti_column_stats *out)
+{
+    const struct node *leaf = &f->node[i];
+
+    *out = (struct ti_column_stats){.min = INT64_MAX, .max = INT64_MIN};
+    for (uint32_t a = 0; a < leaf->arrivals; a++) {
+        struct ti_column_stats more;
+
+        if (!column_stats(f, leaf->cursor + a * f->nvolumes + which, ti__leaf_arrivals(leaf, a),
+                          &more))
+            return false;
+        out->n += more.n;
+        out->sum += more.sum;
+        out->min = more.min < out->min ? more.min : out->min;
+        out->max = more.max > out->max ? more.max : out->max;
+    }
+    return true;
+}
+
+bool ti_shape_field(const struct ti_folded *f, uint32_t i, uint32_t field,
+                    struct ti_column_stats *out)
+{
+    const struct node *leaf = &f->node[i];
+    const struct symbol *s = &f->symbol[leaf->symbol];
+    const struct constant *c = f->constant + s->constants;
+    uint32_t before = s->columns & ((1u << field) - 1);
+
+    if (s->columns & 1u << field)
+        return column_stats(
+            f, leaf->cursor + leaf->arrivals * f->nvolumes + (uint32_t)__builtin_popcount(before),
+            leaf->passes, out);
+    while (c->field != field)
+        c++;
+    *out = (struct ti_column_stats){leaf->passes, (uint64_t)c->value * leaf->passes, c->value,
+                                    c->value};
+    return true;
+}
+
+bool ti_shape_vector(struct ti_folded *f, uint32_t i, int v, bool *constant, struct ti_vec *out)
+{
+    const struct symbol *s = &f->symbol[f->node[i].symbol];
+
+    *constant = s->vector_is[v] != VECTOR_COLUMN;
+    *out = (struct ti_vec){NULL, 8, 0};
+    return s->vector_is[v] != VECTOR_CONSTANT || ti__folded_vector(f, (uint64_t)s->vector[v], out);
+}

@@ -1,0 +1,43 @@
+/*
+ * The shape of a folded trace: its loops and calls, with statistics of their values.
+ *
+ * Nodes are numbered in preorder from 0; a node is a loop or a call.  The body of loop `i` begins
+ * with node i + 1 and ends before node `end`.  Statistics read the runs of columns, not the events:
+ * the cost depends on the record, not on the length of the trace.
+ *
+ * ti_reader_folded() (formats/reader.h) gives the folded trace of a reader.  Each function with a
+ * bool result returns false if the record is malformed.
+ */
+#ifndef TI_SHAPE_H
+#define TI_SHAPE_H
+
+#include "formats/folded/column.h"
+#include "formats/folded/decode.h"
+
+struct ti_shape_node {
+    uint32_t end; /* the node after it, and after its body */
+    bool loop;
+    uint64_t passes; /* how often the program passed it */
+    /* of a call, as in struct ti_event */
+    uint32_t op, site, mask;
+};
+
+uint32_t ti_shape_nodes(const struct ti_folded *f);
+struct ti_shape_node ti_shape_node(const struct ti_folded *f, uint32_t i);
+
+/* Trip counts of loop `i`. */
+bool ti_shape_trips(const struct ti_folded *f, uint32_t i, struct ti_column_stats *out);
+
+/* Volumes of call `i` if `which` is 0, else its values of extra column `which` - 1. */
+bool ti_shape_volumes(const struct ti_folded *f, uint32_t i, uint32_t which,
+                      struct ti_column_stats *out);
+
+/* Values of a field of call `i`, which must be in its mask. */
+bool ti_shape_field(const struct ti_folded *f, uint32_t i, uint32_t field,
+                    struct ti_column_stats *out);
+
+/* Vector `v` of call `i`, if it is the same each time: *constant says so.  Else *out is a vector of
+ * length 0.  It is valid until the trace is closed. */
+bool ti_shape_vector(struct ti_folded *f, uint32_t i, int v, bool *constant, struct ti_vec *out);
+
+#endif
