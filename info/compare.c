@@ -4,7 +4,7 @@
 
 #include "common/cli.h"
 #include "formats/rankname.h"
-#include "info/info.h"
+#include "info/line.h"
 #include "info/symbolizer.h"
 
 /* The difference between two traces of a rank. */

@@ -19,7 +19,7 @@ struct info_style {
     bool no_volumes;    /* leave volumes out */
     uint64_t tolerance; /* volumes that differ by at most this much are equal */
     bool json, quiet;
-    bool all; /* list all pairs of ranks, not only the busiest */
+    bool all;                           /* list all pairs of ranks, not only the busiest */
     struct info_symbolizer *symbolizer; /* of call sites; NULL: do not show source lines */
 };
 
@@ -36,21 +36,6 @@ void info_print_json(const json_t *out);
 void info_print_json_open(const json_t *out);
 
 /* ------------------------------------------------------------- dump.c -- */
-
-/* A growing line of text.  Start with {0}; release with info_line_free(). */
-struct info_line {
-    char *text;
-    size_t bytes, cap;
-};
-
-/*
- * Write the text form of one event into `line`, without a newline: "VOLUME OP FIELD=VALUE ...",
- * see ti-info(1).  The text depends only on the event, its communicator and, if shown, its call
- * site and the source line of that.
- */
-void info_format_event(struct info_line *line, const struct ti_reader *r, const struct ti_event *ev,
-                       const struct info_style *style);
-void info_line_free(struct info_line *line);
 
 /* Write to `text` how a trace ended, with the reason if the library recorded one.  The trace must
  * have been read to its end.  Returns `text`. */
