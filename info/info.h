@@ -19,7 +19,7 @@ struct info_style {
     bool no_volumes;    /* leave volumes out */
     uint64_t tolerance; /* volumes that differ by at most this much are equal */
     bool json, quiet;
-    bool all;                           /* list all pairs of ranks, not only the busiest */
+    bool all;                           /* list all there is, not only what matters most */
     struct info_symbolizer *symbolizer; /* of call sites; NULL: do not show source lines */
 };
 
@@ -93,6 +93,13 @@ ti_status info_histogram(struct ti_source *s, int64_t rank, const struct info_st
                          struct ti_err *err);
 ti_status info_rates(struct ti_source *s, int64_t rank, const char *path,
                      const struct info_style *style, struct ti_err *err);
+
+/* ----------------------------------------------------------- phases.c -- */
+
+/* Print the loops of rank `rank` as pseudo-code, or those of all ranks if it is below 0.  The
+ * result is as that of info_traffic(). */
+ti_status info_phases(struct ti_source *s, int64_t rank, const struct info_style *style,
+                      struct ti_err *err);
 
 /* ----------------------------------------------------------- verify.c -- */
 

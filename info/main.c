@@ -13,7 +13,7 @@ struct settings {
     char *const *traces; /* all of them; `trace` is the first */
     int ntraces;
     int64_t rank; /* -1: all */
-    bool dump, verify, traffic, histogram, merge, split, no_progress;
+    bool dump, verify, traffic, histogram, phases, merge, split, no_progress;
     struct ti_qualities quality;
     bool quality_given;
     struct info_style style;
@@ -64,6 +64,8 @@ static const struct ti_opt opts[] = {
      TI_OPT_FLAG(traffic)},
     {0, "histogram", NULL, "sizes of messages and volumes of bursts, in powers of two",
      TI_OPT_FLAG(histogram)},
+    {0, "phases", NULL, "what the program does, as a nest of loops with their volumes",
+     TI_OPT_FLAG(phases)},
     {0, "rates", "FILE",
      "write a rate file: instructions per second of bursts, by\n"
      "their volume and by call site; FILE - is stdout",
@@ -100,9 +102,13 @@ static const struct ti_opt opts[] = {
     {0, "tolerance", "N", "treat volumes as equal if they differ by N at most",
      TI_OPT_INTEGER(style.tolerance, 0, INT64_MAX)},
     TI_OPT_HEADING("Output"),
-    {0, "all", NULL, "with --traffic: all pairs, not only the busiest", TI_OPT_FLAG(style.all)},
+    {0, "all", NULL,
+     "with --traffic: all pairs, not only the busiest;\n"
+     "with --phases: all calls of each loop",
+     TI_OPT_FLAG(style.all)},
     {'q', "quiet", NULL, "print only errors and problems", TI_OPT_FLAG(style.quiet)},
-    {0, "json", NULL, "print as JSON; not with --dump and --compare", TI_OPT_FLAG(style.json)},
+    {0, "json", NULL, "print as JSON; not with --dump, --compare and --phases",
+     TI_OPT_FLAG(style.json)},
     {0, "no-progress", NULL, "no progress line", TI_OPT_FLAG(no_progress)},
     TI_OPT_END,
 };
@@ -116,6 +122,7 @@ static const struct ti_cli cli = {
                 "  ti-info --rank 3 --dump lu.tib\n"
                 "  ti-info --compare other.tib --no-volumes lu.tib\n"
                 "  ti-info --traffic lu.tib\n"
+                "  ti-info --rank 3 --phases lu.tib\n"
                 "  ti-info --rates lu.rates lu.tib\n"
                 "  ti-info --merge lu.run -o lu.tib\n"
                 "  ti-info --split lu.tib -o lu.run\n",
@@ -128,12 +135,13 @@ static const struct ti_cli cli = {
 /* Reject options that cannot be combined.  Returns an exit status, or TI_CLI_END. */
 static int check_options(const struct settings *s)
 {
-    int modes =
-        s->verify + s->dump + (s->other != NULL) + s->traffic + s->histogram + (s->rates != NULL);
+    int modes = s->verify + s->dump + (s->other != NULL) + s->traffic + s->histogram + s->phases +
+                (s->rates != NULL);
 
     if (modes + s->merge + s->split > 1)
         return (int)ti_cli_usage(&cli, "one of --verify, --dump, --compare, --traffic, "
-                                       "--histogram, --rates, --merge and --split at a time");
+                                       "--histogram, --phases, --rates, --merge and --split at a "
+                                       "time");
     if ((s->merge || s->split) != (s->output != NULL))
         return (int)ti_cli_usage(&cli, "--merge and --split need -o, and only they have it");
     if (s->quality_given && !s->merge)
@@ -141,14 +149,14 @@ static int check_options(const struct settings *s)
     if ((s->verify || s->other || s->merge || s->split) && s->rank >= 0)
         return (int)ti_cli_usage(&cli,
                                  "--rank is not for --verify, --compare, --merge and --split");
-    if (s->style.json && (s->dump || s->other))
-        return (int)ti_cli_usage(&cli, "--json is not for --dump and --compare");
+    if (s->style.json && (s->dump || s->other || s->phases))
+        return (int)ti_cli_usage(&cli, "--json is not for --dump, --compare and --phases");
     if (s->style.json && s->rates && strcmp(s->rates, "-") == 0)
         return (int)ti_cli_usage(&cli, "--json and --rates - both write to standard output");
-    if (s->style.all && !s->traffic)
-        return (int)ti_cli_usage(&cli, "--all is for --traffic");
-    if (s->debug_dir && !s->style.call_sites && !s->rates)
-        return (int)ti_cli_usage(&cli, "--debug-dir is for --call-sites and --rates");
+    if (s->style.all && !s->traffic && !s->phases)
+        return (int)ti_cli_usage(&cli, "--all is for --traffic and --phases");
+    if (s->debug_dir && !s->style.call_sites && !s->rates && !s->phases)
+        return (int)ti_cli_usage(&cli, "--debug-dir is for --call-sites, --rates and --phases");
     return TI_CLI_END;
 }
 
@@ -203,6 +211,8 @@ static ti_status read_trace(const struct settings *s, struct ti_err *err)
         st = info_histogram(source, s->rank, &s->style, err);
     else if (s->split)
         st = info_split(source, s->output, &s->style, err);
+    else if (s->phases)
+        st = info_phases(source, s->rank, &s->style, err);
     else if (s->rates)
         st = info_rates(source, s->rank, s->rates, &s->style, err);
     else if (s->rank >= 0)

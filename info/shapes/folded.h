@@ -1,0 +1,28 @@
+/*
+ * Folded traces of the ranks of a source, for phases.c, imbalance.c and position.c.
+ */
+#ifndef TI_INFO_FOLDED_H
+#define TI_INFO_FOLDED_H
+
+#include "formats/folded/shape.h"
+#include "info/info.h"
+
+/*
+ * Open a reader of one rank whose trace is folded, for which ti_reader_folded() is not NULL.  A
+ * rank that is not stored so is read and folded first.  TI_ERR_INPUT: it is missing, damaged, or
+ * its calls do not repeat.
+ */
+ti_status info_folded_open(struct ti_source *s, int64_t rank, struct ti_reader **out,
+                           struct ti_err *err);
+
+/*
+ * Call `take` for each rank, in ascending order, or for rank `only` if that is not below 0.  Ranks
+ * that are missing, incomplete or cannot be folded are named on stderr; the result is then
+ * TI_ERR_PARTIAL or TI_ERR_INPUT, with an empty `err` unless `only` is given.  Another result of
+ * `take` than TI_OK ends the loop.
+ */
+ti_status info_folded_each(struct ti_source *s, int64_t only,
+                           ti_status (*take)(void *arg, struct ti_reader *r, struct ti_err *err),
+                           void *arg, struct ti_err *err);
+
+#endif

@@ -1,0 +1,352 @@
+#include "info/shapes/shapes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/map.h"
+#include "info/line.h"
+#include "info/symbolizer.h"
+
+static const unsigned peers[] = {TI_F_PEER, TI_F_PEER2, TI_F_FROM};
+
+/* ------------------------------------------------------------------- hashes -- */
+
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+    for (; text && *text; text++)
+        hash = ti_hash_word(hash, (unsigned char)*text);
+    return ti_hash_word(hash, 256);
+}
+
+/* Whether a field is the number of a string in the trace. */
+static bool is_name(unsigned field)
+{
+    return field == TI_F_CALL || field == TI_F_NAME;
+}
+
+/* Add the fields of a call that make shapes different: special values, what has no order, and the
+ * names of calls. */
+static bool hash_fields(const struct ti_reader *r, const struct ti_folded *f, uint32_t i,
+                        uint32_t mask, uint64_t *hash)
+{
+    for (uint32_t rest = mask; rest; rest &= rest - 1) {
+        unsigned field = (unsigned)__builtin_ctz(rest);
+        struct ti_column_stats v;
+
+        if (!ti_shape_field(f, i, field, &v))
+            return false;
+        if (v.min <= TI_SELF || field == TI_F_REDOP || field == TI_F_MODE)
+            *hash = ti_hash_word(*hash, (uint64_t)v.min);
+        if (field == TI_F_CALL)
+            *hash = hash_text(*hash, ti_reader_string(r, TI_STRING_CALL, v.min));
+        *hash = ti_hash_word(*hash, field);
+    }
+    return true;
+}
+
+static bool hash_shape(const struct ti_reader *r, const struct ti_folded *f, uint64_t *hash)
+{
+    *hash = TI_HASH_START;
+    for (uint32_t i = 0; i < ti_shape_nodes(f); i++) {
+        struct ti_shape_node node = ti_shape_node(f, i);
+
+        *hash = ti_hash_word(*hash, (uint64_t)node.end << 1 | node.loop);
+        if (node.loop)
+            continue;
+        *hash = ti_hash_word(*hash, (uint64_t)node.op << 32 | node.mask);
+        *hash = hash_text(*hash, ti_reader_string(r, TI_STRING_SITE, node.site));
+        if (!hash_fields(r, f, i, node.mask, hash))
+            return false;
+    }
+    return true;
+}
+
+/* ------------------------------------------------------------------- a rank -- */
+
+void info_sums_add(struct info_sums *s, int64_t rank, uint64_t value)
+{
+    if (s->ranks == 0 || value < s->least) {
+        s->least = value;
+        s->least_rank = rank;
+    }
+    if (s->ranks == 0 || value > s->most) {
+        s->most = value;
+        s->most_rank = rank;
+    }
+    s->ranks++;
+    s->sum += value;
+}
+
+/* A rank while it is added to its shape. */
+struct adding {
+    struct info_shapes *all;
+    const struct ti_reader *r;
+    struct ti_folded *f;
+    struct info_shape *shape;
+    bool first;                      /* the shape is new */
+    int column[INFO_MEASURES];       /* as for ti_shape_volumes(); -1: none */
+    uint64_t (*sums)[INFO_MEASURES]; /* of the rank, by node */
+};
+
+static void add_stats(struct ti_column_stats *to, const struct ti_column_stats *more)
+{
+    to->n += more->n;
+    to->sum += more->sum;
+    to->min = more->min < to->min ? more->min : to->min;
+    to->max = more->max > to->max ? more->max : to->max;
+}
+
+static void add_text(const struct adding *a, struct info_node *node, int which, const char *text)
+{
+    char **old = &node->text[which];
+
+    if (a->first)
+        *old = strdup(text);
+    else if (*old && strcmp(*old, text) != 0)
+        node->differs[which] = true;
+    if (!*old)
+        TI_BUG("no memory for the text of a call");
+}
+
+/* Add vectors, and the field that is the number of a string. */
+static bool add_texts(const struct adding *a, struct info_node *node, uint32_t i,
+                      const struct ti_event *ev)
+{
+    const struct ti_op_info *op = ti_op_info(node->op);
+    struct info_line line = {0};
+
+    info_line_put(&line, "");
+    for (uint32_t rest = node->mask; rest; rest &= rest - 1)
+        if (is_name((unsigned)__builtin_ctz(rest)))
+            info_line_field(&line, a->r, ev, (unsigned)__builtin_ctz(rest));
+    add_text(a, node, INFO_TEXT_NAME, line.text);
+    for (int v = 0; v < TI_VECS; v++) {
+        struct ti_vec vec;
+        bool constant;
+
+        if (!ti_shape_vector(a->f, i, v, &constant, &vec)) {
+            info_line_free(&line);
+            return false;
+        }
+        line.bytes = 0;
+        line.text[0] = '\0';
+        if (vec.len)
+            info_line_vector(&line, op->vec[v], &vec);
+        else if (!constant)
+            info_line_printf(&line, " %s=[]", op->vec[v]);
+        add_text(a, node, INFO_TEXT_VECTOR + v, line.text);
+        node->differs[INFO_TEXT_VECTOR + v] |= !constant;
+    }
+    info_line_free(&line);
+    return true;
+}
+
+static bool add_fields(const struct adding *a, struct info_node *node, uint32_t i)
+{
+    struct ti_event ev = {.op = node->op, .mask = node->mask};
+    struct info_values *to = node->field;
+    struct ti_column_stats v, bytes = {0}, peer = {0};
+
+    for (uint32_t rest = node->mask; rest; rest &= rest - 1, to++) {
+        unsigned field = (unsigned)__builtin_ctz(rest);
+
+        if (!ti_shape_field(a->f, i, field, &v))
+            return false;
+        to->low = a->first || v.min < to->low ? v.min : to->low;
+        to->high = a->first || v.max > to->high ? v.max : to->high;
+        ev.arg[field] = v.min;
+        bytes = field == TI_F_BYTES ? v : bytes;
+        peer = field == TI_F_PEER ? v : peer;
+    }
+    if (ti_op_is(node->op, TI_T_SENDS) && !ti_op_is(node->op, TI_T_PERSISTENT) &&
+        peer.min != TI_NULL)
+        node->bytes += bytes.sum;
+    for (size_t k = 0; k < sizeof peers / sizeof *peers; k++)
+        if (a->first && node->mask & 1u << peers[k] && ev.arg[peers[k]] > TI_SELF)
+            node->world[k] =
+                ti_reader_world(a->r, ti_reader_event_comm(a->r, &ev), ev.arg[peers[k]]);
+    return add_texts(a, node, i, &ev);
+}
+
+static bool add_call(const struct adding *a, struct info_node *node, uint32_t i)
+{
+    struct ti_column_stats v;
+
+    node->events = node->passes;
+    for (int m = 0; m < INFO_MEASURES; m++) {
+        if (a->column[m] < 0)
+            continue;
+        if (!ti_shape_volumes(a->f, i, (uint32_t)a->column[m], &v))
+            return false;
+        a->sums[i][m] = v.sum;
+        if (m == INFO_VOLUME)
+            add_stats(&node->values, &v);
+    }
+    return add_fields(a, node, i);
+}
+
+static void start_node(const struct adding *a, struct info_node *node,
+                       const struct ti_shape_node *from)
+{
+    const char *site = ti_reader_string(a->r, TI_STRING_SITE, from->site);
+    size_t cap = 0;
+
+    *node = (struct info_node){.end = from->end,
+                               .loop = from->loop,
+                               .op = from->op,
+                               .mask = from->mask,
+                               .values = {.min = INT64_MAX, .max = INT64_MIN},
+                               .world = {-1, -1, -1}};
+    if (node->loop)
+        return;
+    node->site = info_names_add(&a->all->sites, site ? site : "?");
+    node->field =
+        ti_grow(NULL, &cap, (size_t)__builtin_popcount(node->mask) + 1, sizeof *node->field);
+}
+
+/* Sums of loops are those of their bodies. */
+static void add_up(const struct adding *a)
+{
+    for (uint32_t i = a->shape->nnodes; i-- > 0;) {
+        struct info_node *node = &a->shape->node[i];
+
+        for (uint32_t k = i + 1; node->loop && k < node->end; k = a->shape->node[k].end)
+            for (int m = 0; m < INFO_MEASURES; m++)
+                a->sums[i][m] += a->sums[k][m];
+        for (int m = 0; m < INFO_MEASURES; m++)
+            if (a->column[m] >= 0)
+                info_sums_add(&node->sums[m], ti_reader_rank(a->r), a->sums[i][m]);
+    }
+}
+
+static bool add_rank(const struct adding *a)
+{
+    for (uint32_t i = 0; i < a->shape->nnodes; i++) {
+        struct ti_shape_node from = ti_shape_node(a->f, i);
+        struct info_node *node = &a->shape->node[i];
+        struct ti_column_stats trips;
+
+        if (a->first)
+            start_node(a, node, &from);
+        node->passes += from.passes;
+        if (!from.loop) {
+            if (!add_call(a, node, i))
+                return false;
+        } else {
+            if (!ti_shape_trips(a->f, i, &trips))
+                return false;
+            add_stats(&node->values, &trips);
+        }
+    }
+    add_up(a);
+    return true;
+}
+
+/* ------------------------------------------------------------------ shapes -- */
+
+/* Find the shape with a hash, or begin one with `nnodes` nodes: *first is then true. */
+static struct info_shape *shape_of(struct info_shapes *all, uint64_t hash, uint32_t nnodes,
+                                   bool *first)
+{
+    struct info_shape *shape;
+    size_t cap = 0;
+
+    *first = false;
+    for (size_t i = 0; i < all->n; i++)
+        if (all->shape[i].hash == hash && all->shape[i].nnodes == nnodes)
+            return &all->shape[i];
+    *first = true;
+    all->shape = ti_grow(all->shape, &all->cap, all->n + 1, sizeof *all->shape);
+    shape = &all->shape[all->n++];
+    *shape = (struct info_shape){.hash = hash, .nnodes = nnodes};
+    shape->node = ti_grow(NULL, &cap, (size_t)nnodes + 1, sizeof *shape->node);
+    return shape;
+}
+
+/* Note what the metadata of a rank says. */
+static void add_metadata(struct adding *a)
+{
+    static const char *const extra[INFO_MEASURES] = {NULL, TI_EXTRA_BURST, TI_EXTRA_CALL};
+    const char *unit = ti_reader_info(a->r, "unit");
+
+    for (int m = 0; m < INFO_MEASURES; m++) {
+        int column = extra[m] ? ti_reader_extra(a->r, extra[m]) : -1;
+
+        a->column[m] = extra[m] && column < 0 ? -1 : column + 1;
+        a->all->measured[m] |= a->column[m] >= 0;
+    }
+    a->all->estimate |= ti_info_estimate(a->r);
+    if (!a->all->unit && unit)
+        a->all->unit = strdup(unit);
+    info_symbolizer_add_rank(a->all->symbolizer, a->r);
+}
+
+static ti_status take_rank(void *arg, struct ti_reader *r, struct ti_err *err)
+{
+    struct info_shapes *all = arg;
+    struct adding a = {.all = all, .r = r, .f = ti_reader_folded(r)};
+    uint32_t nnodes = ti_shape_nodes(a.f);
+    uint64_t hash;
+    size_t cap = 0;
+
+    /* nothing may fail once the rank has been added in part */
+    if (!ti_folded_check(a.f) || !hash_shape(r, a.f, &hash))
+        return ti_err_set(err, TI_ERR_INPUT, "rank %u is damaged: its record is malformed",
+                          ti_reader_rank(r));
+    add_metadata(&a);
+    a.shape = shape_of(all, hash, nnodes, &a.first);
+    a.sums = ti_grow(NULL, &cap, (size_t)nnodes + 1, sizeof *a.sums);
+    ti_ranges_add(&a.shape->ranks, ti_reader_rank(r));
+    if (!add_rank(&a))
+        TI_BUG("a record that was checked is malformed");
+    free(a.sums);
+    return TI_OK;
+}
+
+ti_status info_shapes_read(struct ti_source *s, int64_t only, struct info_symbolizer *symbolizer,
+                           struct info_shapes *out, struct ti_err *err)
+{
+    ti_status st;
+
+    *out = (struct info_shapes){.symbolizer = symbolizer};
+    st = info_folded_each(s, only, take_rank, out, err);
+    /* events and bytes of loops are those of their bodies */
+    for (size_t i = 0; i < out->n; i++) {
+        struct info_node *node = out->shape[i].node;
+
+        for (uint32_t k = out->shape[i].nnodes; k-- > 0;)
+            for (uint32_t c = k + 1; node[k].loop && c < node[k].end; c = node[c].end) {
+                node[k].events += node[c].events;
+                node[k].bytes += node[c].bytes;
+            }
+    }
+    return st;
+}
+
+void info_shapes_free(struct info_shapes *s)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        for (uint32_t k = 0; k < s->shape[i].nnodes; k++) {
+            free(s->shape[i].node[k].field);
+            for (int t = 0; t < INFO_TEXTS; t++)
+                free(s->shape[i].node[k].text[t]);
+        }
+        free(s->shape[i].node);
+        ti_ranges_free(&s->shape[i].ranks);
+    }
+    free(s->shape);
+    free(s->unit);
+    info_names_free(&s->sites);
+    *s = (struct info_shapes){.n = 0};
+}
+
+const char *info_site_text(const struct info_shapes *s, size_t site, char *text, size_t bytes)
+{
+    const char *name = s->sites.text[site];
+    const struct info_source_line *line = info_symbolizer_find(s->symbolizer, name);
+
+    if (line)
+        return info_source_line_text(line, text, bytes);
+    snprintf(text, bytes, "%.*s", strcmp(name, "?") == 0 ? 0 : (int)strcspn(name, " "), name);
+    return text;
+}

@@ -1,0 +1,132 @@
+#!/bin/bash
+# ti-info --phases of real programs, against what a script of its own makes of ti-info --dump.
+# shellcheck source=tests/mpi/lib.sh
+. tests/mpi/lib.sh
+command -v python3 >/dev/null || skip 'there is no python3'
+export TIARA_QUIET=1
+MPIRUN="$(pass TIARA_QUIET)"
+
+cat >"$scratch/check.py" <<'PY'
+import collections, re, sys
+
+folder, np, only = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
+number = lambda text: int(text.replace(',', ''))
+
+# What the dump says: of each call site the volumes, and the bytes that are sent.
+volumes, sent = collections.defaultdict(list), collections.Counter()
+for rank in map(int, only or range(np)):
+    for line in open('%s/dump-%d' % (folder, rank)):
+        volume, op, rest = (line.rstrip('\n') + ' ').split(' ', 2)
+        f = dict(re.findall(r'(\w+)=("[^"]*"|\S+)', rest))
+        site = f['site'].strip('"').split()[0].replace('?', '')
+        if 'file' in f:
+            file = f['file'].strip('"').split('/')[-1]
+            site = '%s %s:%s' % (f['function'].strip('"'), file, f['line'])
+        elif 'function' in f:
+            site = f['function'].strip('"')
+        volumes[op, site].append(int(volume))
+        if re.match(r'(i?[bsr]?send|i?sendrecv(_replace)?)$', op) and f['peer'] != 'null':
+            sent[op, site] += int(f['bytes'])
+
+# What the phases say: calls and loops with the passes and sums that follow from them.
+found, shown = collections.defaultdict(list), collections.Counter()
+stack, ranks, nodes = [], 0, 0
+for line in open('%s/phases' % folder).read().split('\n')[1:]:
+    head = re.match(r'ranks? ([-0-9, ]+): volume ([\d,]+), ([\d,]+) events?, ([\d,]+) bytes in messages$', line)
+    if head:
+        assert not stack
+        own = sum(int(r.split('-')[-1]) - int(r.split('-')[0]) + 1 for r in head[1].split(','))
+        ranks += own
+        stack = [dict(left=[number(head[i]) for i in (2, 3, 4)], passes=own)]
+        total = number(head[2])
+        continue
+    if line.startswith('  share'):
+        continue
+    if not line:
+        if stack:
+            assert len(stack) == 1 and stack[0]['left'] == [0, 0, 0], stack
+            stack = []
+        continue
+    assert stack, line
+    if re.match(r' {58,}}$', line):
+        assert stack.pop()['left'] == [0, 0, 0], line
+        assert line == ' ' * (58 + 4 * (len(stack) - 1)) + '}', line
+        continue
+    row = re.match(r' *([\d.]+) %  +([\d,]+) +([\d,]+) +([\d,]+)  ( *)(.*)$', line)
+    assert row and len(row[5]) == 4 * (len(stack) - 1), line
+    figures = [number(row[i]) for i in (2, 3, 4)]
+    assert row[1] == '%.1f' % (100 * figures[0] / total if total else 0), line
+    stack[-1]['left'] = [a - b for a, b in zip(stack[-1]['left'], figures)]
+    passes, nodes = stack[-1]['passes'], nodes + 1
+    loop = re.match(r'loop ([\d,]+)(?: to ([\d,]+) times, ([\d,]+) in all| times?) {$', row[6])
+    if loop:
+        trips = number(loop[3]) if loop[3] else passes * number(loop[1])
+        if loop[3]:
+            assert number(loop[1]) * passes < trips < number(loop[2]) * passes, line
+        stack.append(dict(left=figures, passes=trips))
+        continue
+    assert figures[1] == passes, (line, passes)
+    code, _, remark = row[6].partition('  # ')
+    values, _, site = remark.rpartition('; ')
+    if not values and re.match(r'[\d,]+( \(|,|$)', site):
+        values, site = site, ''
+    key = code.split()[0], site
+    found[key].append((figures, values))
+    shown[key] += figures[2]
+assert not stack and ranks == (1 if only else np)
+
+assert set(found) == set(volumes), (set(found) ^ set(volumes))
+for key, rows in found.items():
+    of = volumes[key]
+    assert sum(f[0] for f, _ in rows) == sum(of), key
+    assert sum(f[1] for f, _ in rows) == len(of), key
+    assert shown[key] == sent[key], key
+    low, high = [], []
+    for (volume, events, _), values in rows:
+        if events == 1:
+            assert not values, (key, values)
+            low.append(volume), high.append(volume)
+            continue
+        v = re.match(r'([\d,]+)(?: \(([\d,]+) to ([\d,]+)\))?(?:, a rank ([\d,]+) to ([\d,]+))?$', values)
+        assert v and number(v[1]) == volume // events, (key, values, volume, events)
+        low.append(number(v[2] or v[1])), high.append(number(v[3] or v[1]))
+        assert low[-1] <= number(v[1]) <= high[-1]
+    assert (min(low), max(high)) == (min(of), max(of)), (key, low, high)
+print('ok', nodes, 'nodes for', sum(map(len, volumes.values())), 'events')
+PY
+
+# check_program NP PROGRAM ARGUMENT...: trace it, and compare.
+check_program() {
+    local np=$1 program=$2 dir rank
+    dir=$(mktemp -d "$scratch/XXXXXX")
+    shift 2
+    trace "$dir/trace" "$np" cputime "$program" "$@" >"$dir/log" 2>&1 ||
+        { fail "$program: $(head -n 5 "$dir/log")"; return; }
+    for ((rank = 0; rank < np; rank++)); do
+        dump "$dir/trace" $rank --call-sites >"$dir/dump-$rank"
+    done
+    for rank in '' 0 $((np - 1)); do
+        "$TI_BUILD/ti-info" --phases --all ${rank:+--rank $rank} "$dir/trace" >"$dir/phases" 2>"$dir/err" ||
+            fail "$program: --phases: $(cat "$dir/err")"
+        [ -s "$dir/err" ] && fail "$program: --phases warns: $(cat "$dir/err")"
+        python3 "$scratch/check.py" "$dir" "$np" $rank >"$dir/found" 2>&1 ||
+            fail "$program, rank ${rank:-all}: $(tail -n 4 "$dir/found")"
+        echo "# ${program##*/}, rank ${rank:-all}: $(cat "$dir/found")"
+    done
+    last=$dir
+}
+check_program 4 "$examples/lu" S 10
+check_program 4 "$examples/multigrid"
+check_program 4 "$examples/amr"
+check_program 4 "$examples/master_worker"
+check_program 4 "$built/persistent"
+check_program 2 "$examples/ring" 1000 8 100
+
+# A ring is one loop, in one shape for rank 0, and another for the others.
+says() { grep -qE -- "$2" "$1" || { fail "$1 does not say: $2"; cat "$1"; }; }
+"$TI_BUILD/ti-info" --phases --rank 0 "$last/trace" >"$scratch/ring"
+says "$scratch/ring" '^phases of 1 of 2 ranks, 1 shape; volumes are an estimate, in '
+says "$scratch/ring" ' 2,000 +8,000  loop 1,000 times \{$'
+says "$scratch/ring" ' 1,000 +8,000      send comm=0 peer=\+1\(1\) tag=0 bytes=8 esize=1  # '
+says "$scratch/ring" ' 1,000 +0      recv comm=0 peer=-?\+?1\(1\) tag=0 bytes=8 esize=1  # '
+finish
