@@ -8,6 +8,7 @@ include tests/mpi/module.mk tests/fuzz/module.mk tests/pmu/module.mk tests/testb
 t-merged_src := $(merger_src) tests/unit/records.c
 t-folded_src := $(merger_src) tests/unit/programs.c
 t-quality_src := $(merger_src)
+t-seek_src := $(merger_src) tests/unit/programs.c
 t-shape_src := $(merger_src) tests/unit/programs.c
 t-source_src := $(merger_src)
 t-column_src := $(merger_src) tests/unit/records.c

@@ -50,6 +50,18 @@ static struct statement *random_call(void)
     return s;
 }
 
+struct statement program_call(uint32_t op, uint64_t volume)
+{
+    struct statement s = {.vector_values = 1, .noise = 1};
+
+    s.ev.op = op;
+    s.ev.mask = ti_op_info(op)->fields;
+    s.ev.volume = volume;
+    for (int f = 0; f < TI_F_COUNT; f++)
+        s.values[f] = 1;
+    return s;
+}
+
 struct statement *program_random(int depth, uint64_t n)
 {
     struct statement *first = NULL;

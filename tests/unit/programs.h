@@ -24,6 +24,9 @@ extern const uint8_t program_run_id[TI_RUN_ID_BYTES];
 extern uint64_t program_seed;
 uint64_t program_rnd(uint64_t below);
 
+/* A call of an operation whose fields are 0. */
+struct statement program_call(uint32_t op, uint64_t volume);
+
 /* A list of up to `n` + 1 statements, in loops up to `depth` deep. */
 struct statement *program_random(int depth, uint64_t n);
 void program_free(struct statement *s);

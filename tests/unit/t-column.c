@@ -133,6 +133,58 @@ static void must_hold(const struct ti_column *c, const struct values *l)
     free(b.data);
 }
 
+/* From any value on, skipping leads to the same values as reading. */
+static void must_skip(const struct ti_column *c, const struct values *l)
+{
+    struct ti_buffer b = blob_of(c);
+
+    for (int round = 0; round < 20; round++) {
+        struct ti_cursor cursor;
+        uint64_t value;
+        size_t at = 0;
+
+        ti_cursor_start(&cursor, ti_column_first(c), b.data, b.n);
+        while (at < l->n) {
+            size_t n = records_below(3) ? records_below(l->n - at + 1) : records_below(3);
+
+            n = n < l->n - at ? n : l->n - at;
+            assert_true(ti_cursor_skip(&cursor, n));
+            at += n;
+            for (size_t few = records_below(4); few && at < l->n; few--) {
+                assert_true(ti_cursor_next(&cursor, &value));
+                assert_true(value == l->v[at++]);
+            }
+        }
+    }
+    free(b.data);
+}
+
+static void must_have_stats(const struct ti_column *c, const struct values *l)
+{
+    struct ti_buffer b = blob_of(c);
+    struct ti_column_stats stats;
+
+    for (int round = 0; round < 20; round++) {
+        size_t n = round ? records_below(l->n + 1) : l->n;
+        int64_t min = INT64_MAX, max = INT64_MIN;
+        uint64_t sum = 0;
+
+        for (size_t i = 0; i < n; i++) {
+            int64_t value = (int64_t)l->v[i];
+
+            sum += l->v[i];
+            min = value < min ? value : min;
+            max = value > max ? value : max;
+        }
+        assert_true(ti_column_stats(ti_column_first(c), b.data, b.n, n, &stats));
+        assert_true(stats.n == n && stats.sum == sum);
+        if (stats.min == INT64_MIN && stats.max == INT64_MAX)
+            continue; /* a run wraps around */
+        assert_true(stats.min == min && stats.max == max);
+    }
+    free(b.data);
+}
+
 static void test_all_ways(void **state)
 {
     (void)state;
@@ -146,6 +198,8 @@ static void test_all_ways(void **state)
             add_random(&l, (int)records_below(WAYS), records_below(30));
         c = column_of(&l);
         must_hold(&c, &l);
+        must_skip(&c, &l);
+        must_have_stats(&c, &l);
         ti_column_free(&c);
         assert_true(c.nruns == 0 && c.open.n == 0);
         free(l.v);
@@ -401,9 +455,13 @@ static void must_fail(const char *what, const uint8_t *blob, size_t bytes, size_
 {
     uint64_t v[100];
     size_t n = read_blob(blob, bytes, v, 100);
+    struct ti_cursor cursor;
 
     if (n != after)
         fail_msg("%s: fails after %zu values", what, n);
+    ti_cursor_start(&cursor, 0, blob, bytes);
+    if (ti_cursor_skip(&cursor, 100))
+        fail_msg("%s: is skipped", what);
 }
 
 #define MUST_FAIL(what, after, ...)                                                                \
@@ -440,6 +498,39 @@ static void test_bomb(void **state)
     assert_int_equal(read_blob(blob + 9, sizeof blob - 9, v, 1000), 0);
 }
 
+/* 2^40 values in two runs that repeat: from 0 up to 9, and so on from 100 more each time. */
+static void test_far(void **state)
+{
+    const uint64_t last = UINT64_C(1) << 40;
+    struct ti_buffer b = {NULL, 0, 0};
+    struct ti_column_stats stats;
+    struct ti_cursor cursor;
+    uint64_t v;
+
+    (void)state;
+    ti_buffer_varint(&b, 4 << 1); /* 0 1 2 3 */
+    ti_buffer_varint(&b, ti_zigzag(0));
+    ti_buffer_varint(&b, ti_zigzag(1));
+    ti_buffer_varint(&b, 6 << 1); /* 100 102 ... 110; the next 0 is 110 + 0 */
+    ti_buffer_varint(&b, ti_zigzag(97));
+    ti_buffer_varint(&b, ti_zigzag(2));
+    v = b.n;
+    ti_buffer_varint(&b, last << 1 | 1);
+    ti_buffer_varint(&b, v);
+    for (uint64_t at = 3; at < last; at = at * 7 + 1) {
+        ti_cursor_start(&cursor, 0, b.data, b.n);
+        assert_true(ti_cursor_skip(&cursor, at));
+        for (int i = 0; i < 25; i++, at++) {
+            assert_true(ti_cursor_next(&cursor, &v));
+            assert_true(v == at / 10 * 110 + (at % 10 < 4 ? at % 10 : 100 + 2 * (at % 10 - 4)));
+        }
+    }
+    assert_true(ti_column_stats(0, b.data, b.n, last / 10 * 10, &stats));
+    assert_true(stats.min == 0 && stats.max == (int64_t)((last / 10 - 1) * 110 + 110));
+    assert_true(stats.sum == last / 10 * (6 + 630) + 1100 * (last / 10 * (last / 10 - 1) / 2));
+    free(b.data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -454,6 +545,7 @@ int main(void)
         cmocka_unit_test(test_random_bytes),
         cmocka_unit_test(test_malformed),
         cmocka_unit_test(test_bomb),
+        cmocka_unit_test(test_far),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

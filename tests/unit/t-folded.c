@@ -14,6 +14,7 @@
 #include "formats/folded/decode.h"
 #include "formats/folded/encode.h"
 #include "formats/folded/record_layout.h"
+#include "formats/folded/seek.h"
 #include "formats/merged/record.h"
 #include "formats/reader.h"
 #include "tests/unit/programs.h"
@@ -147,18 +148,6 @@ static void random_programs_come_back(void **state)
 
 /* ----------------------------------------------------------- compactness -- */
 
-static struct statement call(uint32_t op, uint64_t volume)
-{
-    struct statement s = {.vector_values = 1, .noise = 1};
-
-    s.ev.op = op;
-    s.ev.mask = ti_op_info(op)->fields;
-    s.ev.volume = volume;
-    for (int f = 0; f < TI_F_COUNT; f++)
-        s.values[f] = 1;
-    return s;
-}
-
 /* What a record takes; it is released. */
 static size_t bytes_of(struct ti_record *record)
 {
@@ -173,8 +162,9 @@ static size_t bytes_of(struct ti_record *record)
 
 static void length_does_not_matter(void **state)
 {
-    struct statement send = call(TI_OP_SEND, 1000), recv = call(TI_OP_RECV, 50);
-    struct statement inner = {.trips = 7}, outer = {.trips = 3}, sum = call(TI_OP_ALLREDUCE, 9);
+    struct statement send = program_call(TI_OP_SEND, 1000), recv = program_call(TI_OP_RECV, 50);
+    struct statement inner = {.trips = 7}, outer = {.trips = 3},
+                     sum = program_call(TI_OP_ALLREDUCE, 9);
     size_t bytes[2];
 
     (void)state;
@@ -197,7 +187,8 @@ static void many_values_become_columns(void **state)
 {
     (void)state;
     for (uint32_t values = TI_FIELD_VALUES - 1; values < TI_FIELD_VALUES + 3; values++) {
-        struct statement send = call(TI_OP_SEND, 1000), barrier = call(TI_OP_BARRIER, 5);
+        struct statement send = program_call(TI_OP_SEND, 1000),
+                         barrier = program_call(TI_OP_BARRIER, 5);
         struct ti_record record;
 
         send.next = &barrier;
@@ -215,12 +206,19 @@ static void read_damaged(const struct ti_record *record)
 {
     struct ti_folded_tables tables;
     struct ti_folded *f;
+    struct ti_place place;
     struct ti_event ev;
     int64_t sum = 0;
 
     if (ti_record_is_copy(record) || ti_folded_open(record, 8, &f, &tables))
         return;
     ti_folded_check(f);
+    for (int i = 0; i < 3; i++) {
+        ti_folded_seek_sum(f, program_rnd(8) & ((2u << ti_folded_extras(f)) - 1),
+                           program_rnd(100000), &place);
+        if (ti_folded_seek_event(f, program_rnd(ti_folded_events(f) + 2), &place) > 0)
+            ti_folded_next(f, &ev);
+    }
     for (int i = 0; i < 1000 && ti_folded_next(f, &ev) > 0; i++)
         for (int v = 0; v < TI_VECS; v++)
             for (int64_t k = 0; k < ev.vec[v].len; k++)

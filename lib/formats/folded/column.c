@@ -364,6 +364,57 @@ bool ti_cursor_run(struct ti_cursor *c)
     return true;
 }
 
+/* Pass whole circles, as many as there are among the next *n values, if the cursor is at the start
+ * of one.  Subtracts their values from *n, and what is read from *runs; false if malformed. */
+static bool skip_circles(struct ti_cursor *c, uint64_t *n, uint64_t *runs)
+{
+    struct ti_cursor circle = *c; /* goes through it once */
+    uint64_t before = c->again, values = 0, all = *n, whole, step;
+
+    if (c->next != c->circle && c->next != c->circle_end)
+        return true;
+    do {
+        if (circle.again == 0 || values >= all)
+            return true; /* there is no whole one */
+        if (*runs == 0 || !ti_cursor_run(&circle))
+            return false;
+        --*runs;
+        values += circle.left;
+        circle.last += circle.left * circle.stride;
+        circle.left = 0;
+    } while (circle.next != circle.circle_end);
+    whole = before / (before - circle.again);
+    whole = whole < all / values ? whole : all / values;
+    step = circle.last - c->last;
+    c->again -= whole * (before - circle.again);
+    c->last += whole * step;
+    *n -= whole * values;
+    return true;
+}
+
+bool ti_cursor_skip(struct ti_cursor *c, uint64_t n)
+{
+    uint64_t runs = TI_RUNS_MAX;
+
+    if (c->draw) {
+        ti_draw_skip(c->draw, n);
+        return true;
+    }
+    for (;;) {
+        uint64_t some = n < c->left ? n : c->left;
+
+        c->left -= some;
+        c->last += some * c->stride;
+        n -= some;
+        if (n && c->again && !skip_circles(c, &n, &runs))
+            return false;
+        if (n == 0 || (c->at == c->end && c->again == 0))
+            return true;
+        if (runs-- == 0 || !ti_cursor_run(c))
+            return false;
+    }
+}
+
 /* ------------------------------------------------------------------ sums -- */
 
 struct adder {

@@ -87,6 +87,11 @@ struct ti_cursor {
 /* Go to the start of a column.  The blob must outlive the cursor; NULL if it is empty. */
 void ti_cursor_start(struct ti_cursor *c, uint64_t first, const uint8_t *blob, size_t bytes);
 
+/* Pass the next `n` values, without going through repeated runs and values one by one; false if the
+ * blob is malformed, or more than TI_RUNS_MAX runs would have to be read.  Values of a histogram:
+ * call it for a new cursor only, see ti_draw_skip(). */
+bool ti_cursor_skip(struct ti_cursor *c, uint64_t n);
+
 /* Read the next run; false if the blob is malformed.  For ti_cursor_next() only. */
 bool ti_cursor_run(struct ti_cursor *c);
 

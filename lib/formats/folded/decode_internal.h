@@ -4,6 +4,7 @@
  *   decode_open.c   the record becomes symbols, nodes and cursors
  *   decode.c        the iterator over events
  *   shape.c         the shape and its statistics (shape.h)
+ *   seek.c          the iterator goes to another place (seek.h)
  */
 #ifndef TI_DECODE_INTERNAL_H
 #define TI_DECODE_INTERNAL_H

@@ -336,6 +336,44 @@ uint64_t ti_draw_next(struct ti_draw *d)
     return d->last;
 }
 
+/* How many of the first `n` values are among the `some` lowest of all: their share, rounded down.
+ */
+static uint64_t share(const struct ti_draw *d, uint64_t some, uint64_t n)
+{
+    return n < d->n ? (uint64_t)((u128)some * n / d->n) : some;
+}
+
+void ti_draw_skip(struct ti_draw *d, uint64_t n)
+{
+    uint64_t before = 0; /* values of lower bins */
+
+    d->left = n < d->n ? d->n - n : 0;
+    for (struct bin *b = d->bin; b < d->bin + d->bins; before += b++->n) {
+        uint64_t taken = share(d, before + b->n, n);
+
+        b->left = b->n - (taken - share(d, before, n));
+        b->more_left = b->more - (taken - share(d, before + b->n - b->more, n));
+        d->last = b->low + (b->more > 0);
+    }
+}
+
+uint64_t ti_draw_sum_first(const struct ti_draw *d, uint64_t n)
+{
+    uint64_t before = 0, sum = 0;
+
+    for (const struct bin *b = d->bin; b < d->bin + d->bins; before += b++->n) {
+        uint64_t taken = share(d, before + b->n, n), some;
+        uint64_t more = taken - share(d, before + b->n - b->more, n);
+
+        if (b->low > INT64_MAX ||
+            __builtin_mul_overflow(taken - share(d, before, n), b->low, &some) ||
+            __builtin_add_overflow(sum, some, &sum) || sum + more > UINT64_C(1) << 62)
+            return UINT64_MAX;
+        sum += more;
+    }
+    return sum;
+}
+
 uint64_t ti_draw_sum(const struct ti_draw *d)
 {
     return d->sum;

@@ -36,6 +36,15 @@ bool ti_draw_new(uint64_t first, const uint8_t *blob, size_t bytes, uint64_t n,
 /* Begin to draw values in the order of a seed.  Different columns need different seeds. */
 void ti_draw_start(struct ti_draw *d, uint64_t seed);
 
+/*
+ * Pass the first `n` values, all at once, after ti_draw_start(): as many of each bin as its share
+ * of all values asks for.  So values drawn afterwards are others than without it, but all values
+ * have the same histogram still.  The second function gives the sum of the values that are passed,
+ * which grows with `n`; UINT64_MAX if one is negative, or the sum is above 2^62.
+ */
+void ti_draw_skip(struct ti_draw *d, uint64_t n);
+uint64_t ti_draw_sum_first(const struct ti_draw *d, uint64_t n);
+
 /* The next value; after `n` values, the last one again. */
 uint64_t ti_draw_next(struct ti_draw *d);
 uint64_t ti_draw_sum(const struct ti_draw *d);
