@@ -531,6 +531,32 @@ static void test_far(void **state)
     free(b.data);
 }
 
+/* Repetitions of repeated runs may cost more than their bytes: the caller says how much. */
+static void test_limit_of_sums(void **state)
+{
+    static const struct ti_bounds any = {INT64_MIN, INT64_MAX};
+    uint8_t blob[2 * 100 + 3];
+    uint64_t runs = 100000, few, sum = 0, same;
+    size_t n = 0;
+
+    (void)state;
+    for (int i = 0; i < 100; i++) { /* runs of one value, 7 more or 7 less than the one before */
+        blob[n++] = 2;
+        blob[n++] = i & 1 ? 13 : 14;
+    }
+    blob[n++] = 55 << 1 | 1; /* 55 of these again, from 200 bytes before on */
+    blob[n++] = 128 + 200 % 128;
+    blob[n++] = 200 / 128;
+    assert_true(ti_column_sum(0, blob, n, 155, &any, &runs, &sum));
+    assert_int_equal(runs, 100000 - 155);
+    few = 155;
+    assert_true(ti_column_sum(0, blob, n, 155, &any, &few, &same));
+    assert_int_equal(few, 0);
+    assert_true(same == sum);
+    few = 154;
+    assert_false(ti_column_sum(0, blob, n, 155, &any, &few, &same));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -546,6 +572,7 @@ int main(void)
         cmocka_unit_test(test_malformed),
         cmocka_unit_test(test_bomb),
         cmocka_unit_test(test_far),
+        cmocka_unit_test(test_limit_of_sums),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -198,9 +198,16 @@ static void histograms_are_balanced(void **state)
 
 static void malformed_histograms_are_refused(void **state)
 {
-    uint8_t blob[64];
+    uint8_t blob[64] = {TI_HISTOGRAM};
+    struct ti_draw *full;
 
     (void)state;
+    for (size_t i = 1; i < sizeof blob; i++) /* bins of one value, the minimum */
+        blob[i] = i % 2;
+    assert_true(ti_draw_new(7, blob, 1 + 2 * TI_HISTOGRAM_BINS, TI_HISTOGRAM_BINS, &full));
+    assert_int_equal(ti_draw_sum(full), 7 * TI_HISTOGRAM_BINS);
+    ti_draw_free(full);
+    assert_false(ti_draw_new(7, blob, 3 + 2 * TI_HISTOGRAM_BINS, TI_HISTOGRAM_BINS + 1, &full));
     for (int round = 0; round < 200000; round++) {
         size_t n = 1 + rnd(12);
         uint64_t values = 1 + rnd(50), sum = 0;

@@ -423,7 +423,7 @@ struct adder {
     double about; /* the sum, not modulo 2^64 */
     int64_t min, max;
     struct ti_bounds bounds;
-    uint32_t runs;
+    uint64_t runs; /* that may still be read */
 };
 
 /* n * (n - 1) / 2 modulo 2^64 */
@@ -468,8 +468,9 @@ static bool add_run(struct adder *a, const uint8_t **p, const uint8_t *end)
     int64_t first;
 
     if (!ti_get_varint(p, end, &n) || n < 2 || n & 1 || !ti_get_varint(p, end, &difference) ||
-        (n > 2 && !ti_get_varint(p, end, &coded)) || a->runs++ == TI_RUNS_MAX)
+        (n > 2 && !ti_get_varint(p, end, &coded)) || a->runs == 0)
         return false;
+    a->runs--;
     n >>= 1;
     if (n > a->left)
         n = a->left;
@@ -563,12 +564,13 @@ static bool add_column(struct adder *a, const uint8_t *blob, size_t bytes)
 }
 
 bool ti_column_sum(uint64_t first, const uint8_t *blob, size_t bytes, uint64_t n,
-                   const struct ti_bounds *bounds, uint64_t *sum)
+                   const struct ti_bounds *bounds, uint64_t *runs, uint64_t *sum)
 {
-    struct adder a = {.left = n, .last = first, .bounds = *bounds};
+    struct adder a = {.left = n, .last = first, .bounds = *bounds, .runs = *runs};
 
     if (!add_column(&a, blob, bytes))
         return false;
+    *runs = a.runs;
     *sum = bounds->low >= 0 && a.about > 0x1p62 ? UINT64_MAX : a.sum;
     return true;
 }
@@ -580,7 +582,8 @@ bool ti_column_stats(uint64_t first, const uint8_t *blob, size_t bytes, uint64_t
                       .last = first,
                       .bounds = {INT64_MIN, INT64_MAX},
                       .min = INT64_MAX,
-                      .max = INT64_MIN};
+                      .max = INT64_MIN,
+                      .runs = TI_RUNS_MAX};
 
     if (!add_column(&a, blob, bytes))
         return false;

@@ -48,8 +48,6 @@ void ti_column_free(struct ti_column *c); /* the column is empty then */
 /* Append the column's blob. */
 void ti_column_put(struct ti_buffer *b, const struct ti_column *c);
 
-#define TI_RUNS_MAX (1u << 26)
-
 /* What ti_column_sum() asks of the values: each is from `low` to `high`, as a signed integer. */
 struct ti_bounds {
     int64_t low, high;
@@ -57,12 +55,15 @@ struct ti_bounds {
 
 /*
  * Add up the first `n` values of an encoded column modulo 2^64, without going through repeated runs
- * and values one by one.  If no value may be below 0, a sum above 2^62 becomes UINT64_MAX.  False
- * if the blob is malformed, a value breaks the bounds, or more than TI_RUNS_MAX runs would have to
- * be read.
+ * and values one by one.  If no value may be below 0, a sum above 2^62 becomes UINT64_MAX.  The
+ * runs that were read are subtracted from *runs.  False if the blob is malformed, a value breaks
+ * the bounds, or more than *runs runs would have to be read.
  */
 bool ti_column_sum(uint64_t first, const uint8_t *blob, size_t bytes, uint64_t n,
-                   const struct ti_bounds *bounds, uint64_t *sum);
+                   const struct ti_bounds *bounds, uint64_t *runs, uint64_t *sum);
+
+/* Runs that the functions below read at most. */
+#define TI_RUNS_MAX (1u << 26)
 
 /* Of a list of values: how many, their sum modulo 2^64, and as signed integers the least and the
  * greatest.  Where values wrap around 2^64, these are INT64_MIN and INT64_MAX. */

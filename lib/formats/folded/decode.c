@@ -162,7 +162,7 @@ uint64_t ti__leaf_arrivals(const struct node *leaf, uint32_t a)
 }
 
 /* Add up a column that stands for `n` values. */
-static bool add_column(const struct ti_folded *f, size_t column, uint64_t n,
+static bool add_column(struct ti_folded *f, size_t column, uint64_t n,
                        const struct ti_bounds *bounds, uint64_t *sum)
 {
     const struct ti_bytes *blob = &f->column_blob[column];
@@ -171,12 +171,13 @@ static bool add_column(const struct ti_folded *f, size_t column, uint64_t n,
         *sum = ti_draw_sum(f->cursor[column].draw);
         return true;
     }
-    return ti_column_sum((uint64_t)f->column_first[column], blob->data, blob->n, n, bounds, sum);
+    return ti_column_sum((uint64_t)f->column_first[column], blob->data, blob->n, n, bounds,
+                         &f->runs, sum);
 }
 
 static const struct ti_bounds any = {INT64_MIN, INT64_MAX};
 
-bool ti__sum_volumes(const struct ti_folded *f, uint64_t *volume)
+bool ti__sum_volumes(struct ti_folded *f, uint64_t *volume)
 {
     uint64_t sum;
 
@@ -193,7 +194,7 @@ bool ti__sum_volumes(const struct ti_folded *f, uint64_t *volume)
 }
 
 /* Check the columns of a leaf that ti__sum_volumes() does not read. */
-static bool check_leaf(const struct ti_folded *f, const struct node *leaf)
+static bool check_leaf(struct ti_folded *f, const struct node *leaf)
 {
     const struct ti_bounds numbers = {0, (int64_t)f->nvectors - 1};
     const struct symbol *s = &f->symbol[leaf->symbol];
@@ -219,6 +220,7 @@ bool ti_folded_check(struct ti_folded *f)
 {
     struct ti_vec vec;
 
+    f->runs = TI_RECORD_RUNS;
     for (size_t i = 0; i < f->nnodes; i++)
         if (f->node[i].symbol != LOOP && !check_leaf(f, &f->node[i]))
             return false;

@@ -71,6 +71,7 @@ struct ti_folded {
     const struct ti_bytes *column_blob; /* ... and blobs */
     size_t ncolumns;
     uint64_t events;
+    uint64_t runs; /* of columns, that may still be read to add them up */
 
     /* the place in the shape */
     struct ti_cursor *cursor; /* of each column */
@@ -83,7 +84,7 @@ struct ti_folded {
 };
 
 /* Add up the volumes of all events; false if a column of them is malformed. */
-bool ti__sum_volumes(const struct ti_folded *f, uint64_t *volume);
+bool ti__sum_volumes(struct ti_folded *f, uint64_t *volume);
 
 /* How often the program passed a leaf by arrival `a`. */
 uint64_t ti__leaf_arrivals(const struct node *leaf, uint32_t a);

@@ -418,8 +418,8 @@ static bool read_loop(struct input *in, struct ti_folded *f, struct node *loop, 
     const struct ti_bytes *blob = in->blob;
 
     loop->symbol = LOOP;
-    return take_columns(in, f, loop, 1) &&
-           ti_column_sum((uint64_t)*first, blob->data, blob->n, loop->passes, &bounds, passes);
+    return take_columns(in, f, loop, 1) && ti_column_sum((uint64_t)*first, blob->data, blob->n,
+                                                         loop->passes, &bounds, &f->runs, passes);
 }
 
 /* Read the shape.  Returns what is wrong. */
@@ -542,6 +542,7 @@ const char *ti_folded_open(const struct ti_record *record, uint32_t nranks, stru
     if (!f)
         return "memory is short";
     f->rank = record->rank;
+    f->runs = TI_RECORD_RUNS;
     wrong = open_record(record, nranks, f, tables);
     if (wrong) {
         ti_folded_close(f);

@@ -269,7 +269,7 @@ static size_t read_bins(const uint8_t *p, const uint8_t *end, uint64_t first, st
 bool ti_draw_new(uint64_t first, const uint8_t *blob, size_t bytes, uint64_t n,
                  struct ti_draw **out)
 {
-    size_t most = bytes / 2; /* a bin takes two bytes at least */
+    size_t most = bytes / 2 < TI_HISTOGRAM_BINS ? bytes / 2 : TI_HISTOGRAM_BINS;
     struct ti_draw *d;
 
     *out = NULL;

@@ -4,8 +4,8 @@
  * A bounded column is encoded as any other.  A blob that begins with the byte TI_HISTOGRAM, with
  * which no list of tokens (column.h) begins, is a histogram:
  *
- *   histogram  u8 TI_HISTOGRAM, bins until the end of the blob.  The column's first value is the
- *              minimum
+ *   histogram  u8 TI_HISTOGRAM, bins until the end of the blob, at most TI_HISTOGRAM_BINS.  The
+ *              column's first value is the minimum
  *   bin        varint number of values, zigzag of their sum minus (that number times the column's
  *              first value).  It stands for values that differ by 1 at most, and have this sum
  *
@@ -26,7 +26,8 @@ void ti_quality_put(struct ti_buffer *b, const struct ti_column *c, const struct
 /* Values drawn from a histogram. */
 struct ti_draw;
 
-#define TI_HISTOGRAM 1
+#define TI_HISTOGRAM      1
+#define TI_HISTOGRAM_BINS 16 /* at most */
 
 /* A histogram, if the blob is one that stands for `n` values; *out is NULL if it is a list of
  * tokens.  False if it is malformed, or memory is short. */

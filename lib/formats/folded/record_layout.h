@@ -51,6 +51,7 @@
 #define TI_SHAPE_DEPTH    200
 #define TI_RECORD_EVENTS  (UINT64_C(1) << 44) /* of one rank: at one a microsecond, half a year */
 #define TI_RECORD_VECTORS (16u << 20)         /* elements of all different vectors */
+#define TI_RECORD_RUNS    (64u << 20)         /* of columns, read to add them up */
 #define TI_RECORD_MEMBERS (32 << 20)          /* of all communicators */
 
 #define TI_DECIMALS_MAX 9 /* of a number in metadata, and 18 digits in all */

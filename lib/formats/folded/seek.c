@@ -28,9 +28,10 @@ static bool sum_trips(const struct ti_folded *f, uint32_t loop, uint64_t passes,
     static const struct ti_bounds bounds = {1, TI_RECORD_EVENTS};
     uint32_t column = f->node[loop].cursor;
     const struct ti_bytes *blob = &f->column_blob[column];
+    uint64_t runs = TI_RUNS_MAX;
 
     return ti_column_sum((uint64_t)f->column_first[column], blob->data, blob->n, passes, &bounds,
-                         trips);
+                         &runs, trips);
 }
 
 /* Let the nodes of a body, from `i` to `end`, be passed `passes` times. */
@@ -74,7 +75,7 @@ static bool add_column(const struct seek *s, uint32_t leaf, uint32_t which, bool
     const struct ti_bounds bounds = {small ? 0 : INT64_MIN, INT64_MAX};
     const struct ti_folded *f = s->f;
     const struct node *node = &f->node[leaf];
-    uint64_t more;
+    uint64_t more, runs = TI_RUNS_MAX;
 
     for (uint32_t a = 0; a < node->arrivals; a++) {
         uint32_t column = node->cursor + a * f->nvolumes + which;
@@ -84,7 +85,7 @@ static bool add_column(const struct seek *s, uint32_t leaf, uint32_t which, bool
         if (f->cursor[column].draw)
             more = ti_draw_sum_first(f->cursor[column].draw, n);
         else if (!ti_column_sum((uint64_t)f->column_first[column], blob->data, blob->n, n, &bounds,
-                                &more))
+                                &runs, &more))
             return false;
         if (small && (more > SUM_MAX || *sum + more > SUM_MAX))
             return false;
