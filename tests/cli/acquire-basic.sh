@@ -126,6 +126,7 @@ holds ""
     run 3 $a --np 2 ../app
     says err "the run directory 'app.2.run' is not empty"
     touch app.2.run/notes
+    "$o/ti-info" -q --merge app.2.run -o app.2.run/ranks.ti || fail "no merged trace"
     run 0 $a --force -q --np 2 ../app
     [ "$(ls app.2.run)" = notes ] || fail "left: $(ls app.2.run)"
     run 4 $a --np 2 ../app
