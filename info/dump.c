@@ -16,18 +16,14 @@ const char *info_end_text(const struct ti_reader *r, char *text, size_t bytes)
     return text;
 }
 
-static ti_status dump_rank(struct ti_source *s, int64_t rank, const struct info_style *style,
-                           struct ti_err *err)
+ti_status info_dump_rest(struct ti_reader *r, const struct info_style *style, struct ti_err *err)
 {
+    uint64_t left = style->count ? style->count : UINT64_MAX;
     struct info_line line = {0};
-    struct ti_reader *r;
     struct ti_event ev;
     char end[1024];
-    int more;
-    ti_status st = ti_source_reader(s, rank, &r, err);
+    int more = 1;
 
-    if (st != TI_OK)
-        return st;
     if (ti_info_estimate(r) && !style->no_volumes) {
         const char *unit = ti_reader_info(r, "unit");
 
@@ -35,9 +31,7 @@ static ti_status dump_rank(struct ti_source *s, int64_t rank, const struct info_
         info_put_clean(unit);
         putchar('\n');
     }
-    ti_reader_want_extras(r);
-    info_symbolizer_add_rank(style->symbolizer, r);
-    while ((more = ti_reader_next(r, &ev, err)) > 0) {
+    for (; left && (more = ti_reader_next(r, &ev, err)) > 0; left--) {
         info_format_event(&line, r, &ev, style);
         info_line_put(&line, "\n");
         if (fwrite(line.text, 1, line.bytes, stdout) != line.bytes)
@@ -45,14 +39,27 @@ static ti_status dump_rank(struct ti_source *s, int64_t rank, const struct info_
     }
     info_line_free(&line);
     if (more < 0)
-        st = TI_ERR_INPUT;
-    else if (ferror(stdout))
-        st = ti_err_errno(err, TI_ERR_IO, "cannot write to standard output");
-    else if (ti_reader_end(r) != TI_END_COMPLETE) {
-        ti_warn("rank %" PRId64 " is incomplete after %" PRIu64 " events: %s", rank,
-                ti_reader_events(r), info_end_text(r, end, sizeof end));
-        st = TI_ERR_PARTIAL;
-    }
+        return TI_ERR_INPUT;
+    if (ferror(stdout))
+        return ti_err_errno(err, TI_ERR_IO, "cannot write to standard output");
+    if (more || ti_reader_end(r) == TI_END_COMPLETE)
+        return TI_OK;
+    ti_warn("rank %" PRIu32 " is incomplete after %" PRIu64 " events: %s", ti_reader_rank(r),
+            ti_reader_events(r), info_end_text(r, end, sizeof end));
+    return TI_ERR_PARTIAL;
+}
+
+static ti_status dump_rank(struct ti_source *s, int64_t rank, const struct info_style *style,
+                           struct ti_err *err)
+{
+    struct ti_reader *r;
+    ti_status st = ti_source_reader(s, rank, &r, err);
+
+    if (st != TI_OK)
+        return st;
+    ti_reader_want_extras(r);
+    info_symbolizer_add_rank(style->symbolizer, r);
+    st = info_dump_rest(r, style, err);
     ti_reader_close(r);
     return st;
 }

@@ -17,6 +17,7 @@ struct info_symbolizer;
 struct info_style {
     bool call_sites;    /* show call sites */
     bool no_volumes;    /* leave volumes out */
+    uint64_t count;     /* events of a rank that are printed; 0: all */
     uint64_t tolerance; /* volumes that differ by at most this much are equal */
     bool json, quiet;
     bool all;                           /* list all there is, not only what matters most */
@@ -40,6 +41,10 @@ void info_print_json_open(const json_t *out);
 /* Write to `text` how a trace ended, with the reason if the library recorded one.  The trace must
  * have been read to its end.  Returns `text`. */
 const char *info_end_text(const struct ti_reader *r, char *text, size_t bytes);
+
+/* Print the events that are still to be read, up to style->count of them.  TI_ERR_PARTIAL if the
+ * trace is incomplete. */
+ti_status info_dump_rest(struct ti_reader *r, const struct info_style *style, struct ti_err *err);
 
 /* Print all events of `rank`, or of every rank if it is -1.  TI_ERR_PARTIAL if a trace is
  * incomplete. */
@@ -100,6 +105,14 @@ ti_status info_rates(struct ti_source *s, int64_t rank, const char *path,
  * result is as that of info_traffic(). */
 ti_status info_phases(struct ti_source *s, int64_t rank, const struct info_style *style,
                       struct ti_err *err);
+
+/* --------------------------------------------------------- position.c -- */
+
+/* Print where in the trace of `rank` a place is: "event=N", "volume=N" or "time=SECONDS"; the event
+ * there, and the loops around it.  With `dump`, print the events from there on instead.
+ * TI_ERR_USAGE: `at` is no place; TI_ERR_INPUT: the trace ends before it. */
+ti_status info_position(struct ti_source *s, int64_t rank, const char *at, bool dump,
+                        const struct info_style *style, struct ti_err *err);
 
 /* ----------------------------------------------------------- verify.c -- */
 

@@ -9,7 +9,7 @@
 #include "info/symbolizer.h"
 
 struct settings {
-    const char *trace, *other, *rates, *debug_dir, *output;
+    const char *trace, *other, *rates, *at, *debug_dir, *output;
     char *const *traces; /* all of them; `trace` is the first */
     int ntraces;
     int64_t rank; /* -1: all */
@@ -72,6 +72,10 @@ static const struct ti_opt opts[] = {
      TI_OPT_TEXT(rates)},
     {0, "rank", "N", "show this rank only", TI_OPT_INTEGER(rank, 0, TI_RANKS_MAX - 1)},
     {0, "dump", NULL, "print the events, one per line", TI_OPT_FLAG(dump)},
+    {0, "at", "WHERE",
+     "go to a place of a rank: event=N (from 0), volume=N or\n"
+     "time=SECONDS; print it, or the events from there (--dump)",
+     TI_OPT_NAME(at)},
     TI_OPT_HEADING("Merged traces"),
     {0, "merge", NULL,
      "write the ranks of all TRACEs into OUT: a bundle if OUT\n"
@@ -90,13 +94,15 @@ static const struct ti_opt opts[] = {
     {'o', "output", "OUT", "what --merge and --split write; must not exist", TI_OPT_NAME(output)},
     TI_OPT_HEADING("Events"),
     {0, "call-sites", NULL,
-     "with --dump and --compare: show the call sites, with\n"
+     "with --dump, --at and --compare: show the call sites, with\n"
      "function, file and line where they are known",
      TI_OPT_FLAG(style.call_sites)},
     {0, "debug-dir", "DIR[:DIR]...",
      "look here first for the program that was traced, its\n"
      "libraries and their debug information",
      TI_OPT_NAME(debug_dir)},
+    {0, "count", "N", "with --dump: print N events of a rank",
+     TI_OPT_INTEGER(style.count, 1, INT64_MAX)},
     {0, "no-volumes", NULL, "leave the volumes out of --dump and --compare",
      TI_OPT_FLAG(style.no_volumes)},
     {0, "tolerance", "N", "treat volumes as equal if they differ by N at most",
@@ -107,7 +113,7 @@ static const struct ti_opt opts[] = {
      "with --phases: all calls of each loop",
      TI_OPT_FLAG(style.all)},
     {'q', "quiet", NULL, "print only errors and problems", TI_OPT_FLAG(style.quiet)},
-    {0, "json", NULL, "print as JSON; not with --dump, --compare and --phases",
+    {0, "json", NULL, "print as JSON; not with --dump, --compare, --phases, --at",
      TI_OPT_FLAG(style.json)},
     {0, "no-progress", NULL, "no progress line", TI_OPT_FLAG(no_progress)},
     TI_OPT_END,
@@ -123,6 +129,7 @@ static const struct ti_cli cli = {
                 "  ti-info --compare other.tib --no-volumes lu.tib\n"
                 "  ti-info --traffic lu.tib\n"
                 "  ti-info --rank 3 --phases lu.tib\n"
+                "  ti-info --rank 3 --at volume=1e9 lu.tib\n"
                 "  ti-info --rates lu.rates lu.tib\n"
                 "  ti-info --merge lu.run -o lu.tib\n"
                 "  ti-info --split lu.tib -o lu.run\n",
@@ -149,14 +156,21 @@ static int check_options(const struct settings *s)
     if ((s->verify || s->other || s->merge || s->split) && s->rank >= 0)
         return (int)ti_cli_usage(&cli,
                                  "--rank is not for --verify, --compare, --merge and --split");
-    if (s->style.json && (s->dump || s->other || s->phases))
-        return (int)ti_cli_usage(&cli, "--json is not for --dump, --compare and --phases");
+    if (s->at && (modes > s->dump || s->merge || s->split))
+        return (int)ti_cli_usage(&cli, "--at is for --dump, or alone");
+    if (s->at && s->rank < 0)
+        return (int)ti_cli_usage(&cli, "--at needs --rank");
+    if (s->style.count && !s->dump)
+        return (int)ti_cli_usage(&cli, "--count is for --dump");
+    if (s->style.json && (s->dump || s->other || s->phases || s->at))
+        return (int)ti_cli_usage(&cli, "--json is not for --dump, --compare, --phases and --at");
     if (s->style.json && s->rates && strcmp(s->rates, "-") == 0)
         return (int)ti_cli_usage(&cli, "--json and --rates - both write to standard output");
     if (s->style.all && !s->traffic && !s->phases)
         return (int)ti_cli_usage(&cli, "--all is for --traffic and --phases");
-    if (s->debug_dir && !s->style.call_sites && !s->rates && !s->phases)
-        return (int)ti_cli_usage(&cli, "--debug-dir is for --call-sites, --rates and --phases");
+    if (s->debug_dir && !s->style.call_sites && !s->rates && !s->phases && !s->at)
+        return (int)ti_cli_usage(&cli, "--debug-dir is for --call-sites, --rates, --phases and "
+                                       "--at");
     return TI_CLI_END;
 }
 
@@ -203,6 +217,8 @@ static ti_status read_trace(const struct settings *s, struct ti_err *err)
         st = info_verify(source, &s->style, err);
     else if (s->other)
         st = compare(source, s, err);
+    else if (s->at)
+        st = info_position(source, s->rank, s->at, s->dump, &s->style, err);
     else if (s->dump)
         st = info_dump(source, s->rank, &s->style, err);
     else if (s->traffic)

@@ -289,6 +289,16 @@ const char *info_source_line_text(const struct info_source_line *line, char *tex
     return text;
 }
 
+const char *info_site_text(struct info_symbolizer *z, const char *site, char *text, size_t bytes)
+{
+    const struct info_source_line *line = info_symbolizer_find(z, site);
+
+    if (line)
+        return info_source_line_text(line, text, bytes);
+    snprintf(text, bytes, "%.*s", site ? (int)strcspn(site, " ") : 0, site ? site : "");
+    return text;
+}
+
 void info_source_line_json(const struct info_source_line *line, json_t *out)
 {
     json_object_set_new(out, "function",

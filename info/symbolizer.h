@@ -44,6 +44,10 @@ const char *info_function_text(const struct info_source_line *line, char *text, 
 /* Write "exchange lu.c:120" or "exchange+0x3c" to `text`; "" for NULL.  Returns `text`. */
 const char *info_source_line_text(const struct info_source_line *line, char *text, size_t bytes);
 
+/* Write a call site as people read it to `text`: its source line as above, else "lu+0x1234"; "" for
+ * NULL.  Returns `text`. */
+const char *info_site_text(struct info_symbolizer *z, const char *site, char *text, size_t bytes);
+
 /* Add the keys function, file and line to `out`; null where they are not known. */
 void info_source_line_json(const struct info_source_line *line, json_t *out);
 

@@ -6,6 +6,7 @@
 #include "common/cli.h"
 #include "info/line.h"
 #include "info/shapes/shapes.h"
+#include "info/symbolizer.h"
 
 #define NODES_SHOWN 40 /* of a body, unless all are wanted */
 #define RANKS_BYTES 256
@@ -123,7 +124,7 @@ static void put_call(struct printing *p, const struct info_node *node)
     info_line_put(&p->line, "  # ");
     bytes = p->line.bytes;
     put_volumes(p, node);
-    info_site_text(p->all, node->site, site, sizeof site);
+    info_site_text(p->all->symbolizer, p->all->sites.text[node->site], site, sizeof site);
     if (*site)
         info_line_printf(&p->line, "%s%s", p->line.bytes > bytes ? "; " : "", site);
     else if (p->line.bytes == bytes) /* there is nothing to say */

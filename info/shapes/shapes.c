@@ -199,7 +199,7 @@ static void start_node(const struct adding *a, struct info_node *node,
                                .world = {-1, -1, -1}};
     if (node->loop)
         return;
-    node->site = info_names_add(&a->all->sites, site ? site : "?");
+    node->site = info_names_add(&a->all->sites, site ? site : "");
     node->field =
         ti_grow(NULL, &cap, (size_t)__builtin_popcount(node->mask) + 1, sizeof *node->field);
 }
@@ -338,15 +338,4 @@ void info_shapes_free(struct info_shapes *s)
     free(s->unit);
     info_names_free(&s->sites);
     *s = (struct info_shapes){.n = 0};
-}
-
-const char *info_site_text(const struct info_shapes *s, size_t site, char *text, size_t bytes)
-{
-    const char *name = s->sites.text[site];
-    const struct info_source_line *line = info_symbolizer_find(s->symbolizer, name);
-
-    if (line)
-        return info_source_line_text(line, text, bytes);
-    snprintf(text, bytes, "%.*s", strcmp(name, "?") == 0 ? 0 : (int)strcspn(name, " "), name);
-    return text;
 }

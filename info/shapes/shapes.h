@@ -58,7 +58,7 @@ struct info_shape {
 
 struct info_shapes {
     struct info_symbolizer *symbolizer; /* borrowed */
-    struct info_names sites;            /* texts of call sites; "?": not known */
+    struct info_names sites;            /* texts of call sites; "": not known */
     struct info_shape *shape;           /* in the order of their first ranks */
     size_t n, cap;
     bool measured[INFO_MEASURES]; /* some rank has it */
@@ -72,9 +72,5 @@ struct info_shapes {
 ti_status info_shapes_read(struct ti_source *s, int64_t only, struct info_symbolizer *symbolizer,
                            struct info_shapes *out, struct ti_err *err);
 void info_shapes_free(struct info_shapes *s);
-
-/* Write a call site as people read it to `text`: "exchange lu.c:120", "exchange+0x3c",
- * "lu+0x1234"; "" if it is not known.  Returns `text`. */
-const char *info_site_text(const struct info_shapes *s, size_t site, char *text, size_t bytes);
 
 #endif

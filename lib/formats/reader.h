@@ -55,7 +55,18 @@ ti_status ti_reader_open_record(struct ti_record *record, uint32_t nranks, const
 /* The folded trace (formats/folded/shape.h) that `r` reads; NULL if it reads a rank file or a copy
  * of one.  It belongs to `r`. */
 struct ti_folded;
-struct ti_folded *ti_reader_folded(struct ti_reader *r);
+struct ti_folded *ti_reader_folded(const struct ti_reader *r);
+
+/*
+ * Go to an event of a folded trace, so that ti_reader_next() gives it, without reading the events
+ * before.  `columns` 0: `value` is the number of the event, from 0.  Else: the first event with
+ * which the sum of these columns reaches `value`, and *out what came before it
+ * (formats/folded/seek.h).  1; 0 if the trace ends before; -1 with `err` if its record is malformed
+ * or values are too large to be added up.
+ */
+struct ti_place;
+int ti_reader_seek(struct ti_reader *r, uint32_t columns, uint64_t value, struct ti_place *out,
+                   struct ti_err *err);
 
 /* Open another reader of the same trace, at its start; close it before `r`.  Errors as above. */
 ti_status ti_reader_again(const struct ti_reader *r, struct ti_reader **out, struct ti_err *err);

@@ -56,22 +56,59 @@ bool ti_shape_volumes(const struct ti_folded *f, uint32_t i, uint32_t which,
     return true;
 }
 
-bool ti_shape_field(const struct ti_folded *f, uint32_t i, uint32_t field,
-                    struct ti_column_stats *out)
+/* Find the column of a field of a call; false if the field is a constant, which goes to *constant.
+ */
+static bool column_of(const struct ti_folded *f, uint32_t i, uint32_t field, uint32_t *column,
+                      int64_t *constant)
 {
     const struct node *leaf = &f->node[i];
     const struct symbol *s = &f->symbol[leaf->symbol];
     const struct constant *c = f->constant + s->constants;
     uint32_t before = s->columns & ((1u << field) - 1);
 
-    if (s->columns & 1u << field)
-        return column_stats(
-            f, leaf->cursor + leaf->arrivals * f->nvolumes + (uint32_t)__builtin_popcount(before),
-            leaf->passes, out);
+    if (s->columns & 1u << field) {
+        *column =
+            leaf->cursor + leaf->arrivals * f->nvolumes + (uint32_t)__builtin_popcount(before);
+        return true;
+    }
     while (c->field != field)
         c++;
-    *out = (struct ti_column_stats){leaf->passes, (uint64_t)c->value * leaf->passes, c->value,
-                                    c->value};
+    *constant = c->value;
+    return false;
+}
+
+bool ti_shape_field(const struct ti_folded *f, uint32_t i, uint32_t field,
+                    struct ti_column_stats *out)
+{
+    uint64_t n = f->node[i].passes;
+    uint32_t column;
+    int64_t value;
+
+    if (column_of(f, i, field, &column, &value))
+        return column_stats(f, column, n, out);
+    *out = (struct ti_column_stats){n, (uint64_t)value * n, value, value};
+    return true;
+}
+
+bool ti_shape_field_values(const struct ti_folded *f, uint32_t i, uint32_t field, uint64_t n,
+                           int64_t *out)
+{
+    struct ti_cursor cursor;
+    uint64_t value;
+    uint32_t column;
+
+    if (!column_of(f, i, field, &column, out)) {
+        for (uint64_t k = 1; k < n; k++)
+            out[k] = out[0];
+        return true;
+    }
+    ti_cursor_start(&cursor, (uint64_t)f->column_first[column], f->column_blob[column].data,
+                    f->column_blob[column].n);
+    for (uint64_t k = 0; k < n; k++) {
+        if (!ti_cursor_next(&cursor, &value))
+            return false;
+        out[k] = (int64_t)value;
+    }
     return true;
 }
 

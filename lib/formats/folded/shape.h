@@ -36,6 +36,10 @@ bool ti_shape_volumes(const struct ti_folded *f, uint32_t i, uint32_t which,
 bool ti_shape_field(const struct ti_folded *f, uint32_t i, uint32_t field,
                     struct ti_column_stats *out);
 
+/* The values of a field of call `i`, one for each pass, for the first `n` passes. */
+bool ti_shape_field_values(const struct ti_folded *f, uint32_t i, uint32_t field, uint64_t n,
+                           int64_t *out);
+
 /* Vector `v` of call `i`, if it is the same each time: *constant says so.  Else *out is a vector of
  * length 0.  It is valid until the trace is closed. */
 bool ti_shape_vector(struct ti_folded *f, uint32_t i, int v, bool *constant, struct ti_vec *out);

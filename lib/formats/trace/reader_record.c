@@ -1,7 +1,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/folded/seek.h"
+#include "formats/folded/shape.h"
 #include "formats/trace/reader_internal.h"
+
+#define WINDOWS_MAX (1u << 20)
 
 /* Let the file be the record's blobs, one after the other.  False: no memory. */
 static bool join_blobs(struct ti_reader *r)
@@ -107,9 +111,84 @@ ti_status ti_reader_open_record(struct ti_record *record, uint32_t nranks, const
     return st;
 }
 
-struct ti_folded *ti_reader_folded(struct ti_reader *r)
+struct ti_folded *ti_reader_folded(const struct ti_reader *r)
 {
     return r->folded;
+}
+
+/* A window: its number, and its communicator. */
+struct window {
+    int64_t number, comm;
+};
+
+static int by_number(const void *a, const void *b)
+{
+    const struct window *x = a, *y = b;
+
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+/* Append the windows that a call makes to *list, of *n; false if its columns are malformed. */
+static bool add_windows(const struct ti_folded *f, uint32_t call, uint64_t passes,
+                        struct window **list, size_t *n, size_t *cap)
+{
+    size_t numbers_cap = 0;
+    int64_t *number = ti_grow(NULL, &numbers_cap, 2 * passes + 1, sizeof *number);
+    int64_t *comm = number + passes;
+    bool fine = ti_shape_field_values(f, call, TI_F_WIN, passes, number) &&
+                ti_shape_field_values(f, call, TI_F_COMM, passes, comm);
+
+    *list = ti_grow(*list, cap, *n + passes + 1, sizeof **list);
+    for (uint64_t i = 0; fine && i < passes; i++)
+        (*list)[(*n)++] = (struct window){number[i], comm[i]};
+    free(number);
+    return fine;
+}
+
+/* Tables know the windows of all events before the next one.  To be there anywhere, they must know
+ * those of the whole trace.  Calls that make more than WINDOWS_MAX are left out. */
+static bool know_windows(struct ti_reader *r)
+{
+    struct window *list = NULL;
+    size_t n = 0, cap = 0;
+    bool fine = true;
+
+    for (uint32_t i = 0; fine && i < ti_shape_nodes(r->folded); i++) {
+        struct ti_shape_node node = ti_shape_node(r->folded, i);
+
+        if (!node.loop && (node.mask & (TI_M_WIN | TI_M_COMM)) == (TI_M_WIN | TI_M_COMM) &&
+            node.passes + n <= WINDOWS_MAX)
+            fine = add_windows(r->folded, i, node.passes, &list, &n, &cap);
+    }
+    if (n)
+        qsort(list, n, sizeof *list, by_number);
+    for (size_t i = 0; fine && i < n; i++) {
+        struct ti_event ev;
+
+        ev.arg[TI_F_WIN] = list[i].number;
+        ev.arg[TI_F_COMM] = list[i].comm;
+        ti__tables_window(&r->tables, &ev);
+    }
+    free(list);
+    return fine;
+}
+
+int ti_reader_seek(struct ti_reader *r, uint32_t columns, uint64_t value, struct ti_place *out,
+                   struct ti_err *err)
+{
+    int found = -1;
+
+    if (know_windows(r))
+        found = columns ? ti_folded_seek_sum(r->folded, columns, value, out)
+                        : ti_folded_seek_event(r->folded, value, out);
+    if (found < 0)
+        ti_err_set(err, TI_ERR_INPUT, "'%s' is damaged, or its values add up to more than 2^62",
+                   r->file.name);
+    if (found > 0) {
+        r->events = out->event;
+        r->file.at_end = false;
+    }
+    return found;
 }
 
 ti_status ti_reader_again(const struct ti_reader *r, struct ti_reader **out, struct ti_err *err)

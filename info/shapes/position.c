@@ -1,0 +1,212 @@
+/* ti-info --at: a place in a rank's trace. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cli.h"
+#include "formats/folded/seek.h"
+#include "info/line.h"
+#include "info/shapes/folded.h"
+#include "info/symbolizer.h"
+
+#define SITE_BYTES 600
+
+/* A place that is asked for. */
+enum what { EVENT, VOLUME, TIME };
+
+struct wanted {
+    enum what what;
+    uint64_t value; /* nanoseconds of TIME */
+};
+
+/* ---------------------------------------------------------------- parsing -- */
+
+/* Parse "12", "1e12" or "12.5" times `scale`; false if it is none, or too large. */
+static bool parse_number(const char *text, uint64_t scale, uint64_t *out)
+{
+    char *end;
+    double value;
+
+    if (*text < '0' || *text > '9')
+        return false;
+    errno = 0;
+    *out = strtoull(text, &end, 10);
+    if (*end == '\0' && errno == 0 && *out <= INT64_MAX / scale) {
+        *out *= scale;
+        return true;
+    }
+    value = strtod(text, &end) * (double)scale;
+    if (*end || !(value <= 0x1p62))
+        return false;
+    *out = (uint64_t)(value + 0.5);
+    return true;
+}
+
+static ti_status parse(const char *text, struct wanted *out, struct ti_err *err)
+{
+    static const char *const name[] = {[EVENT] = "event=", [VOLUME] = "volume=", [TIME] = "time="};
+
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++) {
+        size_t n = strlen(name[i]);
+
+        out->what = (enum what)i;
+        if (strncmp(text, name[i], n) == 0 &&
+            parse_number(text + n, i == TIME ? 1000000000 : 1, &out->value))
+            return TI_OK;
+    }
+    return ti_err_set(err, TI_ERR_USAGE, "--at '%s' is none of event=N, volume=N, time=SECONDS",
+                      text);
+}
+
+/* ----------------------------------------------------------------- finding -- */
+
+/* The columns whose sum is the time; 0 if there are none. */
+static uint32_t time_columns(const struct ti_reader *r)
+{
+    int burst = ti_reader_extra(r, TI_EXTRA_BURST), call = ti_reader_extra(r, TI_EXTRA_CALL);
+
+    return (burst >= 0 ? 2u << burst : 0) | (call >= 0 ? 2u << call : 0);
+}
+
+static double time_of(const struct ti_reader *r, const uint64_t *sum)
+{
+    double ns = 0;
+
+    for (uint32_t rest = time_columns(r); rest; rest &= rest - 1)
+        ns += (double)sum[__builtin_ctz(rest)];
+    return ns / 1e9;
+}
+
+/* Add up the volume and the extra columns of the whole trace. */
+static bool add_up(const struct ti_reader *r, const struct ti_folded *f,
+                   uint64_t sum[1 + TI_EXTRAS_MAX])
+{
+    for (int k = 0; k <= ti_reader_extras(r); k++) {
+        sum[k] = 0;
+        for (uint32_t i = 0; i < ti_shape_nodes(f); i++) {
+            struct ti_column_stats v;
+
+            if (ti_shape_node(f, i).loop)
+                continue;
+            if (!ti_shape_volumes(f, i, (uint32_t)k, &v))
+                return false;
+            sum[k] += v.sum;
+        }
+    }
+    return true;
+}
+
+static ti_status past_the_end(const struct ti_reader *r, const struct wanted *to,
+                              const uint64_t *all, struct ti_err *err)
+{
+    char text[32];
+
+    switch (to->what) {
+    case EVENT:
+        return ti_err_set(
+            err, TI_ERR_INPUT, "rank %u has %s events; the first is number 0", ti_reader_rank(r),
+            ti_format_count(ti_folded_events(ti_reader_folded(r)), text, sizeof text));
+    case VOLUME:
+        return ti_err_set(err, TI_ERR_INPUT, "rank %u has a volume of %s only", ti_reader_rank(r),
+                          ti_format_count(all[0], text, sizeof text));
+    case TIME:
+        break;
+    }
+    return ti_err_set(err, TI_ERR_INPUT, "rank %u has a time of %.9f s only", ti_reader_rank(r),
+                      time_of(r, all));
+}
+
+static ti_status find(struct ti_reader *r, const struct wanted *to, const uint64_t *all,
+                      struct ti_place *out, struct ti_err *err)
+{
+    uint32_t columns = to->what == EVENT ? 0 : to->what == VOLUME ? 1 : time_columns(r);
+    int found;
+
+    if (to->what == TIME && !columns) {
+        ti_err_set(err, TI_ERR_INPUT, "rank %u has no durations", ti_reader_rank(r));
+        ti_err_hint(err, "ti-acquire --times records them");
+        return TI_ERR_INPUT;
+    }
+    found = ti_reader_seek(r, columns, to->value, out, err);
+    return found < 0 ? TI_ERR_INPUT : found ? TI_OK : past_the_end(r, to, all, err);
+}
+
+/* ---------------------------------------------------------------- printing -- */
+
+/* Print the loops around the place: each by the call site of its first call. */
+static void print_loops(const struct ti_reader *r, const struct ti_folded *f,
+                        const struct ti_place *place, const struct info_style *style)
+{
+    char site[SITE_BYTES], trip[32], trips[32];
+
+    for (uint32_t d = 0; d < place->depth; d++) {
+        uint32_t call = place->loop[d].loop;
+
+        while (ti_shape_node(f, call).loop)
+            call++;
+        info_site_text(style->symbolizer,
+                       ti_reader_string(r, TI_STRING_SITE, ti_shape_node(f, call).site), site,
+                       sizeof site);
+        ti_print(stdout, "%*sloop at %s: trip %s of %s\n", (int)(2 * d), "", *site ? site : "?",
+                 ti_format_count(place->loop[d].trip, trip, sizeof trip),
+                 ti_format_count(place->loop[d].trips, trips, sizeof trips));
+    }
+}
+
+static void print_sums(const struct ti_reader *r, const struct ti_place *place, const uint64_t *all)
+{
+    char before[32], of[32];
+
+    printf("%-14s %s of %s\n", "volume before",
+           ti_format_count(place->before[0], before, sizeof before),
+           ti_format_count(all[0], of, sizeof of));
+    if (time_columns(r))
+        printf("%-14s %.9f of %.9f s\n", "time before", time_of(r, place->before), time_of(r, all));
+}
+
+static ti_status print(struct ti_reader *r, const struct ti_place *place, const uint64_t *all,
+                       const struct info_style *style, struct ti_err *err)
+{
+    struct ti_folded *f = ti_reader_folded(r);
+    struct info_style one = *style;
+    char n[32], of[32];
+
+    printf("rank %" PRIu32 ", event %s of %s\n", ti_reader_rank(r),
+           ti_format_count(place->event, n, sizeof n),
+           ti_format_count(ti_folded_events(f), of, sizeof of));
+    print_loops(r, f, place, style);
+    print_sums(r, place, all);
+    one.count = 1;
+    return info_dump_rest(r, &one, err);
+}
+
+ti_status info_position(struct ti_source *s, int64_t rank, const char *at, bool dump,
+                        const struct info_style *style, struct ti_err *err)
+{
+    uint64_t all[1 + TI_EXTRAS_MAX];
+    struct ti_place *place;
+    struct wanted to = {.what = EVENT};
+    struct ti_reader *r;
+    ti_status st = parse(at, &to, err);
+
+    if (!st)
+        st = info_folded_open(s, rank, &r, err);
+    if (st)
+        return st;
+    place = malloc(sizeof *place);
+    if (!place)
+        st = ti_err_errno(err, TI_ERR_IO, "cannot read rank %" PRId64, rank);
+    else if (!add_up(r, ti_reader_folded(r), all))
+        st = ti_err_set(err, TI_ERR_INPUT, "rank %" PRId64 " is damaged", rank);
+    else
+        st = find(r, &to, all, place, err);
+    if (!st) {
+        ti_reader_want_extras(r);
+        info_symbolizer_add_rank(style->symbolizer, r);
+        st = dump ? info_dump_rest(r, style, err) : print(r, place, all, style, err);
+    }
+    free(place);
+    ti_reader_close(r);
+    return st;
+}
