@@ -5,29 +5,52 @@
 
 /* ------------------------------------------------------------------ vectors -- */
 
-bool ti__folded_vector(struct ti_folded *f, uint64_t number, struct ti_vec *out)
+/* Begin to decode the lengths of vectors, or with `which` 1 their elements. */
+static struct ti_cursor vector_cursor(const struct ti_folded *f, int which)
 {
-    struct vector *vec = number < f->nvectors ? &f->vector[number] : NULL;
     struct ti_cursor cursor;
 
-    if (!vec)
-        return false;
-    if (!vec->data) {
-        int64_t *data = malloc((size_t)vec->len * sizeof *data + 1);
-        uint64_t value;
+    ti_cursor_start(&cursor, (uint64_t)f->vector_first[which], f->vector_blob[which].data,
+                    f->vector_blob[which].n);
+    return cursor;
+}
 
-        ti_cursor_start(&cursor, (uint64_t)vec->first, vec->blob.data, vec->blob.n);
-        for (int64_t i = 0; data && i < vec->len; i++) {
-            if (!ti_cursor_next(&cursor, &value)) {
-                free(data);
-                return false;
-            }
-            data[i] = (int64_t)value;
-        }
-        vec->data = data;
+static bool decode_vectors(struct ti_folded *f)
+{
+    struct ti_cursor lengths = vector_cursor(f, 0), elements = vector_cursor(f, 1);
+    uint32_t *start = calloc(f->nvectors + 1, sizeof *start);
+    uint64_t value = 0;
+    bool ok = start != NULL;
+
+    for (size_t i = 0; ok && i < f->nvectors; i++) {
+        ok = ti_cursor_next(&lengths, &value);
+        start[i + 1] = start[i] + (uint32_t)value;
     }
-    *out = (struct ti_vec){vec->data, 8, vec->len};
-    return vec->data != NULL;
+    f->element = ok ? malloc((start[f->nvectors] + 1) * sizeof *f->element) : NULL;
+    ok = f->element != NULL;
+    for (uint32_t i = 0; ok && i < start[f->nvectors]; i++) {
+        ok = ti_cursor_next(&elements, &value);
+        f->element[i] = (int64_t)value;
+    }
+    if (ok) {
+        f->vector_start = start;
+        return true;
+    }
+    free(start);
+    free(f->element);
+    f->element = NULL;
+    return false;
+}
+
+bool ti__folded_vector(struct ti_folded *f, uint64_t number, struct ti_vec *out)
+{
+    const uint32_t *start;
+
+    if (number >= f->nvectors || (!f->element && !decode_vectors(f)))
+        return false;
+    start = f->vector_start + number;
+    *out = (struct ti_vec){f->element + start[0], 8, start[1] - start[0]};
+    return true;
 }
 
 static bool give_vectors(struct ti_folded *f, const struct symbol *s, struct ti_cursor *cursor,
@@ -224,9 +247,8 @@ bool ti_folded_check(struct ti_folded *f)
     for (size_t i = 0; i < f->nnodes; i++)
         if (f->node[i].symbol != LOOP && !check_leaf(f, &f->node[i]))
             return false;
-    for (size_t i = 0; i < f->nvectors; i++)
-        if (!ti__folded_vector(f, i, &vec))
-            return false;
+    if (f->nvectors && !ti__folded_vector(f, 0, &vec))
+        return false;
     return true;
 }
 
@@ -234,11 +256,10 @@ void ti_folded_close(struct ti_folded *f)
 {
     if (!f)
         return;
-    for (size_t i = 0; i < f->nvectors; i++)
-        free(f->vector[i].data);
     for (size_t i = 0; f->cursor && i < f->ncolumns; i++)
         ti_draw_free(f->cursor[i].draw);
-    free(f->vector);
+    free(f->element);
+    free(f->vector_start);
     free(f->symbol);
     free(f->constant);
     free(f->node);

@@ -16,12 +16,6 @@
 
 #define LOOP UINT32_MAX /* in the place of a symbol */
 
-struct vector {
-    struct ti_bytes blob;
-    int64_t len, first;
-    int64_t *data; /* NULL: not decoded yet */
-};
-
 /* A field that is the same in all events of a symbol. */
 struct constant {
     int64_t value;
@@ -57,8 +51,11 @@ struct frame {
 
 struct ti_folded {
     uint32_t rank;
-    struct vector *vector;
+    const int64_t *vector_first; /* of the lengths and the elements of vectors */
+    const struct ti_bytes *vector_blob;
     size_t nvectors;
+    int64_t *element;       /* of all vectors; NULL: they are not decoded yet */
+    uint32_t *vector_start; /* of each vector in element[], and the end */
     struct symbol *symbol;
     size_t nsymbols;
     struct constant *constant;
@@ -89,7 +86,7 @@ bool ti__sum_volumes(struct ti_folded *f, uint64_t *volume);
 /* How often the program passed a leaf by arrival `a`. */
 uint64_t ti__leaf_arrivals(const struct node *leaf, uint32_t a);
 
-/* Give vector `number`, which is decoded at its first use.  False if it is malformed. */
+/* Give vector `number`; the first call decodes all.  False if one is malformed. */
 bool ti__folded_vector(struct ti_folded *f, uint64_t number, struct ti_vec *out);
 
 #endif

@@ -266,29 +266,23 @@ static bool read_strings(struct input *in, struct ti_folded_tables *t, uint64_t 
 
 static bool read_vectors(struct input *in, struct ti_folded *f)
 {
-    int64_t elements = 0;
-    uint64_t n;
+    static const struct ti_bounds lengths = {0, TI_RECORD_VECTORS};
+    uint64_t volumes, elements;
+    int64_t n, first[2];
 
-    if (!get(in, TI_EXTRAS_MAX + 1, &n) || n == 0)
+    if (!get(in, TI_EXTRAS_MAX + 1, &volumes) || volumes == 0 ||
+        !next_number(in, 0, TI_RECORD_VECTORS, &n))
         return false;
-    f->nvolumes = (uint32_t)n;
-    if (!get(in, (uint64_t)(in->blobs_end - in->blob), &n))
-        return false;
-    f->vector = calloc(n + 1, sizeof *f->vector);
-    if (!f->vector)
-        return false;
-    f->nvectors = n;
-    for (uint64_t i = 0; i < n; i++) {
-        const struct ti_bytes *blob = next_blob(in);
-        struct vector *vec = &f->vector[i];
-
-        if (!blob || !next_number(in, 0, TI_RECORD_VECTORS - elements, &vec->len) ||
-            !next_number(in, INT64_MIN, INT64_MAX, &vec->first))
+    f->nvolumes = (uint32_t)volumes;
+    f->nvectors = (size_t)n;
+    f->vector_first = in->number;
+    f->vector_blob = in->blob;
+    for (int i = 0; i < 2; i++)
+        if (!next_number(in, INT64_MIN, INT64_MAX, &first[i]) || !next_blob(in))
             return false;
-        vec->blob = *blob;
-        elements += vec->len;
-    }
-    return true;
+    return ti_column_sum((uint64_t)first[0], f->vector_blob->data, f->vector_blob->n, f->nvectors,
+                         &lengths, &f->runs, &elements) &&
+           elements <= TI_RECORD_VECTORS;
 }
 
 /* A field's value that is not a number; 0 if it is one. */

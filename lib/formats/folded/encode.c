@@ -37,7 +37,7 @@ static ti_status scan(struct ti_encoder *e, struct ti_err *err)
         e->sums.hash = ti_hash_event(e->sums.hash, &ev);
         if (e->nvolumes > 1 && !ev.extra)
             e->foldable = false;
-        if (e->symbols.elements > TI_RECORD_VECTORS)
+        if (e->symbols.elements > TI_RECORD_VECTORS || e->symbols.vector_map.n > TI_RECORD_VECTORS)
             e->foldable = false;
     }
     if (more < 0)

@@ -193,15 +193,18 @@ static void put_strings(struct parts *p, const struct ti_reader *r, const struct
 
 /* ------------------------------------------------------- vectors and symbols -- */
 
+static void put_column(struct parts *p, const struct ti_column *column)
+{
+    put_number(p, (int64_t)ti_column_first(column));
+    ti_column_put(&p->blobs, column);
+    end_blob(p);
+}
+
 static void put_vectors(struct parts *p, const struct ti_symbols *s)
 {
-    put_varint(p, s->vector_map.n);
-    for (size_t i = 0; i < s->vector_map.n; i++) {
-        put_number(p, s->vector[i].len);
-        put_number(p, s->vector[i].first);
-        put_blob(p, s->vector[i].bytes ? s->vectors.data + s->vector[i].at : NULL,
-                 s->vector[i].bytes);
-    }
+    put_number(p, (int64_t)s->vector_map.n);
+    put_column(p, &s->vector_lengths);
+    put_column(p, &s->vector_elements);
 }
 
 static void put_symbols(struct parts *p, const struct ti_symbols *s)

@@ -33,12 +33,12 @@
 struct ti_node {
     uint64_t hash, length;  /* of its symbols, those of a loop's body once */
     uint32_t tail[TI_TAIL]; /* the last of these symbols */
-    struct ti_node *child; /* first node of a loop's body; NULL: a leaf */
-    struct ti_node *last;  /* the body's last node */
-    struct ti_node *next;  /* in the body or list */
-    uint32_t symbol;       /* of a leaf */
-    uint32_t nchildren;    /* of a loop */
-    uint32_t arrivals;     /* of a leaf: 1 + the loops that begin with it */
+    struct ti_node *child;  /* first node of a loop's body; NULL: a leaf */
+    struct ti_node *last;   /* the body's last node */
+    struct ti_node *next;   /* in the body or list */
+    uint32_t symbol;        /* of a leaf */
+    uint32_t nchildren;     /* of a loop */
+    uint32_t arrivals;      /* of a leaf: 1 + the loops that begin with it */
     uint32_t ncolumns;
     struct ti_column *column; /* of a loop: its trip counts.  Of a leaf: for each arrival its
                                * volumes, then its fields */

@@ -12,7 +12,6 @@
  *             an intercommunicator
  *   strings   varint number of call sites, of names of calls, of names of files
  *   volumes   varint 1 + number of extra columns
- *   vectors   varint n, the number of different vectors
  *   symbols   varint n, then n times: varint op, varint site, varint mask, varint kinds (as in
  *             formats/columns.h), varint mask of the fields that have a column, varint mask of
  *             the vectors that have a column
@@ -22,14 +21,15 @@
  * Numbers: if there are totals, the hash; the others are sums over the shape.  For each number in
  * metadata its digits as an integer.  For each communicator: our rank, its size, and of an
  * intercommunicator the size of the other group; then the first member, and that of the other
- * group.  For each vector its length and its first element.  For each symbol, in order: each field
- * of the mask that is a number and has no column, then for each vector of the operation without a
- * column the number of the vector.  For each node of the shape, in preorder: the first value of
- * each column.
+ * group.  The number of different vectors, the first length and the first element of these.  For
+ * each symbol, in order: each field of the mask that is a number and has no column, then for each
+ * vector of the operation without a column the number of the vector.  For each node of the shape,
+ * in preorder: the first value of each column.
  *
  * Blobs: the texts in metadata; for each communicator its members, and of an intercommunicator
- * those of the other group; strings: call sites, calls, files; vectors; for each node of the shape
- * its columns (formats/folded/column.h).  Members and vectors are columns, too, of known length.
+ * those of the other group; strings: call sites, calls, files; the lengths of the vectors, and
+ * their elements; for each node of the shape its columns (formats/folded/column.h).  Members,
+ * lengths and elements are columns, too, of known length.
  *
  * A loop has one column, its trip counts.  A leaf has for each arrival (formats/folded/fold.h) a
  * column of volumes and the extra columns, then a column for each field and each vector of its
@@ -50,13 +50,13 @@
 /* Limits of a reader. */
 #define TI_SHAPE_DEPTH    200
 #define TI_RECORD_EVENTS  (UINT64_C(1) << 44) /* of one rank: at one a microsecond, half a year */
-#define TI_RECORD_VECTORS (16u << 20)         /* elements of all different vectors */
+#define TI_RECORD_VECTORS (1u << 20)          /* different vectors; elements of all of them */
 #define TI_RECORD_RUNS    (64u << 20)         /* of columns, read to add them up */
 #define TI_RECORD_MEMBERS (32 << 20)          /* of all communicators */
 
 #define TI_DECIMALS_MAX 9 /* of a number in metadata, and 18 digits in all */
 
-/* A field with more different values than this gets a column; so does a vector. */
+/* A field with more different values than this gets a column, and a vector with more than one. */
 #define TI_FIELD_VALUES 8
 
 #endif

@@ -14,8 +14,6 @@
 static int64_t vector_number(struct ti_symbols *s, const struct ti_vec *vec)
 {
     uint64_t a = TI_HASH_START, b = ~TI_HASH_START;
-    struct ti_column column = {.run = NULL};
-    struct ti_vector_bytes *bytes;
     size_t n = s->vector_map.n;
     int64_t number;
 
@@ -28,15 +26,9 @@ static int64_t vector_number(struct ti_symbols *s, const struct ti_vec *vec)
     number = ti_map_add(&s->vector_map, (int64_t)a, (int64_t)b, vec->len, 0);
     if ((size_t)number < n)
         return number;
-    s->vector = ti_grow(s->vector, &s->vectors_cap, n + 1, sizeof *s->vector);
-    bytes = &s->vector[n];
-    *bytes = (struct ti_vector_bytes){.at = s->vectors.n, .len = vec->len};
+    ti_column_add(&s->vector_lengths, (uint64_t)vec->len);
     for (int64_t i = 0; i < vec->len; i++)
-        ti_column_add(&column, (uint64_t)ti_vec_at(vec, i));
-    bytes->first = (int64_t)ti_column_first(&column);
-    ti_column_put(&s->vectors, &column);
-    ti_column_free(&column);
-    bytes->bytes = s->vectors.n - bytes->at;
+        ti_column_add(&s->vector_elements, (uint64_t)ti_vec_at(vec, i));
     s->elements += vec->len;
     return number;
 }
@@ -142,7 +134,7 @@ void ti_symbols_begin(struct ti_symbols *s, uint32_t limit)
         for (uint32_t rest = c->numbers; rest; rest &= rest - 1)
             c->columns |= v++->n > limit ? rest & -rest : 0;
         for (uint32_t k = 0; k < TI_VECS; k++)
-            c->vector_columns |= v[k].n > limit ? 1u << k : 0;
+            c->vector_columns |= v[k].n > 1 ? 1u << k : 0;
     }
 }
 
@@ -242,8 +234,8 @@ void ti_symbols_free(struct ti_symbols *s)
     free(s->class);
     free(s->symbol);
     free(s->value);
-    free(s->vector);
-    free(s->vectors.data);
+    ti_column_free(&s->vector_lengths);
+    ti_column_free(&s->vector_elements);
     ti_map_free(&s->class_map);
     ti_map_free(&s->site_map);
     ti_map_free(&s->symbol_map);

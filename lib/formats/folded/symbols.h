@@ -4,8 +4,8 @@
  * Events with the same operation, call site, fields and kinds of fields (formats/columns.h) are a
  * class.  A field that has few values in a class is part of the symbol: so the events that differ
  * in it are different symbols, and ranks that differ in it share one shape.  A field with more
- * values gets a column, and does not distinguish symbols.  The same holds for vectors, which are
- * numbered.
+ * values gets a column, and does not distinguish symbols; so does a vector that is not always the
+ * same.  Vectors are numbered.
  *
  * The trace is read twice: first ti_symbols_scan() takes each event, then ti_symbols_give().
  */
@@ -15,6 +15,7 @@
 #include "common/map.h"
 #include "formats/buffer.h"
 #include "formats/event.h"
+#include "formats/folded/column.h"
 
 /* A field or vector in a class. */
 struct ti_variable {
@@ -38,12 +39,6 @@ struct ti_symbol {
     size_t value; /* of its constants: the first in ti_symbols.value */
 };
 
-/* What a vector is encoded as. */
-struct ti_vector_bytes {
-    size_t at, bytes;   /* in ti_symbols.vectors */
-    int64_t len, first; /* number of elements; the first one */
-};
-
 struct ti_symbols {
     struct ti_map class_map;
     struct ti_event_class *class;
@@ -57,10 +52,9 @@ struct ti_symbols {
     int64_t *value;
     size_t nvalues, values_cap;
     struct ti_map vector_map;
-    struct ti_vector_bytes *vector;
-    size_t vectors_cap;
-    int64_t elements; /* of all vectors */
-    struct ti_buffer vectors;
+    struct ti_column vector_lengths;  /* of the vectors in the order of their numbers */
+    struct ti_column vector_elements; /* of all these */
+    int64_t elements;                 /* how many */
 };
 
 /* What ti_symbols_give() returns. */
@@ -72,8 +66,9 @@ struct ti_symbol_event {
 void ti_symbols_init(struct ti_symbols *s);
 void ti_symbols_scan(struct ti_symbols *s, const struct ti_event *ev);
 
-/* After scanning, begin to give the symbols of the events, from the first event on.  A variable
- * with more than `limit` values, at most TI_FIELD_VALUES, gets a column. */
+/* After scanning, begin to give the symbols of the events, from the first event on.  A field
+ * with more than `limit` values, at most TI_FIELD_VALUES, gets a column, and a vector with more
+ * than one. */
 void ti_symbols_begin(struct ti_symbols *s, uint32_t limit);
 void ti_symbols_give(struct ti_symbols *s, const struct ti_event *ev, struct ti_symbol_event *out);
 void ti_symbols_free(struct ti_symbols *s);
