@@ -106,6 +106,11 @@ ti_status info_rates(struct ti_source *s, int64_t rank, const char *path,
 ti_status info_phases(struct ti_source *s, int64_t rank, const struct info_style *style,
                       struct ti_err *err);
 
+/* -------------------------------------------------------- imbalance.c -- */
+
+/* Print where ranks spend different volumes and times.  The result is as that of info_traffic(). */
+ti_status info_imbalance(struct ti_source *s, const struct info_style *style, struct ti_err *err);
+
 /* --------------------------------------------------------- position.c -- */
 
 /* Print where in the trace of `rank` a place is: "event=N", "volume=N" or "time=SECONDS"; the event

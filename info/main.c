@@ -13,7 +13,7 @@ struct settings {
     char *const *traces; /* all of them; `trace` is the first */
     int ntraces;
     int64_t rank; /* -1: all */
-    bool dump, verify, traffic, histogram, phases, merge, split, no_progress;
+    bool dump, verify, traffic, histogram, phases, imbalance, merge, split, no_progress;
     struct ti_qualities quality;
     bool quality_given;
     struct info_style style;
@@ -66,6 +66,7 @@ static const struct ti_opt opts[] = {
      TI_OPT_FLAG(histogram)},
     {0, "phases", NULL, "what the program does, as a nest of loops with their volumes",
      TI_OPT_FLAG(phases)},
+    {0, "imbalance", NULL, "where ranks spend different volumes and times", TI_OPT_FLAG(imbalance)},
     {0, "rates", "FILE",
      "write a rate file: instructions per second of bursts, by\n"
      "their volume and by call site; FILE - is stdout",
@@ -110,10 +111,13 @@ static const struct ti_opt opts[] = {
     TI_OPT_HEADING("Output"),
     {0, "all", NULL,
      "with --traffic: all pairs, not only the busiest;\n"
-     "with --phases: all calls of each loop",
+     "with --phases: all calls of each loop; with --imbalance:\n"
+     "all phases and positions",
      TI_OPT_FLAG(style.all)},
     {'q', "quiet", NULL, "print only errors and problems", TI_OPT_FLAG(style.quiet)},
-    {0, "json", NULL, "print as JSON; not with --dump, --compare, --phases, --at",
+    {0, "json", NULL,
+     "print as JSON; not with --dump, --compare, --phases,\n"
+     "--imbalance and --at",
      TI_OPT_FLAG(style.json)},
     {0, "no-progress", NULL, "no progress line", TI_OPT_FLAG(no_progress)},
     TI_OPT_END,
@@ -129,6 +133,7 @@ static const struct ti_cli cli = {
                 "  ti-info --compare other.tib --no-volumes lu.tib\n"
                 "  ti-info --traffic lu.tib\n"
                 "  ti-info --rank 3 --phases lu.tib\n"
+                "  ti-info --imbalance lu.tib\n"
                 "  ti-info --rank 3 --at volume=1e9 lu.tib\n"
                 "  ti-info --rates lu.rates lu.tib\n"
                 "  ti-info --merge lu.run -o lu.tib\n"
@@ -143,34 +148,35 @@ static const struct ti_cli cli = {
 static int check_options(const struct settings *s)
 {
     int modes = s->verify + s->dump + (s->other != NULL) + s->traffic + s->histogram + s->phases +
-                (s->rates != NULL);
+                s->imbalance + (s->rates != NULL);
 
     if (modes + s->merge + s->split > 1)
         return (int)ti_cli_usage(&cli, "one of --verify, --dump, --compare, --traffic, "
-                                       "--histogram, --phases, --rates, --merge and --split at a "
-                                       "time");
+                                       "--histogram, --phases, --imbalance, --rates, --merge and "
+                                       "--split at a time");
     if ((s->merge || s->split) != (s->output != NULL))
         return (int)ti_cli_usage(&cli, "--merge and --split need -o, and only they have it");
     if (s->quality_given && !s->merge)
         return (int)ti_cli_usage(&cli, "--volumes and --extras are for --merge");
-    if ((s->verify || s->other || s->merge || s->split) && s->rank >= 0)
-        return (int)ti_cli_usage(&cli,
-                                 "--rank is not for --verify, --compare, --merge and --split");
+    if ((s->verify || s->other || s->imbalance || s->merge || s->split) && s->rank >= 0)
+        return (int)ti_cli_usage(&cli, "--rank is not for --verify, --compare, --imbalance, "
+                                       "--merge and --split");
     if (s->at && (modes > s->dump || s->merge || s->split))
         return (int)ti_cli_usage(&cli, "--at is for --dump, or alone");
     if (s->at && s->rank < 0)
         return (int)ti_cli_usage(&cli, "--at needs --rank");
     if (s->style.count && !s->dump)
         return (int)ti_cli_usage(&cli, "--count is for --dump");
-    if (s->style.json && (s->dump || s->other || s->phases || s->at))
-        return (int)ti_cli_usage(&cli, "--json is not for --dump, --compare, --phases and --at");
+    if (s->style.json && (s->dump || s->other || s->phases || s->imbalance || s->at))
+        return (int)ti_cli_usage(&cli, "--json is not for --dump, --compare, --phases, "
+                                       "--imbalance and --at");
     if (s->style.json && s->rates && strcmp(s->rates, "-") == 0)
         return (int)ti_cli_usage(&cli, "--json and --rates - both write to standard output");
-    if (s->style.all && !s->traffic && !s->phases)
-        return (int)ti_cli_usage(&cli, "--all is for --traffic and --phases");
-    if (s->debug_dir && !s->style.call_sites && !s->rates && !s->phases && !s->at)
-        return (int)ti_cli_usage(&cli, "--debug-dir is for --call-sites, --rates, --phases and "
-                                       "--at");
+    if (s->style.all && !s->traffic && !s->phases && !s->imbalance)
+        return (int)ti_cli_usage(&cli, "--all is for --traffic, --phases and --imbalance");
+    if (s->debug_dir && !s->style.call_sites && !s->rates && !s->phases && !s->imbalance && !s->at)
+        return (int)ti_cli_usage(&cli, "--debug-dir is for --call-sites, --rates, --phases, "
+                                       "--imbalance and --at");
     return TI_CLI_END;
 }
 
@@ -227,6 +233,8 @@ static ti_status read_trace(const struct settings *s, struct ti_err *err)
         st = info_histogram(source, s->rank, &s->style, err);
     else if (s->split)
         st = info_split(source, s->output, &s->style, err);
+    else if (s->imbalance)
+        st = info_imbalance(source, &s->style, err);
     else if (s->phases)
         st = info_phases(source, s->rank, &s->style, err);
     else if (s->rates)

@@ -60,7 +60,7 @@ static void put_line(struct printing *p)
 static void put_volumes(struct printing *p, const struct info_node *node)
 {
     const struct ti_column_stats *v = &node->values;
-    const struct info_sums *s = &node->sums[INFO_VOLUME];
+    const struct info_sums *s = &node->volume;
 
     if (v->n > 1) {
         put_count(&p->line, v->sum / v->n);
@@ -168,7 +168,7 @@ static void print_rest(struct printing *p, uint32_t i, uint32_t end, int depth)
     uint64_t volume = 0, events = 0, bytes = 0, nodes = 0;
 
     for (; i < end; i = p->shape->node[i].end, nodes++) {
-        volume += p->shape->node[i].sums[INFO_VOLUME].sum;
+        volume += p->shape->node[i].volume.sum;
         events += p->shape->node[i].events;
         bytes += p->shape->node[i].bytes;
     }
@@ -188,7 +188,7 @@ static void print_nodes(struct printing *p, uint32_t i, uint32_t end, int depth)
     for (; i < shown; i = p->shape->node[i].end) {
         const struct info_node *node = &p->shape->node[i];
 
-        put_figures(p, node->sums[INFO_VOLUME].sum, node->events, node->bytes);
+        put_figures(p, node->volume.sum, node->events, node->bytes);
         indent(p, depth);
         if (!node->loop) {
             put_call(p, node);
@@ -219,7 +219,7 @@ static void print_shape(const struct info_shapes *all, const struct info_shape *
     char ranks[RANKS_BYTES], text[3][32];
 
     for (uint32_t i = 0; i < shape->nnodes; i = shape->node[i].end) {
-        p.volume += shape->node[i].sums[INFO_VOLUME].sum;
+        p.volume += shape->node[i].volume.sum;
         events += shape->node[i].events;
         bytes += shape->node[i].bytes;
     }

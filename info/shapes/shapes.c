@@ -63,29 +63,14 @@ static bool hash_shape(const struct ti_reader *r, const struct ti_folded *f, uin
 
 /* ------------------------------------------------------------------- a rank -- */
 
-void info_sums_add(struct info_sums *s, int64_t rank, uint64_t value)
-{
-    if (s->ranks == 0 || value < s->least) {
-        s->least = value;
-        s->least_rank = rank;
-    }
-    if (s->ranks == 0 || value > s->most) {
-        s->most = value;
-        s->most_rank = rank;
-    }
-    s->ranks++;
-    s->sum += value;
-}
-
 /* A rank while it is added to its shape. */
 struct adding {
     struct info_shapes *all;
     const struct ti_reader *r;
     struct ti_folded *f;
     struct info_shape *shape;
-    bool first;                      /* the shape is new */
-    int column[INFO_MEASURES];       /* as for ti_shape_volumes(); -1: none */
-    uint64_t (*sums)[INFO_MEASURES]; /* of the rank, by node */
+    bool first;       /* the shape is new */
+    uint64_t *volume; /* of the rank, by node */
 };
 
 static void add_stats(struct ti_column_stats *to, const struct ti_column_stats *more)
@@ -172,16 +157,10 @@ static bool add_call(const struct adding *a, struct info_node *node, uint32_t i)
 {
     struct ti_column_stats v;
 
-    node->events = node->passes;
-    for (int m = 0; m < INFO_MEASURES; m++) {
-        if (a->column[m] < 0)
-            continue;
-        if (!ti_shape_volumes(a->f, i, (uint32_t)a->column[m], &v))
-            return false;
-        a->sums[i][m] = v.sum;
-        if (m == INFO_VOLUME)
-            add_stats(&node->values, &v);
-    }
+    if (!ti_shape_volumes(a->f, i, 0, &v))
+        return false;
+    a->volume[i] = v.sum;
+    add_stats(&node->values, &v);
     return add_fields(a, node, i);
 }
 
@@ -204,18 +183,15 @@ static void start_node(const struct adding *a, struct info_node *node,
         ti_grow(NULL, &cap, (size_t)__builtin_popcount(node->mask) + 1, sizeof *node->field);
 }
 
-/* Sums of loops are those of their bodies. */
+/* Volumes of loops are those of their bodies. */
 static void add_up(const struct adding *a)
 {
     for (uint32_t i = a->shape->nnodes; i-- > 0;) {
         struct info_node *node = &a->shape->node[i];
 
         for (uint32_t k = i + 1; node->loop && k < node->end; k = a->shape->node[k].end)
-            for (int m = 0; m < INFO_MEASURES; m++)
-                a->sums[i][m] += a->sums[k][m];
-        for (int m = 0; m < INFO_MEASURES; m++)
-            if (a->column[m] >= 0)
-                info_sums_add(&node->sums[m], ti_reader_rank(a->r), a->sums[i][m]);
+            a->volume[i] += a->volume[k];
+        info_sums_add(&node->volume, ti_reader_rank(a->r), a->volume[i]);
     }
 }
 
@@ -228,8 +204,8 @@ static bool add_rank(const struct adding *a)
 
         if (a->first)
             start_node(a, node, &from);
-        node->passes += from.passes;
         if (!from.loop) {
+            node->events += from.passes;
             if (!add_call(a, node, i))
                 return false;
         } else {
@@ -264,17 +240,10 @@ static struct info_shape *shape_of(struct info_shapes *all, uint64_t hash, uint3
 }
 
 /* Note what the metadata of a rank says. */
-static void add_metadata(struct adding *a)
+static void add_metadata(const struct adding *a)
 {
-    static const char *const extra[INFO_MEASURES] = {NULL, TI_EXTRA_BURST, TI_EXTRA_CALL};
     const char *unit = ti_reader_info(a->r, "unit");
 
-    for (int m = 0; m < INFO_MEASURES; m++) {
-        int column = extra[m] ? ti_reader_extra(a->r, extra[m]) : -1;
-
-        a->column[m] = extra[m] && column < 0 ? -1 : column + 1;
-        a->all->measured[m] |= a->column[m] >= 0;
-    }
     a->all->estimate |= ti_info_estimate(a->r);
     if (!a->all->unit && unit)
         a->all->unit = strdup(unit);
@@ -295,11 +264,11 @@ static ti_status take_rank(void *arg, struct ti_reader *r, struct ti_err *err)
                           ti_reader_rank(r));
     add_metadata(&a);
     a.shape = shape_of(all, hash, nnodes, &a.first);
-    a.sums = ti_grow(NULL, &cap, (size_t)nnodes + 1, sizeof *a.sums);
+    a.volume = ti_grow(NULL, &cap, (size_t)nnodes + 1, sizeof *a.volume);
     ti_ranges_add(&a.shape->ranks, ti_reader_rank(r));
     if (!add_rank(&a))
         TI_BUG("a record that was checked is malformed");
-    free(a.sums);
+    free(a.volume);
     return TI_OK;
 }
 

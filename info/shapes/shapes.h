@@ -1,6 +1,6 @@
 /*
  * Shapes of the ranks of a run (formats/folded/shape.h), with the values of all ranks that have the
- * same shape: for phases.c and imbalance.c.
+ * same shape.
  *
  * Shapes are the same if they have the same loops with the same calls from the same call sites.
  * Values may differ: trip counts, volumes and fields, except for fields that have a special value
@@ -12,18 +12,7 @@
 #include "formats/ranges.h"
 #include "info/names.h"
 #include "info/shapes/folded.h"
-
-/* What a rank spends before and in a call: its volume and, if recorded, nanoseconds. */
-enum info_measure { INFO_VOLUME, INFO_BURST_NS, INFO_CALL_NS, INFO_MEASURES };
-
-/* Sums of ranks: all together, the least and the greatest. */
-struct info_sums {
-    int64_t ranks;
-    uint64_t sum, least, most;
-    int64_t least_rank, most_rank;
-};
-
-void info_sums_add(struct info_sums *s, int64_t rank, uint64_t value);
+#include "info/shapes/sums.h"
 
 /* A field that all the calls have, over all ranks. */
 struct info_values {
@@ -33,20 +22,19 @@ struct info_values {
 /* Texts that a call has beside numbers: the name of a file or call, and vectors. */
 enum info_text { INFO_TEXT_NAME, INFO_TEXT_VECTOR, INFO_TEXTS = INFO_TEXT_VECTOR + TI_VECS };
 
-/* A loop or call.  For a loop, events, bytes and sums are those of its body. */
+/* A loop or call.  For a loop, events, bytes and volume are those of its body. */
 struct info_node {
     uint32_t end; /* the node after it, and after its body */
     bool loop;
     uint32_t op, mask;
-    size_t site; /* number in info_shapes.sites */
-    uint64_t passes;
+    size_t site;                   /* number in info_shapes.sites */
     uint64_t events, bytes;        /* bytes: of messages sent, without persistent ones */
     struct ti_column_stats values; /* of a loop its trip counts, of a call its volumes */
-    struct info_sums sums[INFO_MEASURES];
-    struct info_values *field; /* for each bit of the mask */
-    int64_t world[3];          /* of peer, rpeer, from on the first rank; -1: none */
-    char *text[INFO_TEXTS];    /* " name=..."; "" if there is none */
-    bool differs[INFO_TEXTS];  /* it is that of the first rank only */
+    struct info_sums volume;       /* of ranks */
+    struct info_values *field;     /* for each bit of the mask */
+    int64_t world[3];              /* of peer, rpeer, from on the first rank; -1: none */
+    char *text[INFO_TEXTS];        /* " name=..."; "" if there is none */
+    bool differs[INFO_TEXTS];      /* it is that of the first rank only */
 };
 
 struct info_shape {
@@ -61,9 +49,8 @@ struct info_shapes {
     struct info_names sites;            /* texts of call sites; "": not known */
     struct info_shape *shape;           /* in the order of their first ranks */
     size_t n, cap;
-    bool measured[INFO_MEASURES]; /* some rank has it */
-    bool estimate;                /* volumes are an estimate */
-    char *unit;                   /* of volumes */
+    bool estimate; /* volumes are an estimate */
+    char *unit;    /* of volumes */
 };
 
 /* Read the ranks of a source, or rank `only` if it is not below 0.  Ranks that are missing,

@@ -1,0 +1,378 @@
+/* ti-info --imbalance: where ranks spend different volumes and times. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cli.h"
+#include "common/map.h"
+#include "info/names.h"
+#include "info/shapes/folded.h"
+#include "info/shapes/sums.h"
+#include "info/symbolizer.h"
+
+#define ROWS_SHOWN 20 /* of a table, unless all are wanted */
+#define NAME_BYTES 700
+
+/* What ranks spend before and in a call. */
+enum measure { VOLUME, BURST_NS, CALL_NS, MEASURES };
+
+static const char *const measure_name[MEASURES] = {"volume", TI_EXTRA_BURST, TI_EXTRA_CALL};
+
+/*
+ * A position: calls of an operation from one call site.  A shape may have several; those with the
+ * same `number` correspond if all ranks have the same shape.  If ranks have different shapes, all
+ * positions of a call site are taken together: `whole` is the first of them.
+ *
+ * A phase is a loop, and what it calls directly.  Loops of different ranks that have a position in
+ * common are the same phase.  So phases are sets of positions, kept as trees (union-find): `up`
+ * leads to the root, which has the lowest index.
+ */
+struct position {
+    uint32_t op, number;
+    size_t site; /* number in imbalance.sites */
+    size_t whole, up;
+    bool in_loop;
+};
+
+/* What one rank spends at a position. */
+struct row {
+    int64_t rank;
+    size_t position;
+    uint64_t own[MEASURES];
+};
+
+struct imbalance {
+    struct info_symbolizer *symbolizer;
+    struct info_names sites;
+    struct ti_map map; /* op, site, number -> index in `position` */
+    struct position *position;
+    size_t positions_cap;
+    struct row *row; /* those of a rank are together */
+    size_t nrows, rows_cap;
+    int64_t ranks, with[MEASURES]; /* ranks; those that have a measure */
+    uint64_t shape;                /* hash of the first rank's */
+    bool differ;                   /* ranks have different shapes */
+    bool estimate;
+    char *unit;
+};
+
+/* ---------------------------------------------------------------- positions -- */
+
+static size_t root_of(const struct imbalance *x, size_t i)
+{
+    while (x->position[i].up != i) {
+        x->position[i].up = x->position[x->position[i].up].up;
+        i = x->position[i].up;
+    }
+    return i;
+}
+
+/* Let two positions be of one phase. */
+static void unite(struct imbalance *x, size_t a, size_t b)
+{
+    size_t low, high;
+
+    a = root_of(x, a);
+    b = root_of(x, b);
+    low = a < b ? a : b;
+    high = a < b ? b : a;
+    x->position[high].up = low;
+    x->position[low].in_loop |= x->position[high].in_loop;
+}
+
+/* Positions of a rank so far, by operation and call site. */
+struct counts {
+    struct ti_map map;
+    uint32_t *n;
+    size_t cap;
+};
+
+/* The position of the next call of an operation from a call site. */
+static size_t position_of(struct imbalance *x, struct counts *seen, uint32_t op, const char *text)
+{
+    size_t site = info_names_add(&x->sites, text ? text : ""), known = x->map.n, i;
+    size_t k = (size_t)ti_map_add(&seen->map, op, (int64_t)site, 0, 0);
+    uint32_t number;
+
+    seen->n = ti_grow(seen->n, &seen->cap, seen->map.n, sizeof *seen->n);
+    number = seen->n[k]++;
+    i = (size_t)ti_map_add(&x->map, op, (int64_t)site, number, 0);
+    if (i < known)
+        return i;
+    x->position = ti_grow(x->position, &x->positions_cap, x->map.n, sizeof *x->position);
+    x->position[i] = (struct position){
+        .op = op,
+        .number = number,
+        .site = site,
+        .whole = number ? (size_t)ti_map_find(&x->map, op, (int64_t)site, 0, 0) : i,
+        .up = i,
+    };
+    return i;
+}
+
+/* ------------------------------------------------------------------ reading -- */
+
+/* A loop that a rank is read in. */
+struct level {
+    uint32_t end;
+    size_t first; /* position of its first call; SIZE_MAX: there was none */
+};
+
+/* Add a call to the phase of its loop. */
+static void add_to_phase(struct imbalance *x, struct level *loop, size_t position)
+{
+    x->position[root_of(x, position)].in_loop = true;
+    if (loop->first == SIZE_MAX)
+        loop->first = position;
+    unite(x, loop->first, position);
+}
+
+/* Add what a rank spends at call `i`. */
+static bool add_row(struct imbalance *x, const struct ti_reader *r, const int column[MEASURES],
+                    uint32_t i, size_t position)
+{
+    struct ti_column_stats v;
+    struct row *row;
+
+    x->row = ti_grow(x->row, &x->rows_cap, x->nrows + 1, sizeof *x->row);
+    row = &x->row[x->nrows];
+    *row = (struct row){.rank = ti_reader_rank(r), .position = position};
+    for (int m = 0; m < MEASURES; m++) {
+        if (column[m] < 0)
+            continue;
+        if (!ti_shape_volumes(ti_reader_folded(r), i, (uint32_t)column[m], &v))
+            return false;
+        row->own[m] = v.sum;
+    }
+    x->nrows++;
+    return true;
+}
+
+static bool add_rank(struct imbalance *x, const struct ti_reader *r, const int column[MEASURES],
+                     uint64_t *shape)
+{
+    const struct ti_folded *f = ti_reader_folded(r);
+    struct counts seen = {.n = NULL};
+    struct level *level = NULL; /* level[0] is no loop */
+    size_t depth = 0, cap = 0;
+    bool fine = true;
+
+    level = ti_grow(level, &cap, 1, sizeof *level);
+    level[0].end = ti_shape_nodes(f);
+    for (uint32_t i = 0; fine && i < ti_shape_nodes(f); i++) {
+        struct ti_shape_node node = ti_shape_node(f, i);
+        size_t position;
+
+        while (i == level[depth].end)
+            depth--;
+        *shape = ti_hash_word(*shape, (uint64_t)node.end << 1 | node.loop);
+        if (node.loop) {
+            level = ti_grow(level, &cap, ++depth + 1, sizeof *level);
+            level[depth] = (struct level){node.end, SIZE_MAX};
+            continue;
+        }
+        position = position_of(x, &seen, node.op, ti_reader_string(r, TI_STRING_SITE, node.site));
+        *shape = ti_hash_word(*shape, position);
+        if (depth)
+            add_to_phase(x, &level[depth], position);
+        fine = add_row(x, r, column, i, position);
+    }
+    ti_map_free(&seen.map);
+    free(seen.n);
+    free(level);
+    return fine;
+}
+
+static ti_status take_rank(void *arg, struct ti_reader *r, struct ti_err *err)
+{
+    const char *unit = ti_reader_info(r, "unit");
+    struct imbalance *x = arg;
+    size_t nrows = x->nrows;
+    uint64_t shape = TI_HASH_START;
+    int column[MEASURES];
+
+    for (int m = 0; m < MEASURES; m++)
+        column[m] = m == VOLUME ? 0 : 1 + ti_reader_extra(r, measure_name[m]);
+    for (int m = 1; m < MEASURES; m++)
+        if (column[m] == 0)
+            column[m] = -1;
+    if (!add_rank(x, r, column, &shape)) {
+        x->nrows = nrows;
+        return ti_err_set(err, TI_ERR_INPUT, "rank %u is damaged: its record is malformed",
+                          ti_reader_rank(r));
+    }
+    for (int m = 0; m < MEASURES; m++)
+        x->with[m] += column[m] >= 0;
+    x->differ |= x->ranks++ && shape != x->shape;
+    x->shape = shape;
+    x->estimate |= ti_info_estimate(r);
+    if (!x->unit && unit)
+        x->unit = strdup(unit);
+    info_symbolizer_add_rank(x->symbolizer, r);
+    return TI_OK;
+}
+
+/* Where shapes differ, positions of a call site are one. */
+static void join_positions(struct imbalance *x)
+{
+    for (size_t i = 0; x->differ && i < x->map.n; i++)
+        unite(x, i, x->position[i].whole);
+    for (size_t i = 0; x->differ && i < x->nrows; i++)
+        x->row[i].position = x->position[x->row[i].position].whole;
+}
+
+/* ------------------------------------------------------------------- tables -- */
+
+/* A line of a table: a position, or a phase by its root. */
+struct line {
+    size_t position;
+    bool used;
+    struct info_sums sums; /* of ranks */
+};
+
+static double mean(const struct info_sums *s)
+{
+    return s->ranks ? (double)s->sum / (double)s->ranks : 0;
+}
+
+static double loss(const struct info_sums *s)
+{
+    return s->ranks ? (double)s->most - mean(s) : 0;
+}
+
+/* Add up rows for each position, or for each phase; and for all in *all. */
+static void add_up(const struct imbalance *x, enum measure m, bool phases, struct line *line,
+                   struct info_sums *all)
+{
+    size_t cap = 0;
+    uint64_t *own = ti_grow(NULL, &cap, x->map.n + 1, sizeof *own), total;
+
+    for (size_t i = 0; i < x->map.n; i++)
+        line[i] = (struct line){.position = i};
+    for (size_t at = 0, end; at < x->nrows; at = end) {
+        int64_t rank = x->row[at].rank;
+
+        total = 0;
+        memset(own, 0, x->map.n * sizeof *own);
+        for (end = at; end < x->nrows && x->row[end].rank == rank; end++) {
+            size_t i = x->row[end].position;
+
+            i = phases ? root_of(x, i) : i;
+            line[i].used = true;
+            own[i] += x->row[end].own[m];
+            total += x->row[end].own[m];
+        }
+        for (size_t i = 0; i < x->map.n; i++)
+            info_sums_add(&line[i].sums, rank, own[i]);
+        info_sums_add(all, rank, total);
+    }
+    free(own);
+}
+
+static int by_loss(const void *a, const void *b)
+{
+    const struct line *x = a, *y = b;
+    double more = loss(&y->sums) - loss(&x->sums);
+
+    return x->used != y->used          ? y->used - x->used
+           : more > 0                  ? 1
+           : more < 0                  ? -1
+           : x->position > y->position ? 1
+                                       : -1;
+}
+
+/* Write the name of a position, or of the phase that it is the root of. */
+static const char *name_of(const struct imbalance *x, size_t i, bool phase, char *text,
+                           size_t bytes)
+{
+    const struct position *p = &x->position[i];
+    char site[NAME_BYTES - 64], number[16] = "";
+
+    if (phase && !p->in_loop) {
+        snprintf(text, bytes, "no loop: ");
+        bytes -= strlen(text);
+        name_of(x, i, false, text + strlen(text), bytes);
+        return text;
+    }
+    info_site_text(x->symbolizer, x->sites.text[p->site], site, sizeof site);
+    if (p->number)
+        snprintf(number, sizeof number, " #%u", p->number + 1);
+    snprintf(text, bytes, "%s%s%s%s%s", phase ? "loop of " : "", ti_op_info(p->op)->text,
+             *site ? " at " : "", site, number);
+    return text;
+}
+
+static void print_line(const struct info_sums *s, double all, const char *name)
+{
+    char text[3][32], ratio[16] = "-";
+
+    if (s->sum)
+        snprintf(ratio, sizeof ratio, "%.3f", (double)s->most / mean(s));
+    ti_print(stdout, "%6.2f %% %9s %18s %18s %7" PRId64 " %18s %7" PRId64 "  %s\n",
+             all > 0 ? 100 * loss(s) / all : 0, ratio,
+             ti_format_count((uint64_t)(mean(s) + 0.5), text[0], sizeof text[0]),
+             ti_format_count(s->least, text[1], sizeof text[1]), s->least_rank,
+             ti_format_count(s->most, text[2], sizeof text[2]), s->most_rank, name);
+}
+
+/* Print the positions or phases that lose most. */
+static void print_table(const struct imbalance *x, enum measure m, bool phases, bool everything)
+{
+    size_t cap = 0, shown = 0, used = 0;
+    struct line *line = ti_grow(NULL, &cap, x->map.n + 1, sizeof *line);
+    struct info_sums all = {.ranks = 0};
+    char name[NAME_BYTES];
+
+    add_up(x, m, phases, line, &all);
+    qsort(line, x->map.n, sizeof *line, by_loss);
+    while (used < x->map.n && line[used].used)
+        used++;
+    shown = everything || used <= ROWS_SHOWN + 1 ? used : ROWS_SHOWN;
+    if (phases) {
+        printf("\n%-8s %9s %18s %18s %7s %18s %7s  %s\n", "loss", "max/mean", "mean", "minimum",
+               "rank", "maximum", "rank", measure_name[m]);
+        print_line(&all, mean(&all), "all");
+    }
+    printf("%s\n", phases ? "phases" : "positions");
+    for (size_t i = 0; i < shown; i++)
+        print_line(&line[i].sums, mean(&all),
+                   name_of(x, line[i].position, phases, name, sizeof name));
+    if (shown < used)
+        printf("... and %zu further ones; --all shows them\n", used - shown);
+    free(line);
+}
+
+static void print_measures(const struct imbalance *x, const struct ti_source *s, bool everything)
+{
+    printf("imbalance of %" PRId64 " of %" PRId64 " ranks; volumes are ", x->ranks,
+           ti_source_nranks(s));
+    if (x->estimate)
+        printf("an estimate, in ");
+    info_put_clean(x->unit ? x->unit : "of unknown unit");
+    putchar('\n');
+    for (int m = 0; m < MEASURES; m++) {
+        if (x->with[m] == x->ranks) {
+            print_table(x, (enum measure)m, true, everything);
+            print_table(x, (enum measure)m, false, everything);
+        } else if (x->with[m]) {
+            ti_warn("%" PRId64 " of %" PRId64 " ranks have no %s, which is left out",
+                    x->ranks - x->with[m], x->ranks, measure_name[m]);
+        }
+    }
+}
+
+ti_status info_imbalance(struct ti_source *s, const struct info_style *style, struct ti_err *err)
+{
+    struct imbalance x = {.symbolizer = style->symbolizer};
+    ti_status st = info_folded_each(s, -1, take_rank, &x, err);
+
+    join_positions(&x);
+    if (x.nrows && !style->quiet)
+        print_measures(&x, s, style->all);
+    ti_map_free(&x.map);
+    info_names_free(&x.sites);
+    free(x.position);
+    free(x.row);
+    free(x.unit);
+    return st;
+}
