@@ -10,25 +10,41 @@
 
 #define LIST_BYTES 256
 
+/* Fold the trace that `r` reads, and open a reader of the result. */
+static ti_status fold(struct ti_reader *r, struct ti_reader **out, struct ti_err *err)
+{
+    struct ti_record record;
+    ti_status st = ti_folded_encode_shape(r, &record, err);
+
+    if (st)
+        return st;
+    return ti_reader_open_record(&record, ti_reader_nranks(r), ti_reader_run_id(r),
+                                 ti_reader_name(r), out, err);
+}
+
 ti_status info_folded_open(struct ti_source *s, int64_t rank, struct ti_reader **out,
                            struct ti_err *err)
 {
-    struct ti_record record;
-    struct ti_reader *r;
+    struct ti_reader *r, *folded;
     ti_status st = ti_source_reader(s, rank, &r, err);
 
     if (st)
         return st;
-    if (ti_reader_folded(r)) {
-        *out = r;
-        return TI_OK;
+    if (!ti_reader_folded(r)) {
+        st = fold(r, &folded, err);
+        ti_reader_close(r);
+        if (st)
+            return st;
+        r = folded;
     }
-    st = ti_folded_encode_shape(r, &record, err);
-    if (!st)
-        st = ti_reader_open_record(&record, ti_reader_nranks(r), ti_reader_run_id(r),
-                                   ti_source_name(s, rank), out, err);
-    ti_reader_close(r);
-    return st;
+    if (!ti_folded_check(ti_reader_folded(r))) {
+        st = ti_err_set(err, TI_ERR_INPUT, "'%s' is damaged: its record is malformed",
+                        ti_reader_name(r));
+        ti_reader_close(r);
+        return st;
+    }
+    *out = r;
+    return TI_OK;
 }
 
 /* What went wrong with ranks. */

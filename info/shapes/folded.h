@@ -9,8 +9,8 @@
 
 /*
  * Open a reader of one rank whose trace is folded, for which ti_reader_folded() is not NULL.  A
- * rank that is not stored so is read and folded first.  TI_ERR_INPUT: it is missing, damaged, or
- * its calls do not repeat.
+ * rank that is not stored so is read and folded first.  All of the record
+ * has been checked.  TI_ERR_INPUT: the rank is missing or damaged, or its calls do not repeat.
  */
 ti_status info_folded_open(struct ti_source *s, int64_t rank, struct ti_reader **out,
                            struct ti_err *err);

@@ -258,8 +258,7 @@ static ti_status take_rank(void *arg, struct ti_reader *r, struct ti_err *err)
     uint64_t hash;
     size_t cap = 0;
 
-    /* nothing may fail once the rank has been added in part */
-    if (!ti_folded_check(a.f) || !hash_shape(r, a.f, &hash))
+    if (!hash_shape(r, a.f, &hash))
         return ti_err_set(err, TI_ERR_INPUT, "rank %u is damaged: its record is malformed",
                           ti_reader_rank(r));
     add_metadata(&a);

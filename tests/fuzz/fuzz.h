@@ -24,7 +24,8 @@ void ti_fuzz_repair(uint8_t *trace, size_t bytes);
 
 /* Read a trace to its end, every byte that the reader gives: event by event,
  * with extra values and without,
- * skipping, half and half, and verifying.  Aborts where these disagree. */
+ * skipping, half and half, seeking if it is folded, and verifying.  Aborts where
+ * these disagree. */
 void ti_fuzz_read(int fd, int64_t offset, int64_t bytes);
 
 /* The same of a copy of a record of a merged trace, which may claim any number

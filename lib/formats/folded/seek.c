@@ -4,6 +4,9 @@
 
 #include "formats/folded/decode_internal.h"
 
+/* What a search may read: runs of columns, and nodes. */
+#define READ_MAX (UINT64_C(64) * TI_RECORD_RUNS)
+
 /*
  * The state of a search.  `begun` says of each node how many of its passes have begun, that is, had
  * their first event.  This is all that sums need: a leaf has begun as often as it had an event, and
@@ -23,15 +26,23 @@ static uint32_t next_of(const struct ti_folded *f, uint32_t i)
 /* ------------------------------------------------------------------- sums -- */
 
 /* Add up the trips of the first `passes` passes of a loop. */
-static bool sum_trips(const struct ti_folded *f, uint32_t loop, uint64_t passes, uint64_t *trips)
+static bool sum_trips(struct ti_folded *f, uint32_t loop, uint64_t passes, uint64_t *trips)
 {
     static const struct ti_bounds bounds = {1, TI_RECORD_EVENTS};
     uint32_t column = f->node[loop].cursor;
     const struct ti_bytes *blob = &f->column_blob[column];
-    uint64_t runs = TI_RUNS_MAX;
 
     return ti_column_sum((uint64_t)f->column_first[column], blob->data, blob->n, passes, &bounds,
-                         &runs, trips);
+                         &f->runs, trips);
+}
+
+/* Account for reading `n` nodes; false if that is too much. */
+static bool read_nodes(struct ti_folded *f, uint32_t n)
+{
+    if (f->runs < n)
+        return false;
+    f->runs -= n;
+    return true;
 }
 
 /* Let the nodes of a body, from `i` to `end`, be passed `passes` times. */
@@ -43,6 +54,8 @@ static bool set_passes(struct seek *s, uint32_t i, uint32_t end, uint64_t passes
     } level[TI_SHAPE_DEPTH + 1] = {{end, passes}};
     uint32_t depth = 0;
 
+    if (!read_nodes(s->f, end - i))
+        return false;
     for (; i < end; i++) {
         while (i == level[depth].end)
             depth--;
@@ -73,9 +86,9 @@ static bool add_column(const struct seek *s, uint32_t leaf, uint32_t which, bool
                        uint64_t *sum)
 {
     const struct ti_bounds bounds = {small ? 0 : INT64_MIN, INT64_MAX};
-    const struct ti_folded *f = s->f;
-    const struct node *node = &f->node[leaf];
-    uint64_t more, runs = TI_RUNS_MAX;
+    const struct node *node = &s->f->node[leaf];
+    struct ti_folded *f = s->f;
+    uint64_t more;
 
     for (uint32_t a = 0; a < node->arrivals; a++) {
         uint32_t column = node->cursor + a * f->nvolumes + which;
@@ -85,7 +98,7 @@ static bool add_column(const struct seek *s, uint32_t leaf, uint32_t which, bool
         if (f->cursor[column].draw)
             more = ti_draw_sum_first(f->cursor[column].draw, n);
         else if (!ti_column_sum((uint64_t)f->column_first[column], blob->data, blob->n, n, &bounds,
-                                &runs, &more))
+                                &f->runs, &more))
             return false;
         if (small && (more > SUM_MAX || *sum + more > SUM_MAX))
             return false;
@@ -98,6 +111,8 @@ static bool add_column(const struct seek *s, uint32_t leaf, uint32_t which, bool
 static bool add_up(const struct seek *s, uint32_t i, uint32_t end, uint64_t *sum)
 {
     *sum = 0;
+    if (!read_nodes(s->f, end - i))
+        return false;
     for (; i < end; i++) {
         if (s->f->node[i].symbol == LOOP)
             continue;
@@ -293,6 +308,7 @@ static int seek(struct ti_folded *f, uint32_t columns, uint64_t target, struct t
     uint32_t leaf;
     int found = -1;
 
+    f->runs = READ_MAX;
     if (s.begun && is_small(&s)) {
         found = search(&s, target, out, &leaf);
         if (found > 0 && (!go(&s, leaf, out) || !add_before(&s, out)))

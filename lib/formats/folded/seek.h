@@ -35,8 +35,8 @@ struct ti_place {
  *           `value`.  Bit 0 of `columns` is the volume, bit 1 + i extra column i
  *
  * Returns 1; 0 if the trace ends before, and its place is as it was; -1 if the record is malformed,
- * memory is short, or values are negative or add up to more than 2^62.  After -1, the trace can
- * only be closed.
+ * memory is short, values are negative or add up to more than 2^62, or far more would have to be
+ * read than a real trace needs.  After -1, the trace can only be closed.
  */
 int ti_folded_seek_event(struct ti_folded *f, uint64_t event, struct ti_place *out);
 int ti_folded_seek_sum(struct ti_folded *f, uint32_t columns, uint64_t value, struct ti_place *out);
