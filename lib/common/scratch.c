@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
 #include <signal.h>
@@ -32,12 +33,17 @@ void ti_scratch_close(void)
     temporary = false;
 }
 
-static ti_status open_temporary(struct ti_err *err)
+static const char *temporary_folder(void)
 {
     const char *tmp = getenv("TMPDIR");
 
-    if (!tmp || !tmp[0])
-        tmp = "/tmp";
+    return tmp && tmp[0] ? tmp : "/tmp";
+}
+
+static ti_status open_temporary(struct ti_err *err)
+{
+    const char *tmp = temporary_folder();
+
     if (snprintf(dir, sizeof dir, "%s/ti-replay-XXXXXX", tmp) >= (int)sizeof dir) {
         dir[0] = '\0';
         return ti_err_set(err, TI_ERR_IO, "TMPDIR is too long");
@@ -129,6 +135,24 @@ ti_status ti_scratch_publish(const char *name, const char *output, struct ti_err
     if (!name)
         temporary = false;
     return TI_OK;
+}
+
+int ti_scratch_unnamed(const char *folder, struct ti_err *err)
+{
+    char path[PATH_MAX];
+    int fd;
+
+    folder = folder ? folder : temporary_folder();
+    fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    /* some file systems do not have O_TMPFILE */
+    if (fd < 0 && snprintf(path, sizeof path, "%s/tiara-XXXXXX", folder) < (int)sizeof path) {
+        fd = mkostemp(path, O_CLOEXEC);
+        if (fd >= 0)
+            unlink(path);
+    }
+    if (fd < 0)
+        ti_err_errno(err, TI_ERR_IO, "cannot make a temporary file in '%s'", folder);
+    return fd;
 }
 
 const char *ti_scratch_dir(void)

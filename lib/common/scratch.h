@@ -23,6 +23,10 @@ ti_status ti_scratch_open_beside(const char *output, struct ti_err *err);
 ti_status ti_scratch_publish(const char *name, const char *output, struct ti_err *err);
 const char *ti_scratch_dir(void); /* absolute */
 
+/* A temporary file without a name in `folder`; NULL: that of TMPDIR, or /tmp.  Returns its
+ * descriptor, or -1 and sets err. */
+int ti_scratch_unnamed(const char *folder, struct ti_err *err);
+
 /* DIR/name into a buffer that is good until the next call. */
 const char *ti_scratch_path(const char *name);
 

@@ -1,10 +1,7 @@
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "common/scratch.h"
 #include "common/sha256.h"
 #include "common/write.h"
 #include "formats/chunk.h"
@@ -16,22 +13,8 @@ static const char what[] = "temporary file of the merger";
 
 ti_status ti__blobs_open(struct blobs *b, const char *folder, struct ti_err *err)
 {
-    char path[PATH_MAX];
-
-    if (!folder)
-        folder = getenv("TMPDIR");
-    if (!folder || !folder[0])
-        folder = "/tmp";
-    b->fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    /* some file systems do not have O_TMPFILE */
-    if (b->fd < 0 && snprintf(path, sizeof path, "%s/tiara-XXXXXX", folder) < (int)sizeof path) {
-        b->fd = mkostemp(path, O_CLOEXEC);
-        if (b->fd >= 0)
-            unlink(path);
-    }
-    if (b->fd < 0)
-        return ti_err_errno(err, TI_ERR_IO, "cannot make a temporary file in '%s'", folder);
-    return TI_OK;
+    b->fd = ti_scratch_unnamed(folder, err);
+    return b->fd < 0 ? TI_ERR_IO : TI_OK;
 }
 
 static ti_status write_pending(struct blobs *b, struct ti_err *err)
