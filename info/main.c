@@ -14,8 +14,8 @@ struct settings {
     int ntraces;
     int64_t rank; /* -1: all */
     bool dump, verify, traffic, histogram, phases, imbalance, merge, split, no_progress;
+    const char *volumes, *extras;
     struct ti_qualities quality;
-    bool quality_given;
     struct info_style style;
 };
 
@@ -28,31 +28,6 @@ struct settings {
 #else
 #define LIBDW_TEXT ""
 #endif
-
-static ti_status parse_quality(struct settings *s, const char *option, const char *arg,
-                               struct ti_quality *out, struct ti_err *err)
-{
-    s->quality_given = true;
-    if (ti_quality_parse(arg, out))
-        return TI_OK;
-    return ti_err_set(err, TI_ERR_USAGE,
-                      "%s is exact, stats, or bound:N%% with N from 0.0001 to 50, not '%s'", option,
-                      arg);
-}
-
-static ti_status parse_volumes(void *options, const char *arg, struct ti_err *err)
-{
-    struct settings *s = options;
-
-    return parse_quality(s, "--volumes", arg, &s->quality.volumes, err);
-}
-
-static ti_status parse_extras(void *options, const char *arg, struct ti_err *err)
-{
-    struct settings *s = options;
-
-    return parse_quality(s, "--extras", arg, &s->quality.extras, err);
-}
 
 static const struct ti_opt opts[] = {
     {0, "verify", NULL,
@@ -82,15 +57,8 @@ static const struct ti_opt opts[] = {
      "write the ranks of all TRACEs into OUT: a bundle if OUT\n"
      "ends in .tib, else a merged trace",
      TI_OPT_FLAG(merge)},
-    {0, "volumes", "QUALITY",
-     "how --merge keeps volumes: exact, bound:N% (each burst\n"
-     "within N per cent, all sums exact) or stats (a\n"
-     "histogram for each position) [default: exact]",
-     TI_OPT_FUNCTION(parse_volumes)},
-    {0, "extras", "QUALITY",
-     "the same for durations and other extra columns\n"
-     "[default: stats]",
-     TI_OPT_FUNCTION(parse_extras)},
+    {0, "volumes", "QUALITY", TI_VOLUMES_HELP, TI_OPT_TEXT(volumes)},
+    {0, "extras", "QUALITY", TI_EXTRAS_HELP, TI_OPT_TEXT(extras)},
     {0, "split", NULL, "write a file for each rank into the new folder OUT", TI_OPT_FLAG(split)},
     {'o', "output", "OUT", "what --merge and --split write; must not exist", TI_OPT_NAME(output)},
     TI_OPT_HEADING("Events"),
@@ -156,7 +124,7 @@ static int check_options(const struct settings *s)
                                        "--split at a time");
     if ((s->merge || s->split) != (s->output != NULL))
         return (int)ti_cli_usage(&cli, "--merge and --split need -o, and only they have it");
-    if (s->quality_given && !s->merge)
+    if ((s->volumes || s->extras) && !s->merge)
         return (int)ti_cli_usage(&cli, "--volumes and --extras are for --merge");
     if ((s->verify || s->other || s->imbalance || s->merge || s->split) && s->rank >= 0)
         return (int)ti_cli_usage(&cli, "--rank is not for --verify, --compare, --imbalance, "
@@ -184,6 +152,7 @@ static int check_options(const struct settings *s)
 static int parse(int argc, char **argv, struct settings *s)
 {
     int st = ti_cli_parse(&cli, argc, argv, s);
+    struct ti_err err;
 
     if (st != TI_CLI_END)
         return st;
@@ -191,6 +160,8 @@ static int parse(int argc, char **argv, struct settings *s)
         return (int)ti_cli_usage(&cli, "which trace?");
     if (argc - ti_cli_operand() > 1 && !s->merge)
         return (int)ti_cli_usage(&cli, "one trace at a time, except with --merge");
+    if (ti_qualities_parse(s->volumes, s->extras, &s->quality, &err) != TI_OK)
+        return (int)ti_cli_usage(&cli, "%s", err.text);
     s->trace = argv[ti_cli_operand()];
     s->traces = argv + ti_cli_operand();
     s->ntraces = argc - ti_cli_operand();
@@ -260,7 +231,7 @@ static ti_status info(const struct settings *s, struct ti_err *err)
 
 int main(int argc, char **argv)
 {
-    struct settings s = {.quality.extras.kind = TI_STATISTICS, .rank = -1};
+    struct settings s = {.rank = -1};
     struct ti_err err = {0};
     int st = parse(argc, argv, &s);
 

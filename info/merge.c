@@ -10,26 +10,20 @@
 #include "common/cli.h"
 #include "common/map.h"
 #include "common/scratch.h"
-#include "formats/caveats.h"
-#include "formats/folded/decode.h"
-#include "formats/merged/merger.h"
 #include "formats/rankname.h"
 #include "gather/bundle/check.h"
 #include "gather/bundle/manifest.h"
-#include "gather/bundle/zip_writer.h"
+#include "gather/bundle/merging.h"
 
 #define BUNDLE_SUFFIX ".tib"
 #define BUNDLE_NAME   "bundle" /* until it is published */
-#define BLOCK_BYTES   (1024 * 1024)
 
 struct merging {
     struct ti_source **source;
     int n;
     const char *output;
     const struct ti_qualities *quality;
-    struct ti_merger *merger;
-    struct ti_caveats caveats; /* of the ranks as they are merged */
-    int64_t ranks, copies;
+    struct ti_merging merging;
     int64_t before, after; /* bytes of the traces */
 };
 
@@ -70,26 +64,6 @@ static ti_status open_sources(struct merging *g, char *const *paths, int n, stru
     return st;
 }
 
-/* Note what the record leaves out of the trace, for the manifest. */
-static ti_status note_caveats(struct merging *g, const struct ti_record *record, struct ti_err *err)
-{
-    const struct ti_source *s = g->source[0];
-    struct ti_record borrowed = *record;
-    struct ti_reader *r;
-    ti_status st;
-
-    borrowed.memory = NULL;
-    st = ti_reader_open_record(&borrowed, (uint32_t)ti_source_nranks(s), ti_source_run_id(s),
-                               g->output, &r, err);
-    if (st != TI_OK)
-        return st;
-    st = ti_reader_skip(r, err);
-    if (st == TI_OK)
-        ti_caveats_add(&g->caveats, r);
-    ti_reader_close(r);
-    return st;
-}
-
 static ti_status add_rank(struct merging *g, struct ti_source *s, int64_t rank, struct ti_err *err)
 {
     struct ti_record record;
@@ -97,11 +71,7 @@ static ti_status add_rank(struct merging *g, struct ti_source *s, int64_t rank, 
 
     if (st != TI_OK)
         return st;
-    g->ranks++;
-    g->copies += ti_record_is_copy(&record);
-    st = note_caveats(g, &record, err);
-    if (st == TI_OK)
-        st = ti_merger_add(g->merger, &record, err);
+    st = ti_merging_add(&g->merging, &record, err);
     ti_record_free(&record);
     return st;
 }
@@ -131,7 +101,7 @@ static bool fits(const struct merging *g, const json_t *manifest)
     json_int_t ranks =
         json_integer_value(json_object_get(json_object_get(manifest, "totals"), "ranks"));
 
-    return ranks == g->ranks &&
+    return (uint64_t)ranks == ti_merger_count(g->merging.merger) &&
            json_integer_value(json_object_get(manifest, "np")) == ti_source_nranks(g->source[0]);
 }
 
@@ -182,26 +152,15 @@ static ti_status find_manifest(const struct merging *g, char **text, size_t *byt
     return TI_ERR_INPUT;
 }
 
-/* Make the manifest of the bundle: free() *text.  A merged trace has no files of ranks, and its
- * index takes less than a list of them; so the manifest has none. */
+/* Make the manifest of the bundle: free() *text. */
 static ti_status merged_manifest(const struct merging *g, char **text, size_t *bytes,
                                  struct ti_err *err)
 {
     ti_status st = find_manifest(g, text, bytes, err);
-    json_t *json;
 
-    if (st != TI_OK)
-        return st;
-    json = json_loadb(*text, *bytes, 0, NULL);
-    free(*text);
-    json_object_del(json, "ranks");
-    json_object_set_new(json_object_get(json, "totals"), "caveats", ti_caveats_json(&g->caveats));
-    *text = json_dumps(json, JSON_COMPACT);
-    json_decref(json);
-    if (!*text)
-        return ti_err_set(err, TI_ERR_IO, "memory is too short for the manifest");
-    *bytes = strlen(*text);
-    return TI_OK;
+    if (st == TI_OK && !ti_merging_manifest(&g->merging, text, bytes))
+        st = ti_err_set(err, TI_ERR_IO, "memory is too short for the manifest");
+    return st;
 }
 
 /* ----------------------------------------------------------------- output -- */
@@ -232,33 +191,30 @@ static ti_status write_merged(struct merging *g, struct ti_err *err)
 
     if (fd < 0)
         return cannot_write(g, err);
-    st = ti_merger_write(g->merger, fd, g->output, err);
+    st = ti_merger_write(g->merging.merger, fd, g->output, err);
     g->after = lseek(fd, 0, SEEK_END);
     return sync_and_close(g, fd, st, err);
 }
 
-/* Copy the merged trace into the member that was begun. */
-static bool put_merged(struct ti_zip_writer *zip)
-{
-    int fd = open(ti_scratch_path(TI_MERGED_NAME), O_RDONLY | O_CLOEXEC);
-    char *block = malloc(BLOCK_BYTES);
-    ssize_t n = -1;
-
-    while (fd >= 0 && block && (n = read(fd, block, BLOCK_BYTES)) > 0)
-        if (!ti_zip_writer_put(zip, block, (size_t)n)) {
-            n = -1;
-            break;
-        }
-    free(block);
-    if (fd >= 0)
-        close(fd);
-    return n == 0;
-}
-
 /* The members have no time, so that a bundle depends only on what is in it. */
-static ti_status write_bundle(struct merging *g, struct ti_err *err)
+static ti_status put_members(struct merging *g, int fd, const char *manifest, size_t bytes,
+                             struct ti_err *err)
 {
     struct ti_zip_writer zip = {.fd = -1};
+    ti_status st = ti_zip_writer_begin(&zip, fd) ? TI_OK : cannot_write(g, err);
+
+    if (st == TI_OK)
+        st = ti_merging_store(&g->merging, &zip, g->output, &g->after, err);
+    if (st == TI_OK && (!ti_zip_writer_member(&zip, TI_MANIFEST_NAME, (int64_t)bytes, 0) ||
+                        !ti_zip_writer_put(&zip, manifest, bytes) ||
+                        !ti_zip_writer_end_member(&zip) || !ti_zip_writer_close(&zip)))
+        st = cannot_write(g, err);
+    ti_zip_writer_drop(&zip);
+    return st;
+}
+
+static ti_status write_bundle(struct merging *g, struct ti_err *err)
+{
     char *manifest = NULL;
     size_t bytes = 0;
     ti_status st = merged_manifest(g, &manifest, &bytes, err);
@@ -267,16 +223,9 @@ static ti_status write_bundle(struct merging *g, struct ti_err *err)
     if (st != TI_OK)
         return st;
     fd = create(BUNDLE_NAME);
-    if (fd < 0 || !ti_zip_writer_begin(&zip, fd) ||
-        !ti_zip_writer_member(&zip, TI_MERGED_NAME, g->after, 0) || !put_merged(&zip) ||
-        !ti_zip_writer_end_member(&zip) ||
-        !ti_zip_writer_member(&zip, TI_MANIFEST_NAME, (int64_t)bytes, 0) ||
-        !ti_zip_writer_put(&zip, manifest, bytes) || !ti_zip_writer_end_member(&zip) ||
-        !ti_zip_writer_close(&zip))
-        st = cannot_write(g, err);
+    st = fd < 0 ? cannot_write(g, err) : put_members(g, fd, manifest, bytes, err);
     if (fd >= 0)
         st = sync_and_close(g, fd, st, err);
-    ti_zip_writer_drop(&zip);
     free(manifest);
     return st;
 }
@@ -291,10 +240,8 @@ static bool is_bundle_name(const char *name)
 static ti_status write_output(struct merging *g, struct ti_err *err)
 {
     bool bundle = is_bundle_name(g->output);
-    ti_status st = write_merged(g, err);
+    ti_status st = bundle ? write_bundle(g, err) : write_merged(g, err);
 
-    if (st == TI_OK && bundle)
-        st = write_bundle(g, err);
     if (st == TI_OK)
         st = ti_stop_check(err);
     if (st == TI_OK)
@@ -304,30 +251,31 @@ static ti_status write_output(struct merging *g, struct ti_err *err)
 
 static void report(const struct merging *g, const struct info_style *style)
 {
-    uint64_t groups = ti_merger_groups(g->merger);
+    uint64_t groups = ti_merger_groups(g->merging.merger);
+    uint64_t ranks = ti_merger_count(g->merging.merger);
+    int64_t copies = g->merging.copies;
     char before[32], after[32];
 
     if (style->json) {
-        json_t *out =
-            json_pack("{s:I, s:I, s:I, s:I, s:I}", "ranks", (json_int_t)g->ranks, "groups",
-                      (json_int_t)groups, "copies", (json_int_t)g->copies, "bytes_before",
-                      (json_int_t)g->before, "bytes", (json_int_t)g->after);
+        json_t *out = json_pack("{s:I, s:I, s:I, s:I, s:I}", "ranks", (json_int_t)ranks, "groups",
+                                (json_int_t)groups, "copies", (json_int_t)copies, "bytes_before",
+                                (json_int_t)g->before, "bytes", (json_int_t)g->after);
 
         info_print_json(out);
         json_decref(out);
     } else if (!style->quiet) {
-        printf("%s: %" PRId64 " rank%s in %" PRIu64 " group%s, %" PRId64
+        printf("%s: %" PRIu64 " rank%s in %" PRIu64 " group%s, %" PRId64
                " stored as copies; %s before, %s now\n",
-               g->output, g->ranks, g->ranks == 1 ? "" : "s", groups, groups == 1 ? "" : "s",
-               g->copies, ti_format_size(g->before, before, sizeof before),
+               g->output, ranks, ranks == 1 ? "" : "s", groups, groups == 1 ? "" : "s", copies,
+               ti_format_size(g->before, before, sizeof before),
                ti_format_size(g->after, after, sizeof after));
     }
 }
 
 static ti_status merge(struct merging *g, struct ti_err *err)
 {
-    ti_status st = ti_merger_new((uint32_t)ti_source_nranks(g->source[0]),
-                                 ti_source_run_id(g->source[0]), ti_scratch_dir(), &g->merger, err);
+    ti_status st = ti_merging_begin(&g->merging, (uint32_t)ti_source_nranks(g->source[0]),
+                                    ti_source_run_id(g->source[0]), ti_scratch_dir(), err);
 
     for (int i = 0; i < g->n && st == TI_OK; i++)
         st = add_source(g, g->source[i], err);
@@ -346,7 +294,7 @@ ti_status info_merge(char *const *sources, int n, const char *output, const stru
         st = merge(&g, err);
     if (st == TI_OK)
         report(&g, style);
-    ti_merger_free(g.merger);
+    ti_merging_end(&g.merging);
     for (int i = 0; i < g.n; i++)
         ti_source_close(g.source[i]);
     free(g.source);

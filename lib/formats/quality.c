@@ -26,6 +26,26 @@ bool ti_quality_parse(const char *text, struct ti_quality *out)
     return true;
 }
 
+static ti_status parse(const char *option, const char *text, struct ti_quality *out,
+                       struct ti_err *err)
+{
+    if (!text || ti_quality_parse(text, out))
+        return TI_OK;
+    return ti_err_set(err, TI_ERR_USAGE,
+                      "%s is exact, stats, or bound:N%% with N from 0.0001 to 50, not '%s'", option,
+                      text);
+}
+
+ti_status ti_qualities_parse(const char *volumes, const char *extras, struct ti_qualities *out,
+                             struct ti_err *err)
+{
+    ti_status st;
+
+    *out = (struct ti_qualities){.extras.kind = TI_STATISTICS};
+    st = parse("--volumes", volumes, &out->volumes, err);
+    return st == TI_OK ? parse("--extras", extras, &out->extras, err) : st;
+}
+
 void ti_quality_text(const struct ti_quality *q, char *buf, size_t bytes)
 {
     if (q->kind == TI_BOUNDED)

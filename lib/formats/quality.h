@@ -17,6 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/err.h"
+
 enum ti_quality_kind { TI_EXACT, TI_BOUNDED, TI_STATISTICS };
 
 struct ti_quality {
@@ -32,6 +34,20 @@ struct ti_qualities {
 /* "exact", "bound:1%" or "stats" to a quality, and back; false if the text is none. */
 bool ti_quality_parse(const char *text, struct ti_quality *out);
 void ti_quality_text(const struct ti_quality *q, char *buf, size_t bytes);
+
+/* Read options --volumes and --extras.  NULL: volumes are exact, extra values statistics.
+ * TI_ERR_USAGE. */
+ti_status ti_qualities_parse(const char *volumes, const char *extras, struct ti_qualities *out,
+                             struct ti_err *err);
+
+/* The help of these options. */
+#define TI_VOLUMES_HELP                                                                            \
+    "how --merge keeps volumes: exact, bound:N% (each burst\n"                                     \
+    "within N per cent, all sums exact) or stats (a\n"                                             \
+    "histogram for each position) [default: exact]"
+#define TI_EXTRAS_HELP                                                                             \
+    "the same for durations and other extra columns\n"                                             \
+    "[default: stats]"
 
 /* How far a value may be from `exact` in a bounded column. */
 uint64_t ti_quality_slack(const struct ti_quality *q, uint64_t exact);
