@@ -10,6 +10,7 @@ gather_says_src := gather/report.c gather/show.c
 ti-gather_src := gather/main.c gather/options.c $(gather_says_src) $(gather_fetch_src) $(gather_src) $(conn_src) $(node_src) $(remote_src)
 ti-gather_libs := $(remote_libs)
 t-bundle_src := $(gather_src)
+$(O)/tests/unit/t-bundle: LDLIBS += -Wl,--wrap=ti_merger_add
 t-window_src := gather/fetch/window.c
 t-tree_src := $(gather_tree_src)
 t-fetch_src := $(gather_fetch_src) $(node_src)

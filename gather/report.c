@@ -285,20 +285,31 @@ void ti_report_fetched(const struct ti_fetch *f, const struct ti_tree_cost *pred
 
 /* --- the end ------------------------------------------------------------- */
 
+/* As "ti-info --json --merge" prints it. */
+static json_t *merged_json(const struct ti_run *run)
+{
+    return run->merged.groups
+               ? json_pack("{s:o, s:I, s:I, s:I}", "groups", ti_json_u64(run->merged.groups),
+                           "copies", (json_int_t)run->merged.copies, "bytes_before",
+                           (json_int_t)run->bytes, "bytes", (json_int_t)run->merged.bytes)
+               : json_null();
+}
+
 static json_t *run_json(const struct ti_run *run, const struct ti_gather_options *o, int64_t bytes,
                         int64_t removed, double seconds)
 {
     if (!run)
         return json_pack("{s:s, s:b, s:b, s:I, s:f}", "bundle", o->output, "written", false,
                          "complete", false, "ranks", (json_int_t)0, "seconds", seconds);
-    return json_pack("{s:s, s:b, s:b, s:I, s:I, s:i, s:o, s:o, s:b, s:O, s:I, s:f, s:I, s:o, s:o}",
-                     "bundle", o->output, "written", !o->plan, "complete",
-                     run->complete == run->nranks, "np", (json_int_t)run->nranks, "ranks",
-                     (json_int_t)run->gathered, "nodes", run->nnodes, "events",
-                     ti_json_u64(run->events), "volume", ti_json_u64(run->volume), "estimate",
-                     run->estimate, "differ", run->differ, "bytes", (json_int_t)bytes, "seconds",
-                     seconds, "removed", (json_int_t)removed, "missing",
-                     ti_run_bad_ranks(run, false), "incomplete", ti_run_bad_ranks(run, true));
+    return json_pack(
+        "{s:s, s:b, s:b, s:I, s:I, s:i, s:o, s:o, s:b, s:O, s:I, s:o, s:f, s:I, s:o, "
+        "s:o}",
+        "bundle", o->output, "written", !o->plan, "complete", run->complete == run->nranks, "np",
+        (json_int_t)run->nranks, "ranks", (json_int_t)run->gathered, "nodes", run->nnodes, "events",
+        ti_json_u64(run->events), "volume", ti_json_u64(run->volume), "estimate", run->estimate,
+        "differ", run->differ, "bytes", (json_int_t)bytes, "merged", merged_json(run), "seconds",
+        seconds, "removed", (json_int_t)removed, "missing", ti_run_bad_ranks(run, false),
+        "incomplete", ti_run_bad_ranks(run, true));
 }
 
 static void summary_json(const struct ti_run *run, const struct ti_gather_options *o, int64_t bytes,
@@ -324,7 +335,7 @@ static void summary_json(const struct ti_run *run, const struct ti_gather_option
 void ti_report_summary(const struct ti_run *run, const struct ti_gather_options *o, int64_t bytes,
                        int64_t removed, double seconds, const struct ti_fetch *f, json_t *tree)
 {
-    char size[32], events[32], nodes[64] = "", away[96] = "";
+    char size[32], before[32], events[32], nodes[64] = "", away[96] = "", merged[96] = "";
 
     if (o->json)
         summary_json(run, o, bytes, removed, seconds, f, tree);
@@ -336,10 +347,14 @@ void ti_report_summary(const struct ti_run *run, const struct ti_gather_options 
     if (run->away)
         snprintf(away, sizeof away, ", %" PRId64 " of them to be fetched; here are %" PRId64,
                  run->away, run->gathered);
-    printf("%s: %s%" PRId64 " of %" PRId64 " ranks%s%s, %s events, %s%s\n", o->output,
+    if (run->merged.groups)
+        snprintf(merged, sizeof merged, " in %" PRIu64 " group%s, %s before", run->merged.groups,
+                 run->merged.groups == 1 ? "" : "s",
+                 ti_format_size(run->bytes, before, sizeof before));
+    printf("%s: %s%" PRId64 " of %" PRId64 " ranks%s%s, %s events, %s%s%s\n", o->output,
            o->plan ? "would hold " : "", run->gathered + run->away, run->nranks, away, nodes,
            ti_format_count(run->events, events, sizeof events),
-           ti_format_size(bytes, size, sizeof size),
+           ti_format_size(bytes, size, sizeof size), merged,
            run->estimate ? "; volumes are an estimate" : "");
     if (o->remove && !o->plan)
         printf("%s: removed %" PRId64 " traces\n", run->path, removed);

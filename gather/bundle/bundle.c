@@ -10,8 +10,10 @@
 #include <zlib.h>
 
 #include "common/cli.h"
+#include "formats/folded/encode.h"
 #include "formats/rankname.h"
 #include "gather/bundle/manifest.h"
+#include "gather/bundle/merging.h"
 #include "gather/bundle/output.h"
 #include "gather/bundle/rank_scan.h"
 #include "gather/bundle/read_back.h"
@@ -20,45 +22,54 @@
 #define BLOCK_BYTES (1024 * 1024)
 #define FORCE_HINT  "--force replaces it"
 
-/* The member of a rank. */
+/* The trace of a rank that is in the bundle. */
 struct held {
     bool in;
     uint32_t crc32;
     int64_t bytes;
+    uint32_t record; /* CRC-32C of its record, if ranks are merged */
 };
 
 struct ti_bundle {
     const char *output; /* the caller's */
     char *path;         /* "OUTPUT.part" */
+    char *folder;       /* of `output` */
     bool force;
+    const struct ti_qualities *merge; /* NULL: ranks are not merged */
     int fd;
     bool ours; /* we created the file: remove it unless it is finished */
 
     pthread_mutex_t lock; /* protects all that follows, until `closed` */
     bool closed;          /* ti_bundle_add() adds nothing any more */
     struct ti_zip_writer zip;
+    struct ti_merging merging; /* begun with the first rank */
     uint8_t *block;
-    bool broken;               /* a member was begun and not ended */
-    struct held *held;        /* by rank */
+    bool broken;       /* a member was begun and not ended, or the merger failed */
+    struct held *held; /* by rank */
     int64_t nheld;
     int64_t nranks; /* of the run, taken from the first trace added; 0: none added */
     uint8_t run_id[TI_RUN_ID_BYTES];
 };
 
+static ti_status with_hint(int cause, ti_status st, struct ti_err *err)
+{
+    if (st == TI_ERR_IO && (cause == ENOSPC || cause == EDQUOT))
+        ti_err_hint(err, "make room, or name a bundle on another disk with -o");
+    return st;
+}
+
 static ti_status cannot_write(const struct ti_bundle *b, struct ti_err *err)
 {
     int cause = errno;
 
-    ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", b->path);
-    if (cause == ENOSPC || cause == EDQUOT)
-        ti_err_hint(err, "make room, or name a bundle on another disk with -o");
-    return TI_ERR_IO;
+    return with_hint(cause, ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", b->path), err);
 }
 
 /* Empties the file and begins again. */
 static ti_status restart(struct ti_bundle *b, struct ti_err *err)
 {
     ti_zip_writer_drop(&b->zip);
+    ti_merging_end(&b->merging);
     if (b->nheld)
         memset(b->held, 0, (size_t)b->nheld * sizeof *b->held);
     b->nranks = 0;
@@ -71,7 +82,8 @@ static ti_status restart(struct ti_bundle *b, struct ti_err *err)
 
 /* ---------------------------------------------------------------- members -- */
 
-enum copied { COPIED, CHANGED, UNREADABLE, UNWRITABLE, INTERRUPTED };
+/* FAILED: the error is set. */
+enum copied { COPIED, CHANGED, UNREADABLE, UNWRITABLE, INTERRUPTED, UNFIT, FAILED };
 
 /* Copies the file's contents into the member that was begun. */
 static enum copied copy_data(struct ti_bundle *b, int fd, int64_t bytes, uint32_t want)
@@ -137,7 +149,7 @@ static enum copied copy_file(struct ti_bundle *b, int fd, int64_t rank, const st
     how = copy_data(b, fd, file->st_size, crc);
     if (how != COPIED)
         return how;
-    b->held[rank] = (struct held){true, crc, file->st_size};
+    b->held[rank] = (struct held){.in = true, .crc32 = crc, .bytes = file->st_size};
     b->broken = false;
     return COPIED;
 }
@@ -156,6 +168,76 @@ static enum copied copy_rank(struct ti_bundle *b, int dir, const char *name, int
     return how;
 }
 
+/* ---------------------------------------------------------------- merging -- */
+
+/* Makes the record of an open file, and checks by its CRC that it is the one that was scanned. */
+static enum copied encode_file(const struct ti_bundle *b, int fd, const char *name,
+                               const struct stat *file, uint32_t crc, struct ti_record *out,
+                               struct ti_err *err)
+{
+    struct ti_reader *r;
+    ti_status st = ti_reader_open_at(fd, 0, file->st_size, name, &r, err);
+    struct ti_err ignored;
+    struct stat is;
+    uint32_t now;
+
+    if (st == TI_OK) {
+        st = ti_folded_encode(r, b->merge, out, err);
+        ti_reader_close(r);
+    }
+    if (ti_rank_scan_crc(fd, name, file->st_size, NULL, &now, &ignored) == TI_OK && now == crc &&
+        fstat(fd, &is) == 0 && is.st_size == file->st_size)
+        return st == TI_OK ? COPIED : st == TI_ERR_INPUT ? UNFIT : FAILED;
+    if (st == TI_OK)
+        ti_record_free(out);
+    return ti_gather_stop ? INTERRUPTED : CHANGED;
+}
+
+/* Safe from several threads. */
+static enum copied encode_rank(const struct ti_bundle *b, int dir, const char *name,
+                               const struct stat *file, uint32_t crc, struct ti_record *out,
+                               struct ti_err *err)
+{
+    int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK), cause;
+    enum copied how = fd < 0 ? UNREADABLE : encode_file(b, fd, name, file, crc, out, err);
+
+    cause = errno;
+    if (fd >= 0)
+        close(fd);
+    errno = cause;
+    return how;
+}
+
+/* Adds the record to those that are merged, and releases it. */
+static enum copied merge_record(struct ti_bundle *b, int64_t rank, const struct stat *file,
+                                uint32_t crc, struct ti_record *record, struct ti_err *err)
+{
+    struct held held = {true, crc, file->st_size, ti_merging_crc(record)};
+    ti_status st = TI_OK;
+
+    if (!make_room(b, rank)) {
+        ti_record_free(record);
+        return UNWRITABLE;
+    }
+    if (!b->merging.merger)
+        st = ti_merging_begin(&b->merging, (uint32_t)b->nranks, b->run_id, b->folder, err);
+    if (st == TI_OK)
+        st = ti_merging_add(&b->merging, record, err);
+    ti_record_free(record);
+    b->broken = st == TI_ERR_IO;
+    if (st != TI_OK)
+        return st == TI_ERR_INPUT ? UNFIT : FAILED;
+    b->held[rank] = held;
+    return COPIED;
+}
+
+/* ------------------------------------------------------------------ ranks -- */
+
+static bool is_held(const struct ti_bundle *b, int64_t rank)
+{
+    return rank < b->nheld && b->held[rank].in;
+}
+
 static bool is_gatherable(struct ti_bundle *b, int64_t rank, const struct ti_rank_scan *r)
 {
     if ((r->state != TI_RANK_OK && r->state != TI_RANK_CUT) || r->rank != rank)
@@ -167,19 +249,41 @@ static bool is_gatherable(struct ti_bundle *b, int64_t rank, const struct ti_ran
     return b->nranks == r->nranks && memcmp(b->run_id, r->run_id, sizeof b->run_id) == 0;
 }
 
+/* Merges the trace of a rank.  Others may add theirs while it is encoded. */
+static enum copied add_record(struct ti_bundle *b, int dir, const char *name, int64_t rank,
+                              const struct ti_rank_scan *r)
+{
+    struct ti_record record;
+    struct ti_err ignored;
+    enum copied how;
+
+    pthread_mutex_unlock(&b->lock);
+    how = encode_rank(b, dir, name, &r->file, r->crc32, &record, &ignored);
+    pthread_mutex_lock(&b->lock);
+    if (how != COPIED)
+        return how;
+    if (!b->closed && !is_held(b, rank) && is_gatherable(b, rank, r))
+        return merge_record(b, rank, &r->file, r->crc32, &record, &ignored);
+    ti_record_free(&record);
+    return COPIED;
+}
+
 void ti_bundle_add(struct ti_bundle *b, int dir, const char *name, int64_t rank,
                    const struct ti_rank_scan *r)
 {
+    enum copied how = COPIED;
     struct stat is;
 
     pthread_mutex_lock(&b->lock);
-    if (!b->closed && !(rank < b->nheld && b->held[rank].in) && is_gatherable(b, rank, r) &&
+    if (!b->closed && !is_held(b, rank) && is_gatherable(b, rank, r) &&
         fstatat(dir, name, &is, 0) == 0 && ti_rank_scan_is_current(r, &is)) {
-        /* stop on a write error: fetched traces need the room; finish() reports it */
-        b->closed = copy_rank(b, dir, name, rank, &r->file, r->crc32) == UNWRITABLE;
+        how = b->merge ? add_record(b, dir, name, rank, r)
+                       : copy_rank(b, dir, name, rank, &r->file, r->crc32);
         /* finish() adds again what was in it */
         if (b->broken && restart(b, NULL) != TI_OK)
-            b->closed = true;
+            how = UNWRITABLE;
+        /* stop on a write error: fetched traces need the room; finish() reports it */
+        b->closed = b->closed || how == UNWRITABLE || how == FAILED || how == UNFIT;
     }
     pthread_mutex_unlock(&b->lock);
 }
@@ -209,12 +313,16 @@ static ti_status explain(const struct ti_bundle *b, const struct ti_run *run,
         return ti_err_errno(err, TI_ERR_IO, "cannot open or read '%s/%s'", run->path, rank->name);
     case INTERRUPTED:
         return ti_err_set(err, TI_ERR_IO, "interrupted");
+    case UNFIT:
+        return TI_ERR_INPUT;
+    case FAILED:
+        return with_hint(errno, TI_ERR_IO, err);
     default:
         return cannot_write(b, err);
     }
 }
 
-static void progress(const struct ti_run *run, int64_t done, int64_t bytes)
+static void progress(const char *what, const struct ti_run *run, int64_t done, int64_t bytes)
 {
     static double last;
     char size[32], all[32];
@@ -223,9 +331,26 @@ static void progress(const struct ti_run *run, int64_t done, int64_t bytes)
     if (!ti_progress_on() || ((now = ti_wall()) < last + 0.1))
         return;
     last = now;
-    ti_progress("gathered %" PRId64 " of %" PRId64 " traces, %s of %s", done, run->gathered,
+    ti_progress("%s %" PRId64 " of %" PRId64 " traces, %s of %s", what, done, run->gathered,
                 ti_format_size(bytes, size, sizeof size),
                 ti_format_size(run->bytes, all, sizeof all));
+}
+
+static ti_status add_rank(struct ti_bundle *b, const struct ti_run *run, int64_t i,
+                          struct ti_err *err)
+{
+    const struct ti_run_rank *rank = &run->rank[i];
+    struct ti_record record;
+    enum copied how;
+
+    if (!b->merge) {
+        how = copy_rank(b, run->fd, rank->name, i, &rank->file, rank->crc32);
+    } else {
+        how = encode_rank(b, run->fd, rank->name, &rank->file, rank->crc32, &record, err);
+        if (how == COPIED)
+            how = merge_record(b, i, &rank->file, rank->crc32, &record, err);
+    }
+    return explain(b, run, rank, how, err);
 }
 
 static ti_status add_the_rest(struct ti_bundle *b, const struct ti_run *run, struct ti_err *err)
@@ -233,19 +358,50 @@ static ti_status add_the_rest(struct ti_bundle *b, const struct ti_run *run, str
     int64_t done = 0, bytes = 0;
     ti_status st = has_only(b, run) ? TI_OK : restart(b, err);
 
+    if (!b->merging.merger) {
+        b->nranks = run->nranks;
+        memcpy(b->run_id, run->run_id, sizeof b->run_id);
+    }
     for (int64_t i = 0; i < run->nranks && st == TI_OK; i++) {
-        const struct ti_run_rank *rank = &run->rank[i];
-
         if (!ti_run_gathers(run, i))
             continue;
-        progress(run, done++, bytes);
-        bytes += rank->file.st_size;
-        if (i >= b->nheld || !b->held[i].in)
-            st = explain(b, run, rank,
-                         copy_rank(b, run->fd, rank->name, i, &rank->file, rank->crc32), err);
+        progress(b->merge ? "merged" : "gathered", run, done++, bytes);
+        bytes += run->rank[i].file.st_size;
+        if (!is_held(b, i))
+            st = add_rank(b, run, i, err);
     }
     ti_progress_clear();
     return st;
+}
+
+/* Writes the merged trace, and notes what it is to be when it is read back. */
+static ti_status store_merged(struct ti_bundle *b, struct ti_run *run, struct ti_err *err)
+{
+    ti_status st = ti_merging_store(&b->merging, &b->zip, b->path, &run->merged.bytes, err);
+
+    if (st != TI_OK)
+        return with_hint(errno, st, err);
+    run->merged.groups = ti_merger_groups(b->merging.merger);
+    run->merged.copies = b->merging.copies;
+    for (int64_t i = 0; i < run->nranks; i++)
+        if (ti_run_gathers(run, i))
+            run->rank[i].record = b->held[i].record;
+    return TI_OK;
+}
+
+static ti_status add_traces(struct ti_bundle *b, struct ti_run *run, struct ti_err *err)
+{
+    ti_status st = add_the_rest(b, run, err);
+
+    run->merged.groups = 0;
+    if (st == TI_ERR_INPUT) {
+        ti_warn("ranks are not merged, their files are stored: %s", err->text);
+        b->merge = NULL;
+        st = restart(b, err);
+        if (st == TI_OK)
+            st = add_the_rest(b, run, err);
+    }
+    return st == TI_OK && b->merge ? store_merged(b, run, err) : st;
 }
 
 static ti_status sync_file(const struct ti_bundle *b, struct ti_err *err)
@@ -260,6 +416,8 @@ static ti_status add_manifest(struct ti_bundle *b, const struct ti_run *run, str
     char *manifest = ti_manifest_text(run, &bytes);
     ti_status st = TI_OK;
 
+    if (manifest && run->merged.groups)
+        ti_merging_manifest(&b->merging, &manifest, &bytes);
     if (!manifest) {
         errno = ENOMEM;
         return cannot_write(b, err);
@@ -297,20 +455,15 @@ static ti_status open_part(struct ti_bundle *b, struct ti_err *err)
 
 /* Syncs the name, too, before sources are removed.  Some file systems cannot, and a directory may
  * be writable but not readable: that is no error. */
-static ti_status sync_directory(const char *path, struct ti_err *err)
+static ti_status sync_directory(const struct ti_bundle *b, struct ti_err *err)
 {
-    char *copy = strdup(path), *slash = copy ? strrchr(copy, '/') : NULL;
     ti_status st = TI_OK;
-    int fd;
+    int fd = open(b->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-    if (slash)
-        slash[slash == copy] = '\0';
-    fd = copy ? open(slash ? copy : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    free(copy);
     if (fd < 0)
         return TI_OK;
     if (fsync(fd) != 0 && errno != EINVAL && errno != ENOTSUP)
-        st = ti_err_errno(err, TI_ERR_IO, "cannot bring the name of '%s' to the disk", path);
+        st = ti_err_errno(err, TI_ERR_IO, "cannot bring the name of '%s' to the disk", b->output);
     close(fd);
     return st;
 }
@@ -332,7 +485,15 @@ static ti_status publish(struct ti_bundle *b, struct ti_err *err)
         return ti_err_errno(err, TI_ERR_IO, "cannot rename '%s' to '%s'", b->path, output);
 named:
     b->ours = false;
-    return sync_directory(output, err);
+    return sync_directory(b, err);
+}
+
+/* The folder of a file: free() it.  NULL when memory is short. */
+static char *folder_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? strndup(path, (size_t)(slash - path) + (slash == path)) : strdup(".");
 }
 
 ti_status ti_bundle_begin(const char *output, bool force, struct ti_bundle **out,
@@ -342,9 +503,12 @@ ti_status ti_bundle_begin(const char *output, bool force, struct ti_bundle **out
     ti_status st;
 
     *out = NULL;
-    if (!b || !(b->block = malloc(BLOCK_BYTES)) || asprintf(&b->path, "%s.part", output) < 0) {
-        if (b)
+    if (!b || !(b->block = malloc(BLOCK_BYTES)) || !(b->folder = folder_of(output)) ||
+        asprintf(&b->path, "%s.part", output) < 0) {
+        if (b) {
             free(b->block);
+            free(b->folder);
+        }
         free(b);
         errno = ENOMEM;
         return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", output);
@@ -364,11 +528,17 @@ ti_status ti_bundle_begin(const char *output, bool force, struct ti_bundle **out
     return TI_OK;
 }
 
+void ti_bundle_merge(struct ti_bundle *b, const struct ti_qualities *q)
+{
+    b->merge = q;
+}
+
 void ti_bundle_free(struct ti_bundle *b)
 {
     if (!b)
         return;
     ti_zip_writer_drop(&b->zip);
+    ti_merging_end(&b->merging);
     if (b->ours)
         unlink(b->path);
     if (b->fd >= 0)
@@ -377,10 +547,11 @@ void ti_bundle_free(struct ti_bundle *b)
     free(b->block);
     free(b->held);
     free(b->path);
+    free(b->folder);
     free(b);
 }
 
-ti_status ti_bundle_finish(struct ti_bundle *b, const struct ti_run *run, int64_t *bytes,
+ti_status ti_bundle_finish(struct ti_bundle *b, struct ti_run *run, int64_t *bytes,
                            struct ti_err *err)
 {
     ti_status st;
@@ -390,7 +561,7 @@ ti_status ti_bundle_finish(struct ti_bundle *b, const struct ti_run *run, int64_
     pthread_mutex_unlock(&b->lock);
     st = b->force ? ti_bundle_check_replaced(b->output, run, err) : TI_OK;
     if (st == TI_OK)
-        st = add_the_rest(b, run, err);
+        st = add_traces(b, run, err);
     if (st == TI_OK)
         st = sync_file(b, err);
     if (st == TI_OK)
@@ -405,7 +576,7 @@ ti_status ti_bundle_finish(struct ti_bundle *b, const struct ti_run *run, int64_
     return st;
 }
 
-ti_status ti_bundle_write(const struct ti_run *run, const char *output, bool force, int64_t *bytes,
+ti_status ti_bundle_write(struct ti_run *run, const char *output, bool force, int64_t *bytes,
                           struct ti_err *err)
 {
     struct ti_bundle *b;

@@ -4,6 +4,7 @@
 #ifndef TI_BUNDLE_H
 #define TI_BUNDLE_H
 
+#include "formats/quality.h"
 #include "gather/bundle/run.h"
 
 struct ti_bundle;
@@ -21,6 +22,15 @@ ti_status ti_bundle_begin(const char *output, bool force, struct ti_bundle **out
                           struct ti_err *err);
 
 /*
+ * Merges the ranks into one member, TI_MERGED_NAME, instead of storing their files; volumes and
+ * extra values are kept as `q` says, which must outlive the bundle.  To be called before anything
+ * is added.  If a rank does not fit a merged trace, there is a warning, and files are stored.
+ *
+ * Memory: that of a merger (formats/merged/merger.h) and, for each thread, one rank's trace.
+ */
+void ti_bundle_merge(struct ti_bundle *b, const struct ti_qualities *q);
+
+/*
  * Adds the trace of a rank, file `name` in `dir`, as scanned in `r`; ignores one that is not to be
  * gathered.  Its CRC is computed again while it is copied; if that differs, the bundle is emptied.
  * Errors are not reported here: ti_bundle_finish() adds what is missing, and reports them.  Safe
@@ -32,21 +42,22 @@ void ti_bundle_add(struct ti_bundle *b, int dir, const char *name, int64_t rank,
 /*
  * Adds the traces of `run` that are not in the bundle yet and, last, the manifest.  If a trace was
  * added that does not belong to `run`, writes the bundle from its start.  A trace that changed
- * since ti_run_check() is an error.  *bytes is the bundle's size.
+ * since ti_run_check() is an error.  *bytes is the bundle's size.  Sets `merged` of the run.
  */
-ti_status ti_bundle_finish(struct ti_bundle *b, const struct ti_run *run, int64_t *bytes,
+ti_status ti_bundle_finish(struct ti_bundle *b, struct ti_run *run, int64_t *bytes,
                            struct ti_err *err);
 
 /* Removes OUTPUT.part if the bundle was not finished; NULL is fine. */
 void ti_bundle_free(struct ti_bundle *b);
 
 /* Begin, finish and free. */
-ti_status ti_bundle_write(const struct ti_run *run, const char *output, bool force, int64_t *bytes,
+ti_status ti_bundle_write(struct ti_run *run, const char *output, bool force, int64_t *bytes,
                           struct ti_err *err);
 
 /*
  * Reads the whole bundle `output` back and compares it with `run`, then removes the files of `run`
- * that are in it, complete and unchanged.  *removed is their number.  Sets crc32c of the ranks.
+ * that are in it, complete and unchanged.  Where ranks are merged, their records are compared.
+ * *removed is their number.  Sets crc32c of the ranks.
  */
 ti_status ti_bundle_remove_sources(struct ti_run *run, const char *output, int64_t *removed,
                                    struct ti_err *err);

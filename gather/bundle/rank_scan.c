@@ -23,15 +23,15 @@ static void set_problem(struct ti_rank_scan *r, enum ti_rank_state state, const 
     r->problem = strdup(problem);
 }
 
-static ti_status crc_file(int fd, const char *name, struct ti_rank_scan *r,
-                          const volatile int *stop, struct ti_err *err)
+ti_status ti_rank_scan_crc(int fd, const char *name, int64_t bytes, const volatile int *stop,
+                           uint32_t *out, struct ti_err *err)
 {
     uint8_t *block = malloc(BLOCK_BYTES);
     uLong crc = crc32(0, NULL, 0);
     ti_status st = block ? TI_OK : ti_err_errno(err, TI_ERR_IO, "cannot read '%s'", name);
 
-    for (int64_t at = 0; st == TI_OK && at < r->file.st_size;) {
-        int64_t left = r->file.st_size - at;
+    for (int64_t at = 0; st == TI_OK && at < bytes;) {
+        int64_t left = bytes - at;
         ssize_t n = pread(fd, block, left < BLOCK_BYTES ? (size_t)left : BLOCK_BYTES, at);
 
         if (stopped(stop))
@@ -47,7 +47,7 @@ static ti_status crc_file(int fd, const char *name, struct ti_rank_scan *r,
         at += n;
     }
     free(block);
-    r->crc32 = (uint32_t)crc;
+    *out = (uint32_t)crc;
     return st;
 }
 
@@ -206,7 +206,7 @@ static ti_status read_all(int fd, const char *name, struct ti_rank_scan *r,
     r->rank = ti_reader_rank(reader);
     r->nranks = ti_reader_nranks(reader);
     memcpy(r->run_id, ti_reader_run_id(reader), sizeof r->run_id);
-    st = crc_file(fd, name, r, stop, err);
+    st = ti_rank_scan_crc(fd, name, r->file.st_size, stop, &r->crc32, err);
     if (st == TI_OK)
         st = scan(reader, &s, stop, err);
     if (st == TI_OK)

@@ -50,6 +50,11 @@ struct ti_rank_scan *ti_rank_scan_file(int dir, const char *path, const char *na
                                        const volatile int *stop);
 void ti_rank_scan_free(struct ti_rank_scan *r); /* NULL is fine */
 
+/* Computes the CRC of zip over the first `bytes` bytes of a file, whatever its position; `name` is
+ * for errors.  Ends early, with another CRC, once `*stop` or ti_gather_stop is set. */
+ti_status ti_rank_scan_crc(int fd, const char *name, int64_t bytes, const volatile int *stop,
+                           uint32_t *out, struct ti_err *err);
+
 /* True if `sb` is of the file that was scanned, and it was not written to since. */
 bool ti_rank_scan_is_current(const struct ti_rank_scan *r, const struct stat *sb);
 

@@ -6,9 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "formats/merged/merged.h"
 #include "formats/rankname.h"
 #include "formats/source.h"
 #include "gather/bundle/manifest.h"
+#include "gather/bundle/merging.h"
 
 static void run_id_text(const uint8_t id[TI_RUN_ID_BYTES], char text[2 * TI_RUN_ID_BYTES + 1])
 {
@@ -17,16 +19,16 @@ static void run_id_text(const uint8_t id[TI_RUN_ID_BYTES], char text[2 * TI_RUN_
 }
 
 /*
- * Index of the member of each rank of `run`, and in [nranks] that of the manifest; -1: none.
- * Returns NULL when memory is short.
+ * Index of the member of each rank of `run`, in [nranks] that of the manifest, and in [nranks + 1]
+ * that of the merged trace; -1: none.  Returns NULL when memory is short.
  */
 static int64_t *find_members(const struct ti_zip *z, const struct ti_run *run)
 {
-    int64_t *member = malloc(((size_t)run->nranks + 1) * sizeof *member);
+    int64_t *member = malloc(((size_t)run->nranks + 2) * sizeof *member);
 
     if (!member)
         return NULL;
-    for (int64_t i = 0; i <= run->nranks; i++)
+    for (int64_t i = 0; i <= run->nranks + 1; i++)
         member[i] = -1;
     for (int64_t i = 0; i < ti_zip_count(z); i++) {
         const char *name = ti_zip_member(z, i)->name;
@@ -36,8 +38,54 @@ static int64_t *find_members(const struct ti_zip *z, const struct ti_run *run)
             member[rank] = i;
         else if (strcmp(name, TI_MANIFEST_NAME) == 0)
             member[run->nranks] = i;
+        else if (strcmp(name, TI_MERGED_NAME) == 0)
+            member[run->nranks + 1] = i;
     }
     return member;
+}
+
+static bool is_recorded(struct ti_merged *m, const struct ti_run_rank *rank, int64_t i)
+{
+    struct ti_record record;
+    bool is;
+
+    if (ti_merged_record(m, i, &record, NULL) != TI_OK)
+        return false;
+    is = ti_merging_crc(&record) == rank->record;
+    ti_record_free(&record);
+    return is;
+}
+
+/* Whether member `member` is a merged trace of the records that were made of the traces of `run`.
+ */
+static bool has_records(const struct ti_zip *z, int fd, int64_t member, const struct ti_run *run)
+{
+    struct ti_merged *m = NULL;
+    int64_t at;
+    bool whole = member >= 0 && ti_zip_data(z, member, &at, NULL) == TI_OK &&
+                 ti_merged_open(fd, at, ti_zip_member(z, member)->bytes, TI_MERGED_NAME, &m,
+                                NULL) == TI_OK &&
+                 ti_merged_count(m) == run->gathered;
+
+    for (int64_t i = 0; whole && i < run->nranks; i++)
+        if (ti_run_gathers(run, i))
+            whole = is_recorded(m, &run->rank[i], i);
+    ti_merged_close(m);
+    return whole;
+}
+
+static bool has_files(const struct ti_zip *z, const int64_t *member, const struct ti_run *run)
+{
+    bool whole = ti_zip_count(z) == run->gathered + 1;
+
+    for (int64_t i = 0; whole && i < run->nranks; i++) {
+        const struct ti_run_rank *rank = &run->rank[i];
+        const struct ti_zip_member *m = member[i] < 0 ? NULL : ti_zip_member(z, member[i]);
+
+        if (ti_run_gathers(run, i))
+            whole = m && m->crc32 == rank->crc32 && m->bytes == rank->file.st_size;
+    }
+    return whole;
 }
 
 ti_status ti_bundle_open_back(int fd, const char *path, const struct ti_run *run, struct ti_zip **z,
@@ -53,14 +101,10 @@ ti_status ti_bundle_open_back(int fd, const char *path, const struct ti_run *run
         errno = ENOMEM;
         return ti_err_errno(err, TI_ERR_IO, "cannot read '%s' back", path);
     }
-    whole = ti_zip_count(*z) == run->gathered + 1 && (*member)[run->nranks] >= 0;
-    for (int64_t i = 0; whole && i < run->nranks; i++) {
-        const struct ti_run_rank *rank = &run->rank[i];
-        const struct ti_zip_member *m = (*member)[i] < 0 ? NULL : ti_zip_member(*z, (*member)[i]);
-
-        if (ti_run_gathers(run, i))
-            whole = m && m->crc32 == rank->crc32 && m->bytes == rank->file.st_size;
-    }
+    whole = (*member)[run->nranks] >= 0 &&
+            (run->merged.groups
+                 ? ti_zip_count(*z) == 2 && has_records(*z, fd, (*member)[run->nranks + 1], run)
+                 : has_files(*z, *member, run));
     return whole ? TI_OK : ti_err_set(err, TI_ERR_IO, "'%s' does not hold what was gathered", path);
 }
 
@@ -75,7 +119,10 @@ static bool is_manifest_of(const char *text, const struct ti_run *run)
     run_id_text(run->run_id, ours);
     is = id && strcmp(id, ours) == 0 &&
          json_integer_value(json_object_get(manifest, "np")) == run->nranks &&
-         json_array_size(json_object_get(manifest, "ranks")) == (size_t)run->gathered;
+         json_integer_value(json_object_get(json_object_get(manifest, "totals"), "ranks")) ==
+             run->gathered &&
+         json_array_size(json_object_get(manifest, "ranks")) ==
+             (size_t)(run->merged.groups ? 0 : run->gathered);
     json_decref(manifest);
     return is;
 }
@@ -92,7 +139,7 @@ ti_status ti_bundle_read_back(int fd, const char *path, const struct ti_run *run
         st = ti_zip_load(z, member[run->nranks], INT64_MAX - 1, &manifest, err);
     if (st == TI_OK && !is_manifest_of(manifest, run))
         st = ti_err_set(err, TI_ERR_IO, "the manifest of '%s' is not what was written", path);
-    for (int64_t i = 0; st == TI_OK && i < run->nranks; i++)
+    for (int64_t i = 0; st == TI_OK && !run->merged.groups && i < run->nranks; i++)
         if (ti_run_gathers(run, i))
             st = ti_zip_data(z, member[i], &offset, err);
     free(manifest);

@@ -11,13 +11,12 @@
 
 #define BLOCK_BYTES (1024 * 1024) /* read at a time */
 
-static ti_status compare_member(const struct ti_zip *z, int64_t member, int fd,
-                                struct ti_run_rank *rank, uint8_t *block, const char *output,
-                                struct ti_err *err)
+/* Computes both CRCs of `left` bytes from `at` on, and compares the one that is known. */
+static ti_status compare_bytes(int fd, int64_t at, int64_t left, struct ti_run_rank *rank,
+                               uint8_t *block, const char *path, struct ti_err *err)
 {
     uLong crc = crc32(0, NULL, 0);
-    int64_t at, left = ti_zip_member(z, member)->bytes;
-    ti_status st = ti_zip_data(z, member, &at, err);
+    ti_status st = TI_OK;
 
     rank->crc32c = 0;
     while (st == TI_OK && left > 0) {
@@ -27,7 +26,7 @@ static ti_status compare_member(const struct ti_zip *z, int64_t member, int fd,
             st = ti_err_set(err, TI_ERR_IO, "interrupted");
             ti_err_hint(err, "the bundle is whole, and nothing was removed");
         } else {
-            st = ti_pread_all(fd, block, n, at, output, err);
+            st = ti_pread_all(fd, block, n, at, path, err);
         }
         if (st == TI_OK) {
             crc = crc32_z(crc, block, n);
@@ -37,14 +36,43 @@ static ti_status compare_member(const struct ti_zip *z, int64_t member, int fd,
         left -= (int64_t)n;
     }
     if (st == TI_OK && crc != rank->crc32)
-        st = ti_err_set(err, TI_ERR_IO, "'%s' does not hold what was in '%s'", output, rank->name);
+        st = ti_err_set(err, TI_ERR_IO, "'%s' does not hold what was in '%s'", path, rank->name);
     return st;
+}
+
+static ti_status compare_member(const struct ti_zip *z, int64_t member, int fd,
+                                struct ti_run_rank *rank, uint8_t *block, const char *output,
+                                struct ti_err *err)
+{
+    int64_t at;
+    ti_status st = ti_zip_data(z, member, &at, err);
+
+    return st == TI_OK
+               ? compare_bytes(fd, at, ti_zip_member(z, member)->bytes, rank, block, output, err)
+               : st;
 }
 
 static bool unchanged(const struct stat *was, const struct stat *is)
 {
     return was->st_dev == is->st_dev && was->st_ino == is->st_ino && was->st_size == is->st_size &&
            was->st_mtim.tv_sec == is->st_mtim.tv_sec && was->st_mtim.tv_nsec == is->st_mtim.tv_nsec;
+}
+
+/* The record of the rank is in the bundle, so the CRC that nodes are asked for is that of the file
+ * here.  unlink_sources() keeps one that changed. */
+static ti_status compare_file(const struct ti_run *run, struct ti_run_rank *rank, uint8_t *block,
+                              struct ti_err *err)
+{
+    int fd = openat(run->fd, rank->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ti_status st = TI_OK;
+    struct stat sb;
+
+    rank->crc32c = 0;
+    if (fd >= 0 && fstat(fd, &sb) == 0 && unchanged(&rank->file, &sb))
+        st = compare_bytes(fd, 0, sb.st_size, rank, block, run->path, err);
+    if (fd >= 0)
+        close(fd);
+    return st;
 }
 
 static ti_status unlink_sources(struct ti_run *run, int64_t *removed, struct ti_err *err)
@@ -84,7 +112,9 @@ ti_status ti_bundle_remove_sources(struct ti_run *run, const char *output, int64
     st = ti_bundle_open_back(fd, output, run, &z, &member, err);
     for (int64_t i = 0; st == TI_OK && i < run->nranks; i++)
         if (ti_run_gathers(run, i))
-            st = compare_member(z, member[i], fd, &run->rank[i], block, output, err);
+            st = run->merged.groups
+                     ? compare_file(run, &run->rank[i], block, err)
+                     : compare_member(z, member[i], fd, &run->rank[i], block, output, err);
     if (st == TI_ERR_INPUT)
         st = TI_ERR_IO; /* we wrote it: not a fault of the input */
     if (st == TI_OK)

@@ -44,7 +44,8 @@ struct ti_run_rank {
     enum ti_end end;
     uint64_t events, volume, hash;
     uint32_t crc32; /* of the whole file, as in zip */
-    uint32_t crc32c; /* of its member in the bundle; set by ti_bundle_remove_sources() */
+    uint32_t crc32c; /* the same with CRC-32C; set by ti_bundle_remove_sources() */
+    uint32_t record; /* CRC-32C of its record, if ranks are merged; set by ti_bundle_finish() */
     struct stat file;
 };
 
@@ -104,6 +105,11 @@ struct ti_run {
         double started, seconds;
         int64_t nodes, ranks, bytes;
     } fetch;
+    /* the merged trace in the bundle, set by ti_bundle_finish(); 0 groups: none */
+    struct {
+        uint64_t groups;
+        int64_t copies, bytes;
+    } merged;
     json_t *gathering; /* the tree of the fetch, for the manifest; NULL: none */
 
     struct ti_run_file *file;

@@ -17,6 +17,7 @@
 
 #include "common/cli.h"
 #include "formats/json.h"
+#include "formats/merged/merger.h"
 #include "formats/ranges.h"
 #include "formats/rankname.h"
 #include "formats/runjson.h"
@@ -126,6 +127,22 @@ static struct ti_run *check(void)
     if (check_it(&run, &err) != TI_OK)
         fail_msg("%s", err.text);
     return run;
+}
+
+static const struct ti_qualities exact;
+static const struct ti_qualities *merge; /* NULL: files are stored */
+
+static ti_status write_it(struct ti_run *run, bool force, int64_t *bytes, struct ti_err *err)
+{
+    struct ti_bundle *b;
+    ti_status st = ti_bundle_begin(bundle, force, &b, err);
+
+    if (st == TI_OK && merge)
+        ti_bundle_merge(b, merge);
+    if (st == TI_OK)
+        st = ti_bundle_finish(b, run, bytes, err);
+    ti_bundle_free(b);
+    return st;
 }
 
 /* Write the bundle anew and open it: over a better one it would not be written. */
@@ -383,7 +400,7 @@ static void changes(void **state)
     run = check();
     spoil("rank-000002.ti", 200);
     unlink(bundle);
-    assert_int_equal(ti_bundle_write(run, bundle, false, &bytes, &err), TI_ERR_IO);
+    assert_int_equal(write_it(run, false, &bytes, &err), TI_ERR_IO);
     assert_non_null(strstr(err.text, "rank-000002.ti' changed while it was gathered"));
     assert_false(exists(bundle) || part_exists());
     ti_run_free(run);
@@ -391,14 +408,14 @@ static void changes(void **state)
     make_run(3);
     run = check();
     make_trace("rank-000001.ti", 1, 3, 1, 90, TI_END_COMPLETE); /* longer */
-    assert_int_equal(ti_bundle_write(run, bundle, false, &bytes, &err), TI_ERR_IO);
+    assert_int_equal(write_it(run, false, &bytes, &err), TI_ERR_IO);
     assert_non_null(strstr(err.text, "rank-000001.ti' changed"));
     cut("rank-000001.ti", 100); /* shorter */
-    assert_int_equal(ti_bundle_write(run, bundle, false, &bytes, &err), TI_ERR_IO);
+    assert_int_equal(write_it(run, false, &bytes, &err), TI_ERR_IO);
     assert_non_null(strstr(err.text, "rank-000001.ti' changed"));
     path_of(path, "rank-000001.ti");
     unlink(path);
-    assert_int_equal(ti_bundle_write(run, bundle, false, &bytes, &err), TI_ERR_IO);
+    assert_int_equal(write_it(run, false, &bytes, &err), TI_ERR_IO);
     assert_non_null(strstr(err.text, "cannot open"));
     assert_false(exists(bundle) || part_exists());
     ti_run_free(run);
@@ -406,7 +423,7 @@ static void changes(void **state)
     /* replaced after it was gathered: not deleted */
     make_run(3);
     run = check();
-    assert_int_equal(ti_bundle_write(run, bundle, false, &bytes, &err), TI_OK);
+    assert_int_equal(write_it(run, false, &bytes, &err), TI_OK);
     make_trace("rank-000001.ti", 1, 3, 1, 90, TI_END_COMPLETE);
     assert_int_equal(ti_bundle_remove_sources(run, bundle, &removed, &err), TI_OK);
     assert_int_equal(removed, 2);
@@ -416,12 +433,61 @@ static void changes(void **state)
     /* the bundle is damaged: nothing is deleted */
     make_run(3);
     run = check();
-    assert_int_equal(ti_bundle_write(run, bundle, true, &bytes, &err), TI_OK);
+    assert_int_equal(write_it(run, true, &bytes, &err), TI_OK);
     assert_int_equal(truncate(bundle, bytes - 1), 0);
     assert_int_equal(ti_bundle_remove_sources(run, bundle, &removed, &err), TI_ERR_IO);
     assert_int_equal(removed, 0);
     assert_true(exists(path));
     ti_run_free(run);
+}
+
+static void changes_merged(void **state)
+{
+    merge = &exact;
+    changes(state);
+    merge = NULL;
+}
+
+static int64_t unfit = -1; /* a rank that does not fit a merged trace */
+
+ti_status __real_ti_merger_add(struct ti_merger *m, const struct ti_record *record,
+                               struct ti_err *err);
+ti_status __wrap_ti_merger_add(struct ti_merger *m, const struct ti_record *record,
+                               struct ti_err *err);
+ti_status __wrap_ti_merger_add(struct ti_merger *m, const struct ti_record *record,
+                               struct ti_err *err)
+{
+    return record->rank == unfit
+               ? ti_err_set(err, TI_ERR_INPUT, "rank %u is too large", record->rank)
+               : __real_ti_merger_add(m, record, err);
+}
+
+/* Then the bundle has the files of all ranks. */
+static void does_not_fit(void **state)
+{
+    struct ti_run *run;
+    struct ti_source *s;
+    struct ti_err err;
+    int64_t bytes;
+
+    (void)state;
+    make_run(5);
+    merge = &exact;
+    for (unfit = 0; unfit <= 5; unfit++) {
+        run = check();
+        unlink(bundle);
+        assert_int_equal(write_it(run, false, &bytes, &err), TI_OK);
+        assert_int_equal(ti_source_open(bundle, &s, &err), TI_OK);
+        assert_true(ti_source_merged(s) == (unfit == 5));
+        assert_true((run->merged.groups > 0) == (unfit == 5));
+        for (int64_t rank = 0; rank < 5; rank++)
+            assert_int_equal(ti_source_bytes(s, rank),
+                             unfit == 5 ? -1 : run->rank[rank].file.st_size);
+        ti_source_close(s);
+        ti_run_free(run);
+    }
+    merge = NULL;
+    unfit = -1;
 }
 
 static void output(void **state)
@@ -615,9 +681,10 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(complete), TEST(all_kinds), TEST(every_length), TEST(unusable),
-        TEST(whose),    TEST(changes),   TEST(output),       TEST(huge_numbers),
-        TEST(manifest_without_memory), TEST(only_traces),
+        TEST(complete),    TEST(all_kinds),      TEST(every_length),
+        TEST(unusable),    TEST(whose),          TEST(changes),
+        TEST(output),      TEST(huge_numbers),   TEST(manifest_without_memory),
+        TEST(only_traces), TEST(changes_merged), TEST(does_not_fit),
     };
 
     ti_talk_init("t-bundle", true, true);
