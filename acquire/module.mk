@@ -2,7 +2,7 @@
 # fleet, run, skew.
 in = $(addprefix acquire/$(strip $(1))/,$(2))
 
-acquire_src := acquire/options.c gather/bundle/output.c \
+acquire_src := acquire/options.c gather/bundle/output.c gather/bundle/merge_options.c \
   $(call in,where,where.c slurm.c nodefile.c batch.c check_sites.c) \
   $(call in,plan,plan.c place.c place_capacity.c place_family.c place_policy.c \
                  place_refuse.c place_options.c place_print.c order.c bisect.c rank_map.c \

@@ -192,6 +192,9 @@ static const struct ti_opt opts[] = {
     {0, "force", NULL, "replace the run in DIR, and BUNDLE", TI_OPT_FLAG(force)},
     {0, "no-gather", NULL, "leave the traces in DIR, do not make a bundle", TI_OPT_FLAG(no_gather)},
     {0, "keep", NULL, "make the bundle, and keep DIR", TI_OPT_FLAG(keep)},
+    {0, "merge", "HOW", TI_MERGE_HELP, TI_OPT_CHOICE(merge.how, TI_MERGE_NONE, TI_MERGE_WORDS)},
+    {0, "volumes", "QUALITY", TI_VOLUMES_HELP, TI_OPT_TEXT(merge.volumes)},
+    {0, "extras", "QUALITY", TI_EXTRAS_HELP, TI_OPT_TEXT(merge.extras)},
     TI_OPT_HEADING("Output"),
     {'q', "quiet", NULL, "errors and warnings only", TI_OPT_FLAG(quiet)},
     {'v', "verbose", NULL, "print more details", TI_OPT_FLAG(verbose)},
@@ -273,6 +276,8 @@ int ti_options_parse(int argc, char **argv, struct ti_options *o)
         return (int)ti_cli_usage(o->cli,
                                  "--mem-per-rank and --pilot both determine the memory of a rank: "
                                  "give one");
+    if (ti_merge_options_check(&o->merge, &err) != TI_OK)
+        return (int)ti_cli_reject(o->cli, &err);
     return ti_place_request_from_options(o, NULL, false, &unused, &err)
                ? (int)ti_cli_reject(o->cli, &err)
                : TI_CLI_END;

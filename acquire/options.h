@@ -8,6 +8,7 @@
 
 #include "common/args.h"
 #include "common/cli.h"
+#include "gather/bundle/merge_options.h"
 
 struct ti_options {
     const struct ti_cli *cli; /* the tool */
@@ -49,6 +50,7 @@ struct ti_options {
     int64_t retries;   /* --retry N */
     const char *log;   /* --log FILE; NULL: RUN/run.log */
     int64_t silence_s; /* --silence: of a node, before it is abandoned */
+    struct ti_merge_options merge; /* of the bundle */
     bool dry_run, json, no_gather, keep, force, quiet, verbose, no_progress;
     bool record_environment;  /* record values of `env`, not only names */
     struct ti_args redact;    /* patterns of arguments that are not recorded */

@@ -172,22 +172,6 @@ static ti_status flush(struct ti_err *err)
                : TI_OK;
 }
 
-static void add_merge(struct ti_args *args, const struct ti_gather_options *o)
-{
-    if (o->merge) {
-        ti_args_add(args, "--merge");
-        ti_args_add(args, "root");
-    }
-    if (o->volumes) {
-        ti_args_add(args, "--volumes");
-        ti_args_add(args, o->volumes);
-    }
-    if (o->extras) {
-        ti_args_add(args, "--extras");
-        ti_args_add(args, o->extras);
-    }
-}
-
 /* The command that resumes, for a shell; free() it.  NULL: no memory. */
 static char *again(const struct ti_gather_options *o, bool force)
 {
@@ -199,7 +183,7 @@ static char *again(const struct ti_gather_options *o, bool force)
         ti_args_add(&args, "--force");
     if (o->fetch.trust)
         ti_args_add(&args, "--trust");
-    add_merge(&args, o);
+    ti_merge_options_add(&o->merge, &args);
     ti_args_add(&args, o->run);
     ti_args_add(&args, "-o");
     ti_args_add(&args, o->output);
@@ -351,8 +335,8 @@ static ti_status gather(const struct ti_gather_options *o, struct ti_err *err)
         st = ti_bundle_begin(o->output, o->force, &w.bundle, err);
     if (st != TI_OK)
         return st;
-    if (w.bundle && o->merge)
-        ti_bundle_merge(w.bundle, &o->quality);
+    if (w.bundle && o->merge.how == TI_MERGE_ROOT)
+        ti_bundle_merge(w.bundle, &o->merge.quality);
     w.scanner = ti_scanner_new(o->run, w.bundle);
     st = fetch(&w, err);
     if (st == TI_OK)

@@ -49,12 +49,9 @@ static const struct ti_opt opts[] = {
      "compared with them",
      TI_OPT_FLAG(remove)},
     TI_OPT_HEADING("Merged traces"),
-    {0, "merge", "HOW",
-     "what the bundle holds: none (a file for each rank) or\n"
-     "root (all ranks in one merged trace) [default: none]",
-     TI_OPT_CHOICE(merge, TI_MERGE_NONE, "none root")},
-    {0, "volumes", "QUALITY", TI_VOLUMES_HELP, TI_OPT_TEXT(volumes)},
-    {0, "extras", "QUALITY", TI_EXTRAS_HELP, TI_OPT_TEXT(extras)},
+    {0, "merge", "HOW", TI_MERGE_HELP, TI_OPT_CHOICE(merge.how, TI_MERGE_NONE, TI_MERGE_WORDS)},
+    {0, "volumes", "QUALITY", TI_VOLUMES_HELP, TI_OPT_TEXT(merge.volumes)},
+    {0, "extras", "QUALITY", TI_EXTRAS_HELP, TI_OPT_TEXT(merge.extras)},
     TI_OPT_HEADING("Traces on other nodes (as RUN.json says)"),
     {0, "arity", "K",
      "children of a node of the tree per round: 1 to 64, auto\n"
@@ -151,9 +148,7 @@ int ti_gather_options_parse(int argc, char **argv, struct ti_gather_options *o)
                                                      ? "which run directory?"
                                                      : "one run directory at a time");
     o->run = argv[ti_cli_operand()];
-    if ((o->volumes || o->extras) && !o->merge)
-        return (int)ti_cli_usage(&ti_gather_cli, "--volumes and --extras are for --merge root");
-    if (ti_qualities_parse(o->volumes, o->extras, &o->quality, &err) != TI_OK)
+    if (ti_merge_options_check(&o->merge, &err) != TI_OK)
         return (int)ti_cli_usage(&ti_gather_cli, "%s", err.text);
     if (o->fetch.forward_agent && o->fetch.transport == TI_TRANSPORT_LIBSSH2)
         return (int)ti_cli_usage(&ti_gather_cli, "--forward-agent needs OpenSSH: leave out "

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "common/cli.h"
-#include "formats/quality.h"
+#include "gather/bundle/merge_options.h"
 #include "gather/fetch/fetch.h"
 #include "gather/fetch/tree.h"
 
@@ -15,9 +15,7 @@ struct ti_gather_options {
     const char *run, *dot;
     const char *output;
     char *made_output; /* the default of `output`, allocated; NULL: it was given */
-    enum { TI_MERGE_NONE, TI_MERGE_ROOT } merge;
-    const char *volumes, *extras;
-    struct ti_qualities quality; /* of --volumes and --extras */
+    struct ti_merge_options merge;
     bool force, plan, remove, quiet, verbose, json, no_progress;
     struct ti_tree_costs costs;
     struct ti_fetch_settings fetch; /* .costs is that above: never copy this */

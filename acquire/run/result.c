@@ -27,6 +27,7 @@ static void gather_command(const struct ti_acquisition *a, bool remove, struct t
         ti_args_add(args, "--transport");
         ti_args_add(args, a->o->transport);
     }
+    ti_merge_options_add(&a->o->merge, args);
     ti_args_add(args, a->dir.path);
     ti_args_add(args, "-o");
     ti_args_add(args, a->output);

@@ -28,6 +28,17 @@ run 0 $a -q -np 3 -o x.tib --trace-dir d --keep ../app cwd
 grep -q '"state": "complete"' d/RUN.json || fail "RUN.json: $(cat d/RUN.json)"
 holds x.tib d
 
+# A bundle of merged ranks, as ti-gather makes it.
+run 2 --np 2 --volumes exact ../app ok
+says err "--volumes and --extras are for --merge root"
+run 2 --np 2 --merge root --extras bound:60% ../app ok
+says err "--extras is exact, stats, or bound:N%"
+# shellcheck disable=SC2086
+run 0 $a --np 3 --times --trace-dir m.run --keep --merge root --volumes bound:1% --extras exact -o m.tib ../app ok 0.1
+"$o/ti-gather" -q --merge root --volumes bound:1% --extras exact m.run -o again.tib || fail "ti-gather"
+cmp <(unzip -p m.tib ranks.ti) <(unzip -p again.tib ranks.ti) || fail "--merge is not passed on"
+rm -r m.tib m.run again.tib
+
 # What may be secret: the values of -x, and arguments that are named.
 # shellcheck disable=SC2086
 {

@@ -1,0 +1,23 @@
+#include "gather/bundle/merge_options.h"
+
+ti_status ti_merge_options_check(struct ti_merge_options *o, struct ti_err *err)
+{
+    if ((o->volumes || o->extras) && o->how == TI_MERGE_NONE)
+        return ti_err_set(err, TI_ERR_USAGE, "--volumes and --extras are for --merge root");
+    return ti_qualities_parse(o->volumes, o->extras, &o->quality, err);
+}
+
+static void add(struct ti_args *args, const char *option, const char *value)
+{
+    if (!value)
+        return;
+    ti_args_add(args, option);
+    ti_args_add(args, value);
+}
+
+void ti_merge_options_add(const struct ti_merge_options *o, struct ti_args *args)
+{
+    add(args, "--merge", o->how == TI_MERGE_ROOT ? "root" : NULL);
+    add(args, "--volumes", o->volumes);
+    add(args, "--extras", o->extras);
+}

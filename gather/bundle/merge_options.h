@@ -1,0 +1,27 @@
+/*
+ * The options of ti-gather that say how ranks are merged; ti-acquire passes them on.
+ */
+#ifndef TI_MERGE_OPTIONS_H
+#define TI_MERGE_OPTIONS_H
+
+#include "common/args.h"
+#include "formats/quality.h"
+
+struct ti_merge_options {
+    enum { TI_MERGE_NONE, TI_MERGE_ROOT } how;
+    const char *volumes, *extras; /* as they were given; NULL: they were not */
+    struct ti_qualities quality;  /* of both; set by ti_merge_options_check() */
+};
+
+#define TI_MERGE_WORDS "none root"
+#define TI_MERGE_HELP                                                                              \
+    "what the bundle holds: none (a file for each rank) or\n"                                      \
+    "root (all ranks in one merged trace) [default: none]"
+
+/* Checks the options and sets `quality`.  TI_ERR_USAGE. */
+ti_status ti_merge_options_check(struct ti_merge_options *o, struct ti_err *err);
+
+/* Adds the options that were given to a command line. */
+void ti_merge_options_add(const struct ti_merge_options *o, struct ti_args *args);
+
+#endif
