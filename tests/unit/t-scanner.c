@@ -21,12 +21,16 @@
 #include "formats/zip.h"
 #include "gather/bundle/bundle.h"
 #include "gather/bundle/check.h"
+#include "gather/bundle/merging.h"
 #include "gather/bundle/rank_scan.h"
 #include "gather/bundle/scanner.h"
 
 #define RANKS 40
 
 static char top[64], run_dir[80], bundle[80], part[90];
+
+static const struct ti_qualities exact;
+static bool merge; /* whether ranks are merged; else their files are stored */
 
 static char *path_of(int rank)
 {
@@ -76,12 +80,21 @@ static void flip(int rank, off_t at)
     close(fd);
 }
 
-static void begin(struct ti_bundle **b, struct ti_scanner **a)
+static struct ti_bundle *begin_bundle(void)
 {
+    struct ti_bundle *b;
     struct ti_err err;
 
-    if (ti_bundle_begin(bundle, true, b, &err) != TI_OK)
+    if (ti_bundle_begin(bundle, true, &b, &err) != TI_OK)
         fail_msg("%s", err.text);
+    if (merge)
+        ti_bundle_merge(b, &exact);
+    return b;
+}
+
+static void begin(struct ti_bundle **b, struct ti_scanner **a)
+{
+    *b = begin_bundle();
     *a = ti_scanner_new(run_dir, *b);
     assert_non_null(*a);
 }
@@ -128,6 +141,32 @@ static int64_t member_of(const struct ti_zip *z, int64_t rank)
     return -1;
 }
 
+/* Each rank of `run` in the bundle is the record of its file, and no other is there. */
+static void same_as_records(const struct ti_run *run)
+{
+    struct ti_source *s, *file;
+    struct ti_err err;
+
+    assert_int_equal(ti_source_open(bundle, &s, &err), TI_OK);
+    assert_true(ti_source_merged(s));
+    assert_true(run->merged.bytes == ti_source_size(s) && run->merged.groups > 0);
+    for (int64_t rank = 0; rank < run->nranks; rank++) {
+        struct ti_record is, should;
+
+        assert_true(ti_source_has(s, rank) == ti_run_gathers(run, rank));
+        if (!ti_run_gathers(run, rank))
+            continue;
+        assert_int_equal(ti_source_record(s, rank, &exact, &is, &err), TI_OK);
+        assert_int_equal(ti_source_open(path_of((int)rank), &file, &err), TI_OK);
+        assert_int_equal(ti_source_record(file, rank, &exact, &should, &err), TI_OK);
+        ti_source_close(file);
+        assert_int_equal(ti_merging_crc(&is), ti_merging_crc(&should));
+        ti_record_free(&is);
+        ti_record_free(&should);
+    }
+    ti_source_close(s);
+}
+
 /* Each rank of `run` in the bundle is its file, byte for byte, and no other is there. */
 static void same_as_files(const struct ti_run *run)
 {
@@ -136,6 +175,11 @@ static void same_as_files(const struct ti_run *run)
     struct ti_zip *z;
     struct ti_err err;
 
+    if (merge) {
+        close(fd);
+        same_as_records(run);
+        return;
+    }
     assert_int_equal(ti_zip_open(fd, bundle, &z, &err), TI_OK);
     assert_int_equal(ti_zip_count(z), run->gathered + 1);
     assert_string_equal(ti_zip_member(z, run->gathered)->name, "MANIFEST.json");
@@ -315,9 +359,8 @@ static void changed_on_the_way(void **state)
         int dir = open(run_dir, O_RDONLY | O_DIRECTORY);
         struct ti_bundle *b;
         struct ti_run *run;
-        struct ti_err err;
 
-        assert_int_equal(ti_bundle_begin(bundle, true, &b, &err), TI_OK);
+        b = begin_bundle();
         for (int i = 0; i < RANKS; i++) {
             char name[TI_RANK_NAME_BYTES];
             struct ti_rank_scan *r = ti_rank_scan_file(dir, run_dir, ti_rank_name(i, name), NULL);
@@ -464,6 +507,48 @@ static void removing(void **state)
     ti_run_free(run);
 }
 
+/* The same of a merged trace, wherever the damage is. */
+static void removing_merged(void **state)
+{
+    struct ti_bundle *b;
+    struct ti_scanner *a;
+    struct ti_run *run;
+    struct ti_zip *z;
+    struct ti_err err;
+    int64_t data, removed;
+    int fd;
+
+    (void)state;
+    for (int rank = 0; rank < RANKS; rank++)
+        make_usual(rank);
+    begin(&b, &a);
+    run = check(a);
+    finish(b, a, run);
+    fd = open(bundle, O_RDWR);
+    assert_int_equal(ti_zip_open(fd, bundle, &z, &err), TI_OK);
+    assert_string_equal(ti_zip_member(z, 0)->name, TI_MERGED_NAME);
+    assert_int_equal(ti_zip_data(z, 0, &data, &err), TI_OK);
+    for (int64_t at = data; at < data + ti_zip_member(z, 0)->bytes; at += 7) {
+        char c;
+
+        assert_int_equal(pread(fd, &c, 1, at), 1);
+        c ^= 1;
+        assert_int_equal(pwrite(fd, &c, 1, at), 1);
+        assert_int_equal(ti_bundle_remove_sources(run, bundle, &removed, &err), TI_ERR_IO);
+        assert_non_null(strstr(err.text, "does not hold what was gathered"));
+        assert_int_equal(removed, 0);
+        c ^= 1;
+        assert_int_equal(pwrite(fd, &c, 1, at), 1);
+    }
+    ti_zip_close(z);
+    close(fd);
+    for (int rank = 0; rank < RANKS; rank++)
+        assert_int_equal(access(path_of(rank), F_OK), 0);
+    assert_int_equal(ti_bundle_remove_sources(run, bundle, &removed, &err), TI_OK);
+    assert_int_equal(removed, RANKS);
+    ti_run_free(run);
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -495,6 +580,14 @@ int main(void)
         TEST(no_room),       TEST(interrupted),        TEST(removing),
     };
 
+    const struct CMUnitTest merged[] = {
+        TEST(arriving),           TEST(changing),   TEST(bad_arrivals), TEST(foreign_first),
+        TEST(changed_on_the_way), TEST(room_again), TEST(interrupted),  TEST(removing_merged),
+    };
+    int failed;
+
     ti_talk_init("t-ahead", true, true);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    failed = cmocka_run_group_tests(tests, NULL, NULL);
+    merge = true;
+    return failed + cmocka_run_group_tests(merged, NULL, NULL);
 }
