@@ -26,7 +26,8 @@ ti_status ti_bundle_begin(const char *output, bool force, struct ti_bundle **out
  * extra values are kept as `q` says, which must outlive the bundle.  To be called before anything
  * is added.  If a rank does not fit a merged trace, there is a warning, and files are stored.
  *
- * Memory: that of a merger (formats/merged/merger.h) and, for each thread, one rank's trace.
+ * Memory: that of a merger (formats/merged/merger.h) and, for each thread, some 12 times that of one
+ * rank's trace.
  */
 void ti_bundle_merge(struct ti_bundle *b, const struct ti_qualities *q);
 
