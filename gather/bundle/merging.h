@@ -36,9 +36,9 @@ uint32_t ti_merging_crc(const struct ti_record *record);
 ti_status ti_merging_store(struct ti_merging *m, struct ti_zip_writer *zip, const char *name,
                            int64_t *bytes, struct ti_err *err);
 
-/* Turn the manifest of a bundle of these ranks, allocated text, into that of the merged trace, which
- * has no files of ranks: its index takes less than a list of them.  Returns false when memory is
- * short. */
+/* Turn the manifest of a bundle of these ranks, allocated text, into that of the merged trace,
+ * which has no files of ranks: its index takes less than a list of them.  Returns false when memory
+ * is short. */
 bool ti_merging_manifest(const struct ti_merging *m, char **text, size_t *bytes);
 
 /* Release everything; *m becomes all zero. */
