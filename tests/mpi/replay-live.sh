@@ -171,6 +171,7 @@ cat >"$tmp/list" <<END
 2 threads second serialized
 2 threads allowed multiple
 3 times
+3 wavefront
 END
 [ "$MPI" = openmpi ] || cat >"$tmp/list" <<END
 3 cancel
