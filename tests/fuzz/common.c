@@ -324,6 +324,8 @@ static ti_status read_one_way(struct ti_reader *r, const struct trace *t, int wa
         must(part.events >= all->events, "extra values hide events");
         must(all->last < 0 || (part.last == all->last && part.hash == all->hash),
              "without extra values there are other events");
+        if (part.last > 0) /* damaged extra values end the trace before the limit, others do not */
+            st = TI_ERR_PARTIAL;
         break;
     case 4:
         seek(r, t, all);
