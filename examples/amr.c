@@ -66,7 +66,7 @@ struct leaf {
     struct place at;
     int base;
     double u[B][B]; /* by y, then x */
-    /* What lies beyond each edge; two values for each cell, as there may be two cells. */
+    /* Values beyond each edge: two for each cell, as two smaller cells may lie there. */
     double beyond[SIDES][2 * B];
 };
 

@@ -260,7 +260,7 @@ static int64_t common_cells(const struct grid *g, const struct grid *other, cons
     return number;
 }
 
-/* What move_cells() does with the cells that this rank shares with each part of the other grid. */
+/* Steps of move_cells() for the cells that this rank shares with each part of the other grid. */
 enum { RECEIVE, SEND, UNPACK };
 
 static int visit_parts(int what, const struct grid *g, double *field, const struct grid *other,

@@ -15,7 +15,7 @@
 
 struct info_debug;
 
-/* What a file has, in ascending order of worth. */
+/* Kinds of debug information in a file, in ascending order of worth. */
 enum info_debug_detail {
     INFO_DEBUG_NOTHING,
     INFO_DEBUG_EXPORTED, /* symbols that other modules can use */

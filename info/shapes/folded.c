@@ -47,7 +47,7 @@ ti_status info_folded_open(struct ti_source *s, int64_t rank, struct ti_reader *
     return TI_OK;
 }
 
-/* What went wrong with ranks. */
+/* Ranks with no trace, with an incomplete one, and with one that cannot be read. */
 struct trouble {
     struct ti_ranges missing, incomplete, unread;
     char first[sizeof((struct ti_err *)0)->text + 32]; /* why the first was not read */

@@ -13,7 +13,7 @@
 #define ROWS_SHOWN 20 /* of a table, unless all are wanted */
 #define NAME_BYTES 700
 
-/* What ranks spend before and in a call. */
+/* Quantities that ranks spend before and in a call. */
 enum measure { VOLUME, BURST_NS, CALL_NS, MEASURES };
 
 static const char *const measure_name[MEASURES] = {"volume", TI_EXTRA_BURST, TI_EXTRA_CALL};
@@ -34,7 +34,7 @@ struct position {
     bool in_loop;
 };
 
-/* What one rank spends at a position. */
+/* The quantities that one rank spends at a position. */
 struct row {
     int64_t rank;
     size_t position;

@@ -14,7 +14,7 @@ void ti_sha256_begin(struct ti_sha256 *s);
 void ti_sha256_add(struct ti_sha256 *s, const void *data, size_t bytes);
 void ti_sha256_end(struct ti_sha256 *s, char hex[65]); /* 64 digits */
 
-/* Its first 128 bits instead, as the key of a table. */
+/* The first 128 bits of the hash, as the key of a table. */
 void ti_sha256_end_key(struct ti_sha256 *s, int64_t key[2]);
 
 #endif

@@ -28,7 +28,7 @@ void ti_chunk_put(uint8_t header[TI_CHUNK_BYTES], struct ti_chunk *c);
 /* Bytes to header.  False: the checksum is wrong. */
 bool ti_chunk_get(const uint8_t header[TI_CHUNK_BYTES], struct ti_chunk *c);
 
-/* What is wrong with the lengths of a chunk; NULL: nothing. */
+/* Check the lengths of a chunk; returns a text that says what is wrong, or NULL. */
 const char *ti_chunk_lengths(const struct ti_chunk *c);
 
 /* Decompress a payload whose checksum follows it: from `stored`, of c->stored + TI_CRC_BYTES bytes,

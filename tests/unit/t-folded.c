@@ -201,6 +201,9 @@ static void many_values_become_columns(void **state)
 
 /* ---------------------------------------------------------------- damage -- */
 
+/* Elements of vectors are read into it, so that sanitizers see the access. */
+static volatile int64_t last_element;
+
 /* Read all of a record that may be malformed, up to a number of events. */
 static void read_damaged(const struct ti_record *record)
 {
@@ -208,7 +211,6 @@ static void read_damaged(const struct ti_record *record)
     struct ti_folded *f;
     struct ti_place place;
     struct ti_event ev;
-    int64_t sum = 0;
 
     if (ti_record_is_copy(record) || ti_folded_open(record, 8, &f, &tables))
         return;
@@ -222,8 +224,7 @@ static void read_damaged(const struct ti_record *record)
     for (int i = 0; i < 1000 && ti_folded_next(f, &ev) > 0; i++)
         for (int v = 0; v < TI_VECS; v++)
             for (int64_t k = 0; k < ev.vec[v].len; k++)
-                sum ^= ti_vec_at(&ev.vec[v], k);
-    assert_true(sum || !sum);
+                last_element = ti_vec_at(&ev.vec[v], k);
     ti_folded_close(f);
     ti_folded_tables_free(&tables);
 }
