@@ -65,7 +65,7 @@ bool info_spread(const struct summary *sum, enum per_rank what, uint64_t out[3])
 bool info_is_whole(const struct row *row);
 const char *info_why_not_whole(const struct row *row);
 
-/* Whether the counter covers the whole program: an exact count of a part is not exact. */
+/* Whether volumes are exact: counted exactly, of the whole program, and not merged with less. */
 bool info_counts_all(const struct summary *sum);
 
 /* ----------------------------------------------------- summary_text.c -- */

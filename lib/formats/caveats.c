@@ -69,6 +69,11 @@ static bool is_much(const struct ti_caveats *c, uint64_t samples)
     return samples >= UNCOUNTED_SAMPLES && (double)samples >= UNCOUNTED_SHARE * (double)c->samples;
 }
 
+bool ti_caveats_approximate(const struct ti_caveats *c)
+{
+    return c->bounded || c->drawn;
+}
+
 bool ti_caveats_misses(const struct ti_caveats *c)
 {
     return is_much(c, c->uncounted) || is_much(c, c->unknown);

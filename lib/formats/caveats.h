@@ -71,6 +71,9 @@ double ti_caveats_uncounted(const struct ti_caveats *c);
  * samples. */
 bool ti_caveats_misses(const struct ti_caveats *c);
 
+/* Whether the volumes of any rank are not exact since it was merged: bounded, or drawn. */
+bool ti_caveats_approximate(const struct ti_caveats *c);
+
 /* Write sentence `i`, from 0 on, into buf; false past the last. */
 bool ti_caveats_text(const struct ti_caveats *c, int i, char *buf, size_t bytes);
 
