@@ -17,6 +17,7 @@
 #include "formats/folded/seek.h"
 #include "formats/merged/record.h"
 #include "formats/reader.h"
+#include "formats/writer.h"
 #include "tests/unit/programs.h"
 
 static char dir[64], path[96];
@@ -291,13 +292,135 @@ static void damage_does_no_harm(void **state)
     }
 }
 
+/* Begin a trace of rank 3 of 8 by hand. */
+static struct ti_writer *begin(void)
+{
+    static const char *const info[] = {"host", "here"};
+    struct ti_writer *w;
+    struct ti_err err;
+
+    unlink(path);
+    assert_int_equal(ti_writer_open(path, 3, 8, program_run_id, &w, &err), TI_OK);
+    ti_writer_info(w, info, 1);
+    ti_writer_string(w, TI_STRING_CALL, "MPI_Foo");
+    ti_writer_string(w, TI_STRING_FILE, "/file");
+    ti_writer_comm(w, 0, TI_KIND_WORLD, 3, 8, NULL, 0, NULL);
+    return w;
+}
+
+static void end(struct ti_writer *w)
+{
+    struct ti_err err;
+
+    assert_int_equal(ti_writer_close(w, TI_END_COMPLETE, NULL, 0, &err), TI_OK);
+}
+
+/* Offsets are numbers in the record, if the text can be made of them again. */
+static void call_sites_come_back(void **state)
+{
+    static const char *const sites[] = {
+        "a+0x1",
+        "a+0xfedcba987654321 [id]",
+        "a+0xfedcba9876543210 [id]",
+        "a+0x0 [id]",
+        "a+0x01",
+        "a+0xABC",
+        "a+0x12+0x34",
+        "a+0x+0x34",
+        "a+0xg",
+        "no offset",
+        "+0x7fffffff",
+        "a+0x",
+        "b+0x22 [id]c",
+        "b+0xffZ",
+    };
+    struct statement call = program_call(TI_OP_FINALIZE, 7);
+    struct ti_writer *w = begin();
+    struct ti_record record;
+    size_t plain = 0;
+
+    (void)state;
+    for (uint32_t i = 0; i < sizeof sites / sizeof *sites; i++) {
+        ti_writer_string(w, TI_STRING_SITE, sites[i]);
+        call.ev.site = i + 1;
+        ti_writer_event(w, &call.ev);
+    }
+    end(w);
+    record = encode();
+    for (size_t i = 0; i < record.nnumbers; i++)
+        plain += record.number[i] == -1;
+    assert_int_equal(plain, 8);
+    same_trace(&record);
+}
+
+enum { VECTORS = 40, LENGTH = 64 };
+
+/* The blob of the elements is the largest one. */
+static size_t largest_blob(const struct ti_record *record)
+{
+    size_t most = 0;
+
+    for (size_t i = 0; i < record->nblobs; i++)
+        most = record->blob[i].n > most ? record->blob[i].n : most;
+    return most;
+}
+
+/* Bytes of the elements of 2 * VECTORS vectors.  make: gives element `i` of vector `v`. */
+static size_t record_vectors(int32_t (*make)(int v, int i))
+{
+    struct statement call = program_call(TI_OP_ALLTOALLV, 7);
+    struct ti_writer *w = begin();
+    struct ti_record record;
+    int32_t vec[TI_VECS][LENGTH];
+    size_t size;
+
+    for (int v = 0; v < VECTORS; v++) {
+        for (int k = 0; k < TI_VECS; k++) {
+            for (int i = 0; i < LENGTH; i++)
+                vec[k][i] = make(v, i);
+            call.ev.vec[k] = (struct ti_vec){vec[k], 4, LENGTH - v / 20};
+        }
+        ti_writer_event(w, &call.ev);
+    }
+    end(w);
+    record = encode();
+    size = largest_blob(&record);
+    same_trace(&record);
+    return size;
+}
+
+static int32_t any_element(int v, int i)
+{
+    (void)v;
+    (void)i;
+    return (int32_t)program_rnd(8000);
+}
+
+static int32_t similar_element(int v, int i)
+{
+    return (i * 2741) % 8000 + v % 2 * i * i % 7 + (i == v);
+}
+
+static int32_t run_element(int v, int i)
+{
+    return 100000 + v / 4 + i / 32;
+}
+
+static void vectors_come_back(void **state)
+{
+    (void)state;
+    assert_in_range(record_vectors(any_element), 2 * VECTORS * LENGTH, 2 * VECTORS * LENGTH * 2);
+    assert_in_range(record_vectors(similar_element), VECTORS, VECTORS * LENGTH * 12 / 10);
+    assert_in_range(record_vectors(run_element), 1, 100);
+}
+
 /* Ten loops in each other, of a million trips each. */
 static void a_bomb_is_refused_at_once(void **state)
 {
     struct ti_buffer pattern = {NULL, 0, 0};
-    struct ti_bytes blob[13] = {{NULL, 0}};
-    int64_t number[14] = {0}; /* of vectors: 3; of the shape: 11 */
-    struct ti_record record = {.rank = 3, .nnumbers = 14, .nblobs = 13};
+    struct ti_bytes blob[14] = {{NULL, 0}};
+    int64_t number[15] = {0}; /* of vectors: 4; of the shape: 11 */
+    struct ti_record record = {.rank = 3, .nnumbers = 15, .nblobs = 14};
     struct ti_folded_tables tables;
     struct ti_folded *f;
     struct ti_reader *r;
@@ -305,7 +428,7 @@ static void a_bomb_is_refused_at_once(void **state)
 
     (void)state;
     for (int i = 0; i < 11; i++)
-        number[3 + i] = i < 10 ? 1000000 : 5;
+        number[4 + i] = i < 10 ? 1000000 : 5;
     ti_buffer_varint(&pattern, TI_RECORD_VERSION);
     ti_buffer_varint(&pattern, TI_END_KILLED);
     for (int zeros = 0; zeros < 7; zeros++) /* totals, metadata, communicators, strings */
@@ -352,6 +475,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_programs_come_back),  cmocka_unit_test(length_does_not_matter),
         cmocka_unit_test(many_values_become_columns), cmocka_unit_test(damage_does_no_harm),
+        cmocka_unit_test(call_sites_come_back),       cmocka_unit_test(vectors_come_back),
         cmocka_unit_test(a_bomb_is_refused_at_once),
     };
 

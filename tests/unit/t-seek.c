@@ -269,9 +269,9 @@ static void far_events_are_found_at_once(void **state)
 {
     enum { DEPTH = 4, COLUMNS = 2 * DEPTH + 1 }; /* the call has a volume for each arrival */
     struct ti_buffer pattern = {NULL, 0, 0};
-    struct ti_bytes blob[2 + COLUMNS] = {{NULL, 0}}; /* of vectors: 2 */
-    int64_t number[3 + COLUMNS] = {0, 0, 0, 1000, 1000, 1000, 1000, 3, 3, 3, 3, 3};
-    struct ti_record record = {.rank = 3, .nnumbers = 3 + COLUMNS, .nblobs = 2 + COLUMNS};
+    struct ti_bytes blob[3 + COLUMNS] = {{NULL, 0}}; /* of vectors: 3 */
+    int64_t number[4 + COLUMNS] = {0, 0, 0, 0, 1000, 1000, 1000, 1000, 3, 3, 3, 3, 3};
+    struct ti_record record = {.rank = 3, .nnumbers = 4 + COLUMNS, .nblobs = 3 + COLUMNS};
     const uint64_t events = UINT64_C(1000000000000);
     struct ti_folded_tables tables;
     struct ti_place place;

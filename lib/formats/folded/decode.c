@@ -5,40 +5,87 @@
 
 /* ------------------------------------------------------------------ vectors -- */
 
-/* Begin to decode the lengths of vectors, or with `which` 1 their elements. */
-static struct ti_cursor vector_cursor(const struct ti_folded *f, int which)
+static struct ti_cursor vector_cursor(const struct ti_folded *f, int column)
 {
     struct ti_cursor cursor;
 
-    ti_cursor_start(&cursor, (uint64_t)f->vector_first[which], f->vector_blob[which].data,
-                    f->vector_blob[which].n);
+    ti_cursor_start(&cursor, (uint64_t)f->vector_first[column], f->vector_blob[column].data,
+                    f->vector_blob[column].n);
     return cursor;
+}
+
+/* Find where each vector starts in element[]; false if a length is malformed. */
+static bool start_vectors(const struct ti_folded *f, uint32_t *start)
+{
+    struct ti_cursor lengths = vector_cursor(f, VECTOR_LENGTHS);
+    uint64_t length;
+
+    for (size_t i = 0; i < f->nvectors; i++) {
+        if (!ti_cursor_next(&lengths, &length))
+            return false;
+        start[i + 1] = start[i] + (uint32_t)length;
+    }
+    return true;
+}
+
+/* Add the model's elements to the differences of vector `v`. */
+static bool add_model(int64_t *element, const uint32_t *start, size_t v, uint64_t model)
+{
+    uint32_t length = start[v + 1] - start[v];
+
+    if (model == 0)
+        return true;
+    if (model > v || start[v - model + 1] - start[v - model] != length)
+        return false;
+    for (uint32_t i = 0; i < length; i++)
+        element[start[v] + i] =
+            (int64_t)((uint64_t)element[start[v] + i] + (uint64_t)element[start[v - model] + i]);
+    return true;
+}
+
+/* Decode `n` elements, as they are stored. */
+static bool decode_elements(const struct ti_folded *f, size_t n, int64_t *element)
+{
+    const struct ti_bytes *blob = &f->vector_blob[VECTOR_ELEMENTS];
+    struct ti_cursor elements = vector_cursor(f, VECTOR_ELEMENTS);
+    bool plain = blob->n && blob->data[0] == TI_PLAIN;
+    const uint8_t *p = plain ? blob->data + 1 : NULL, *end = plain ? blob->data + blob->n : NULL;
+    uint64_t value;
+
+    for (size_t i = 0; i < n; i++) {
+        if (!(plain ? ti_get_varint(&p, end, &value) : ti_cursor_next(&elements, &value)))
+            return false;
+        element[i] = plain ? ti_unzigzag(value) : (int64_t)value;
+    }
+    return p == end;
+}
+
+static bool add_models(const struct ti_folded *f, const uint32_t *start, int64_t *element)
+{
+    struct ti_cursor models = vector_cursor(f, VECTOR_MODELS);
+    uint64_t model;
+
+    for (size_t v = 0; v < f->nvectors; v++)
+        if (!ti_cursor_next(&models, &model) || !add_model(element, start, v, model))
+            return false;
+    return true;
 }
 
 static bool decode_vectors(struct ti_folded *f)
 {
-    struct ti_cursor lengths = vector_cursor(f, 0), elements = vector_cursor(f, 1);
     uint32_t *start = calloc(f->nvectors + 1, sizeof *start);
-    uint64_t value = 0;
-    bool ok = start != NULL;
+    int64_t *element = NULL;
 
-    for (size_t i = 0; ok && i < f->nvectors; i++) {
-        ok = ti_cursor_next(&lengths, &value);
-        start[i + 1] = start[i] + (uint32_t)value;
-    }
-    f->element = ok ? malloc((start[f->nvectors] + 1) * sizeof *f->element) : NULL;
-    ok = f->element != NULL;
-    for (uint32_t i = 0; ok && i < start[f->nvectors]; i++) {
-        ok = ti_cursor_next(&elements, &value);
-        f->element[i] = (int64_t)value;
-    }
-    if (ok) {
+    if (start && start_vectors(f, start))
+        element = malloc((start[f->nvectors] + 1) * sizeof *element);
+    if (element && decode_elements(f, start[f->nvectors], element) &&
+        add_models(f, start, element)) {
         f->vector_start = start;
+        f->element = element;
         return true;
     }
     free(start);
-    free(f->element);
-    f->element = NULL;
+    free(element);
     return false;
 }
 

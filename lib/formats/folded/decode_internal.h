@@ -22,6 +22,9 @@ struct constant {
     uint32_t field;
 };
 
+/* Columns of the vectors of a record. */
+enum { VECTOR_LENGTHS, VECTOR_MODELS, VECTOR_ELEMENTS, VECTOR_COLUMNS };
+
 enum vector_is { VECTOR_NONE, VECTOR_CONSTANT, VECTOR_COLUMN };
 
 struct symbol {
@@ -51,7 +54,7 @@ struct frame {
 
 struct ti_folded {
     uint32_t rank;
-    const int64_t *vector_first; /* of the lengths and the elements of vectors */
+    const int64_t *vector_first; /* of the columns of vectors */
     const struct ti_bytes *vector_blob;
     size_t nvectors;
     int64_t *element;       /* of all vectors; NULL: they are not decoded yet */

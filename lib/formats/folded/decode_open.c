@@ -8,6 +8,9 @@
 
 #define MALFORMED "its record is malformed"
 
+/* Of a call site: TI_OFFSET_DIGITS hexadecimal digits. */
+#define OFFSET_MOST ((INT64_C(1) << 4 * TI_OFFSET_DIGITS) - 1)
+
 /* Parts of a record, in the order in which they are read. */
 struct input {
     const uint8_t *at, *end; /* of the pattern */
@@ -142,17 +145,24 @@ static bool read_value(struct input *in, struct ti_buffer *out)
 
 static bool read_metadata(struct input *in, struct ti_folded_tables *t)
 {
-    uint64_t n, first, bytes;
+    const uint8_t *key, *end;
+    uint64_t n, first;
 
     if (!get_count(in, &n) || !get(in, n, &first) || (first != n && !t->have_totals))
         return false;
+    key = in->at;
+    for (uint64_t i = 0; i < n; i++) {
+        end = in->at < in->end ? memchr(in->at, 0, (size_t)(in->end - in->at)) : NULL;
+        if (!end)
+            return false;
+        in->at = end + 1;
+    }
     for (uint64_t i = 0; i < n; i++) {
         struct ti_buffer *out = i < first ? &t->info : &t->totals;
+        size_t bytes = strlen((const char *)key);
 
-        if (!get_count(in, &bytes) || bytes > (uint64_t)(in->end - in->at))
-            return false;
-        put_text(out, &(struct ti_bytes){in->at, bytes});
-        in->at += bytes;
+        put_text(out, &(struct ti_bytes){key, bytes});
+        key += bytes + 1;
         if (!read_value(in, out))
             return false;
     }
@@ -239,6 +249,25 @@ static bool read_comms(struct input *in, uint32_t nranks, struct ti_folded_table
     return true;
 }
 
+/* Put the text of a call site with its offset; false if there is no place for it. */
+static bool put_site(struct ti_buffer *out, const struct ti_bytes *text, int64_t offset)
+{
+    const size_t mark = strlen(TI_OFFSET_MARK);
+    const uint8_t *found = text->n ? memmem(text->data, text->n, TI_OFFSET_MARK, mark) : NULL;
+    char digits[24];
+    size_t before, n;
+
+    if (!found)
+        return false;
+    before = (size_t)(found - text->data) + mark;
+    n = (size_t)snprintf(digits, sizeof digits, "%" PRIx64, (uint64_t)offset);
+    ti_buffer_varint(out, text->n + n);
+    ti_buffer_put(out, text->data, before);
+    ti_buffer_put(out, digits, n);
+    ti_buffer_put(out, text->data + before, text->n - before);
+    return true;
+}
+
 static bool read_strings(struct input *in, struct ti_folded_tables *t, uint64_t *sites)
 {
     static const uint8_t kinds[] = {TI_STRING_SITE, TI_STRING_CALL, TI_STRING_FILE};
@@ -250,13 +279,17 @@ static bool read_strings(struct input *in, struct ti_folded_tables *t, uint64_t 
     *sites = n[0];
     for (size_t k = 0; k < sizeof kinds; k++) {
         for (uint64_t i = 1; i <= n[k]; i++) {
+            int64_t offset = -1;
             const struct ti_bytes *text = next_blob(in);
 
-            if (!text)
+            if (!text || (kinds[k] == TI_STRING_SITE && !next_number(in, -1, OFFSET_MOST, &offset)))
                 return false;
             ti_buffer_varint(&t->strings, i);
             ti_buffer_put(&t->strings, &kinds[k], 1);
-            put_text(&t->strings, text);
+            if (offset < 0)
+                put_text(&t->strings, text);
+            else if (!put_site(&t->strings, text, offset))
+                return false;
         }
     }
     return true;
@@ -268,7 +301,7 @@ static bool read_vectors(struct input *in, struct ti_folded *f)
 {
     static const struct ti_bounds lengths = {0, TI_RECORD_VECTORS};
     uint64_t volumes, elements;
-    int64_t n, first[2];
+    int64_t n, first[VECTOR_COLUMNS];
 
     if (!get(in, TI_EXTRAS_MAX + 1, &volumes) || volumes == 0 ||
         !next_number(in, 0, TI_RECORD_VECTORS, &n))
@@ -277,7 +310,7 @@ static bool read_vectors(struct input *in, struct ti_folded *f)
     f->nvectors = (size_t)n;
     f->vector_first = in->number;
     f->vector_blob = in->blob;
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < VECTOR_COLUMNS; i++)
         if (!next_number(in, INT64_MIN, INT64_MAX, &first[i]) || !next_blob(in))
             return false;
     return ti_column_sum((uint64_t)first[0], f->vector_blob->data, f->vector_blob->n, f->nvectors,

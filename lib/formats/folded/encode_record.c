@@ -79,13 +79,11 @@ static uint8_t form_of(const char *text, int64_t *number)
     return (uint8_t)(1 + decimals);
 }
 
-static void put_pair(struct parts *p, const char *key, const char *value)
+static void put_value(struct parts *p, const char *value)
 {
     int64_t number;
     uint8_t form = form_of(value, &number);
 
-    put_varint(p, strlen(key));
-    ti_buffer_put(&p->pattern, key, strlen(key));
     put_byte(p, form);
     if (form)
         put_number(p, number);
@@ -109,21 +107,42 @@ static int name_qualities(const struct ti_encoder *e, const char *key[2], char t
     return n;
 }
 
+/* Metadata of a record: that of INF, qualities, that of TOT. */
+struct metadata {
+    const struct ti_encoder *e;
+    int n, first, qualities; /* in all, of INF, qualities */
+    const char *key[2];      /* of qualities */
+    char text[2][32];
+};
+
+static void metadata_at(const struct metadata *m, int i, const char **key, const char **value)
+{
+    if (i >= m->first && i < m->first + m->qualities) {
+        *key = m->key[i - m->first];
+        *value = m->text[i - m->first];
+    } else {
+        ti_reader_info_at(m->e->r, i < m->first ? i : i - m->qualities, key, value);
+    }
+}
+
 static void put_metadata(struct parts *p, const struct ti_encoder *e)
 {
-    const char *key, *value, *more[2];
-    char text[2][32];
-    int n = 0, first = ti_reader_info_first(e->r), qualities = name_qualities(e, more, text);
+    struct metadata m = {.e = e, .first = ti_reader_info_first(e->r)};
+    const char *key, *value;
 
-    while (ti_reader_info_at(e->r, n, &key, &value))
-        n++;
-    put_varint(p, (uint64_t)(n + qualities));
-    put_varint(p, (uint64_t)(first + qualities));
-    for (int i = 0; i <= n; i++) {
-        for (int k = 0; i == first && k < qualities; k++)
-            put_pair(p, more[k], text[k]);
-        if (i < n && ti_reader_info_at(e->r, i, &key, &value))
-            put_pair(p, key, value);
+    while (ti_reader_info_at(e->r, m.n, &key, &value))
+        m.n++;
+    m.qualities = name_qualities(e, m.key, m.text);
+    m.n += m.qualities;
+    put_varint(p, (uint64_t)m.n);
+    put_varint(p, (uint64_t)(m.first + m.qualities));
+    for (int i = 0; i < m.n; i++) {
+        metadata_at(&m, i, &key, &value);
+        ti_buffer_put(&p->pattern, key, strlen(key) + 1);
+    }
+    for (int i = 0; i < m.n; i++) {
+        metadata_at(&m, i, &key, &value);
+        put_value(p, value);
     }
 }
 
@@ -175,15 +194,31 @@ static uint64_t put_texts(struct parts *p, const struct ti_reader *r, enum ti_st
     return (uint64_t)n;
 }
 
+/* Put a call site: its offset, and what is around it. */
+static void put_site(struct parts *p, const char *text)
+{
+    const char *start = strstr(text, TI_OFFSET_MARK), *end;
+    size_t digits;
+
+    start = start ? start + strlen(TI_OFFSET_MARK) : "";
+    digits = strspn(start, "0123456789abcdef");
+    end = start + digits;
+    if (digits == 0 || digits > TI_OFFSET_DIGITS || start[0] == '0') {
+        put_number(p, -1);
+        put_blob(p, text, strlen(text));
+        return;
+    }
+    put_number(p, strtoll(start, NULL, 16));
+    ti_buffer_put(&p->blobs, text, (size_t)(start - text));
+    put_blob(p, end, strlen(end));
+}
+
 static void put_strings(struct parts *p, const struct ti_reader *r, const struct ti_symbols *s)
 {
     uint64_t calls, files;
 
-    for (size_t i = 0; i < s->site_map.n; i++) {
-        const char *text = ti_reader_string(r, TI_STRING_SITE, s->site_map.key[i][0]);
-
-        put_blob(p, text, strlen(text));
-    }
+    for (size_t i = 0; i < s->site_map.n; i++)
+        put_site(p, ti_reader_string(r, TI_STRING_SITE, s->site_map.key[i][0]));
     calls = put_texts(p, r, TI_STRING_CALL);
     files = put_texts(p, r, TI_STRING_FILE);
     put_varint(p, s->site_map.n);
@@ -200,11 +235,106 @@ static void put_column(struct parts *p, const struct ti_column *column)
     end_blob(p);
 }
 
+/* Read `n` values of a column in memory. */
+static int64_t *values_of(const struct ti_column *c, size_t n)
+{
+    size_t cap = 0, at = 0;
+    int64_t *value = ti_grow(NULL, &cap, n + 1, sizeof *value);
+
+    for (size_t i = 0; i <= c->nruns && at < n; i++) {
+        const struct ti_run *run = i < c->nruns ? &c->run[i] : &c->open;
+
+        for (uint64_t k = 0; k < run->n && at < n; k++)
+            value[at++] = (int64_t)(run->first + k * run->stride);
+    }
+    return value;
+}
+
+/* Bytes of `n` varints: of values, or with a model of the differences to it. */
+static size_t values_bytes(const int64_t *value, const int64_t *model, size_t n)
+{
+    uint8_t bytes[TI_VARINT_MAX];
+    size_t sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += (size_t)ti_put_varint(
+            bytes, ti_zigzag((int64_t)((uint64_t)value[i] - (model ? (uint64_t)model[i] : 0))));
+    return sum;
+}
+
+/* Choose the model of vector `v`.  Vector i is from value[start[i]] to value[start[i + 1]]. */
+static size_t choose_model(const int64_t *value, const size_t *start, size_t v)
+{
+    size_t length = start[v + 1] - start[v], best = 0;
+    size_t least = values_bytes(value + start[v], NULL, length);
+
+    for (size_t k = 1; k <= v && k <= TI_MODELS; k++) {
+        size_t bytes;
+
+        if (start[v - k + 1] - start[v - k] != length)
+            continue;
+        bytes = values_bytes(value + start[v], value + start[v - k], length);
+        if (bytes < least) {
+            least = bytes;
+            best = k;
+        }
+    }
+    return best;
+}
+
+/* Put the elements of vectors: as a column if there are long runs or repetitions, else as plain
+ * values, which deflate makes smaller than the tokens of a column. */
+static void put_elements(struct parts *p, const int64_t *value, size_t n)
+{
+    struct ti_column column = {.run = NULL};
+    struct ti_buffer blob = {NULL, 0, 0};
+    uint8_t plain = TI_PLAIN;
+
+    for (size_t i = 0; i < n; i++)
+        ti_column_add(&column, (uint64_t)value[i]);
+    ti_column_put(&blob, &column);
+    if (2 * blob.n <= values_bytes(value, NULL, n)) {
+        put_number(p, (int64_t)ti_column_first(&column));
+        ti_buffer_put(&p->blobs, blob.data, blob.n);
+    } else {
+        put_number(p, 0);
+        ti_buffer_put(&p->blobs, &plain, 1);
+        for (size_t i = 0; i < n; i++)
+            ti_buffer_varint(&p->blobs, ti_zigzag(value[i]));
+    }
+    end_blob(p);
+    ti_column_free(&column);
+    free(blob.data);
+}
+
 static void put_vectors(struct parts *p, const struct ti_symbols *s)
 {
-    put_number(p, (int64_t)s->vector_map.n);
+    struct ti_column models = {.run = NULL};
+    size_t n = s->vector_map.n, cap = 0, *start = ti_grow(NULL, &cap, n + 1, sizeof *start);
+    size_t *model;
+    int64_t *length = values_of(&s->vector_lengths, n);
+    int64_t *value = values_of(&s->vector_elements, (size_t)s->elements);
+
+    cap = 0;
+    model = ti_grow(NULL, &cap, n + 1, sizeof *model);
+    for (size_t v = 0; v < n; v++) {
+        start[v + 1] = start[v] + (size_t)length[v];
+        model[v] = choose_model(value, start, v);
+        ti_column_add(&models, model[v]);
+    }
+    for (size_t v = n; v-- > 0;) /* models come before */
+        for (size_t i = start[v]; model[v] && i < start[v + 1]; i++)
+            value[i] =
+                (int64_t)((uint64_t)value[i] - (uint64_t)value[i - start[v] + start[v - model[v]]]);
+    put_number(p, (int64_t)n);
     put_column(p, &s->vector_lengths);
-    put_column(p, &s->vector_elements);
+    put_column(p, &models);
+    put_elements(p, value, start[n]);
+    ti_column_free(&models);
+    free(start);
+    free(model);
+    free(length);
+    free(value);
 }
 
 static void put_symbols(struct parts *p, const struct ti_symbols *s)
