@@ -4,7 +4,8 @@
  *
  *   file     header, chunks of which the last is IDX, TI_MAGIC_END
  *   header   48 bytes: magic 8, major u16, minor u16, incompat u32, compat u32,
- *            nranks u32, run id 16, reserved u32 (0), CRC32C of the 44 before
+ *            nranks u32, run id 16, u32 (0, or the version of a merged trace), CRC32C of the
+ *            44 before
  *   chunk    header of 32 bytes: type u8, flags u8, version u8, codec u8,
  *            group u32 (the rank), first event u64, events u32, raw length u32,
  *            stored length u32, CRC32C of the 28 before; then the stored
@@ -35,7 +36,7 @@
  *   IDX  varint number of chunks before this one, varint bytes of the file before
  *        this one, CRC32C u32 over the two CRCs of every chunk before it, in order
  *
- * A merged trace, of many ranks, has the feature TI_INCOMPAT_MERGED, and chunks SEC and RNK;
+ * A merged trace, of many ranks, has the feature TI_INCOMPAT_MERGED, and other chunks;
  * formats/merged/layout.h describes them.
  *
  * Extra columns are values beside the volumes: durations, further counters.  They differ from run
@@ -65,7 +66,7 @@
 /* clang-format off */
 #define TI_CHUNKS(X)                                                      \
     X(INF, 1) X(STR, 2) X(COM, 3) X(VEC, 4) X(EVT, 5) X(TOT, 6) X(IDX, 7) \
-    X(XTR, 8) X(SEC, 16) X(RNK, 17)
+    X(XTR, 8)
 /* clang-format on */
 
 /* Kinds of strings; the values are those in the file. */

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "common/crc32c.h"
-#include "formats/chunk.h"
 #include "formats/buffer.h"
 #include "formats/merged/layout.h"
 #include "formats/merged/merged.h"
@@ -41,23 +40,13 @@ static uint8_t next(struct input *in)
     return in->p < in->end ? *in->p++ : 0;
 }
 
-static uint32_t put_chunk(struct ti_buffer *file, uint8_t type, uint64_t first, uint32_t sections,
-                          const struct ti_buffer *raw)
+static void put_chunk(struct ti_buffer *file, const struct ti_buffer *raw)
 {
-    uint8_t header[TI_CHUNK_BYTES], crc[TI_CRC_BYTES];
-    struct ti_chunk c = {.type = type,
-                         .version = TI_MERGED_VERSION,
-                         .first = first,
-                         .events = sections,
-                         .raw = (uint32_t)raw->n,
-                         .stored = (uint32_t)raw->n};
+    uint8_t crc[TI_CRC_BYTES];
 
-    ti_chunk_put(header, &c);
     ti_put_u32(crc, ti_crc32c(0, raw->data, raw->n));
-    ti_buffer_put(file, header, sizeof header);
     ti_buffer_put(file, raw->data, raw->n);
     ti_buffer_put(file, crc, sizeof crc);
-    return (uint32_t)(TI_CHUNK_BYTES + raw->n + TI_CRC_BYTES);
 }
 
 /* One chunk for each section. */
@@ -75,7 +64,9 @@ static void put_sections(struct ti_buffer *file, struct ti_buffer *index, struct
         ti_buffer_varint(&raw, n);
         ti_buffer_put(&raw, in->p, n);
         in->p += n;
-        ti_buffer_varint(index, put_chunk(file, TI_CHUNK_SEC, i, 1, &raw));
+        put_chunk(file, &raw);
+        ti_buffer_varint(index, raw.n);
+        ti_buffer_varint(index, raw.n);
         ti_buffer_varint(index, 1);
         free(raw.data);
     }
@@ -84,12 +75,13 @@ static void put_sections(struct ti_buffer *file, struct ti_buffer *index, struct
 static void make_file(struct input *in, struct ti_buffer *file)
 {
     struct ti_buffer index = {0}, runs = {0};
-    uint8_t header[TI_HEADER_BYTES] = TI_MAGIC, trailer[4];
+    uint8_t header[TI_HEADER_BYTES] = TI_MAGIC, trailer[TI_TRAILER_BYTES];
     uint32_t sections = 0, count;
 
     ti_put_u16(header + 8, TI_MAJOR);
     ti_put_u32(header + 12, TI_INCOMPAT_MERGED);
     ti_put_u32(header + 20, next(in) + 1u);
+    ti_put_u32(header + TI_VERSION_AT, TI_MERGED_VERSION);
     ti_put_u32(header + 44, ti_crc32c(0, header, 44));
     ti_buffer_put(file, header, sizeof header);
     for (int i = 0; i < 3; i++) {
@@ -101,31 +93,63 @@ static void make_file(struct input *in, struct ti_buffer *file)
         ti_buffer_varint(&runs, next(in));
     put_sections(file, &index, in, sections);
     ti_buffer_put(&index, runs.data, runs.n);
-    ti_put_u32(trailer, put_chunk(file, TI_CHUNK_RNK, sections, 0, &index));
+    put_chunk(file, &index);
+    ti_put_u32(trailer, (uint32_t)index.n);
+    ti_put_u32(trailer + 4, (uint32_t)index.n);
+    ti_put_u32(trailer + 8, ti_crc32c(0, trailer, 8));
+    memcpy(trailer + 12, TI_MAGIC_END, TI_MAGIC_BYTES);
     ti_buffer_put(file, trailer, sizeof trailer);
-    ti_buffer_put(file, TI_MAGIC_END, TI_MAGIC_BYTES);
     free(index.data);
     free(runs.data);
 }
 
+/* Make the checksum of a chunk right; false if the chunk is not before `end`. */
+static int repair_chunk(uint8_t *payload, const uint8_t *end, uint64_t stored)
+{
+    if (payload > end || stored > (uint64_t)(end - payload) ||
+        (uint64_t)(end - payload) - stored < TI_CRC_BYTES)
+        return 0;
+    ti_put_u32(payload + stored, ti_crc32c(0, payload, stored));
+    return 1;
+}
+
+/* Make the checksums of the chunks of sections right.  The index is not compressed. */
+static void repair_sections(uint8_t *chunk, uint8_t *index, size_t bytes)
+{
+    const uint8_t *p = index, *end = index + bytes;
+    uint64_t value, chunks, stored;
+
+    for (int i = 0; i < 3; i++)
+        if (!ti_get_varint(&p, end, &value))
+            return;
+    if (!ti_get_varint(&p, end, &chunks))
+        return;
+    for (; chunks && ti_get_varint(&p, end, &stored) && repair_chunk(chunk, index, stored);
+         chunks--) {
+        chunk += stored + TI_CRC_BYTES;
+        if (!ti_get_varint(&p, end, &value) || !ti_get_varint(&p, end, &value))
+            return;
+    }
+}
+
 static void repair_file(struct input *in, struct ti_buffer *file)
 {
-    size_t at = TI_HEADER_BYTES;
+    uint8_t *end, *index;
+    uint32_t stored;
 
     ti_buffer_put(file, in->p, (size_t)(in->end - in->p));
-    if (file->n < TI_HEADER_BYTES)
+    if (file->n < TI_HEADER_BYTES + TI_TRAILER_BYTES + TI_CRC_BYTES)
         return;
+    end = file->data + file->n - TI_TRAILER_BYTES;
+    stored = ti_get_u32(end);
     ti_put_u32(file->data + 44, ti_crc32c(0, file->data, 44));
-    while (file->n - at > TI_CHUNK_BYTES + TI_CRC_BYTES) {
-        uint8_t *h = file->data + at, *payload = h + TI_CHUNK_BYTES;
-        uint32_t stored = ti_get_u32(h + 24);
-
-        if (stored > file->n - at - TI_CHUNK_BYTES - TI_CRC_BYTES)
-            return;
-        ti_put_u32(h + 28, ti_crc32c(0, h, 28));
-        ti_put_u32(payload + stored, ti_crc32c(0, payload, stored));
-        at += TI_CHUNK_BYTES + stored + TI_CRC_BYTES;
-    }
+    ti_put_u32(end + 8, ti_crc32c(0, end, 8));
+    if (stored > (size_t)(end - file->data) - TI_HEADER_BYTES - TI_CRC_BYTES)
+        return;
+    index = end - TI_CRC_BYTES - stored;
+    repair_chunk(index, end, stored);
+    if (stored == ti_get_u32(end + 4))
+        repair_sections(file->data + TI_HEADER_BYTES, index, stored);
 }
 
 /* ------------------------------------------------------------------ read -- */

@@ -333,6 +333,22 @@ static const char sound[] =
 
 /* --------------------------------------------------------------- merged -- */
 
+/* Write a merged trace with its container. */
+static void put_file(int fd, const char *name)
+{
+    char other[64];
+    uint8_t bytes[4096];
+    FILE *f;
+    ssize_t n;
+
+    snprintf(other, sizeof other, "%s-file", name);
+    f = fopen(path_of("merged", other), "wb");
+    check(f && lseek(fd, 0, SEEK_SET) == 0 && fputc(1, f) == 1, "cannot write");
+    while ((n = read(fd, bytes, sizeof bytes)) > 0)
+        fwrite(bytes, 1, (size_t)n, f);
+    check(n == 0 && fclose(f) == 0, "cannot write");
+}
+
 /* Write a merged trace as fuzz-merged.c takes it apart: what it says, without the container. */
 static void take_apart(struct ti_merger *merger, const char *name)
 {
@@ -354,6 +370,7 @@ static void take_apart(struct ti_merger *merger, const char *name)
         fwrite(section.data, 1, section.n, f);
     }
     check(fclose(f) == 0, "cannot write");
+    put_file(fd, name);
     fclose(file);
     ti_merged_close(m);
 }

@@ -1,18 +1,25 @@
 /*
  * The layout of a merged trace.  Integers, varints and zigzag are as in formats/trace.h.
  *
- *   file     header as in formats/trace.h, with TI_INCOMPAT_MERGED; SEC chunks; one RNK chunk;
- *            u32 bytes of that chunk; TI_MAGIC_END
- *   chunk    as in formats/trace.h.  Its version is TI_MERGED_VERSION, its group 0
+ *   file     header; chunks of sections; one chunk, the index; end
+ *   header   as in formats/trace.h, with TI_INCOMPAT_MERGED.  In the place of the reserved word is
+ *            TI_MERGED_VERSION
+ *   chunk    payload, then CRC32C u32 of the payload as it is stored.  The payload is compressed
+ *            (raw deflate, with the dictionary of dictionary.h), unless that makes it no smaller
+ *   end      of the index u32 stored length, u32 raw length; CRC32C u32 of these 8 bytes;
+ *            TI_MAGIC_END
+ *
+ * The stored length of a chunk is that of its payload in the file, without the CRC.  The raw length
+ * is that of the payload after decompression.  If both are equal, the payload is not compressed.
  *
  * A merged trace consists of sections, which are numbered: first groups, then pages, then blobs.
- * Payloads, after decompression:
+ * Payloads:
  *
- *   SEC  sections: varint length of each, then their bytes.  The chunk's header has the number of
- *        the first as "first event", and how many there are as "events"
- *   RNK  the index: varint groups, varint pages, varint blobs; varint chunks, and for each SEC
- *        chunk varint bytes of it in the file, varint sections; then runs of ranks, from rank 0 to
- *        the last of the run: varint ranks, varint 1 + their group, 0 if they are missing
+ *   sections  varint length of each, then their bytes
+ *   index     varint groups, varint pages, varint blobs; varint chunks of sections, and for each
+ *             varint stored length, varint raw length, varint sections; then runs of ranks, from
+ *             rank 0 to the last of the run: varint ranks, varint 1 + their group, 0 if they are
+ *             missing
  *
  * Group: ranks, its members, whose records have the same pattern and as many numbers and blobs.
  * Groups are ordered by their lowest member.
@@ -60,8 +67,9 @@
 
 #include "formats/trace.h"
 
-#define TI_MERGED_VERSION 1
-#define TI_TRAILER_BYTES  (4 + TI_MAGIC_BYTES)
+#define TI_MERGED_VERSION 2
+#define TI_VERSION_AT     40 /* in the header */
+#define TI_TRAILER_BYTES  (4 + 4 + TI_CRC_BYTES + TI_MAGIC_BYTES)
 
 /* Limits of a record; the reader imposes them, too. */
 #define TI_COLUMNS_MAX (1u << 20) /* numbers and blobs */

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 
 #include "common/crc32c.h"
+#include "formats/chunk.h"
 #include "formats/merged/merged_internal.h"
 
 /* The payload of the index while it is parsed. */
@@ -17,20 +18,21 @@ static const char *parse_places(struct ti_merged *m, struct cursor *c, int64_t i
 {
     static const char wrong[] = "the index has wrong chunks";
     int64_t at = TI_HEADER_BYTES;
-    uint64_t n, bytes, sections, first = 0;
+    uint64_t n, stored, raw, sections, first = 0;
 
-    if (!get(c, (uint64_t)(index_at - at) / (TI_CHUNK_BYTES + TI_CRC_BYTES) + 1, &n))
+    if (!get(c, (uint64_t)(index_at - at) / (1 + TI_CRC_BYTES) + 1, &n))
         return wrong;
     m->place = calloc(n + 1, sizeof *m->place);
     if (!m->place)
         return "memory is too short for the index";
     m->nplaces = n;
     for (size_t i = 0; i < n; i++) {
-        if (!get(c, (uint64_t)(index_at - at) + 1, &bytes) || bytes > UINT32_MAX ||
+        if (!get(c, TI_CHUNK_RAW_MAX + 1, &stored) || !get(c, TI_CHUNK_RAW_MAX + 1, &raw) ||
             !get(c, TI_SECTIONS_MAX + 1, &sections) || !sections)
             return wrong;
-        m->place[i] = (struct place){at, first, (uint32_t)bytes, (uint32_t)sections};
-        at += (int64_t)bytes;
+        m->place[i] =
+            (struct place){at, (uint32_t)stored, (uint32_t)raw, (uint32_t)sections, first};
+        at += (int64_t)stored + TI_CRC_BYTES;
         first += sections;
     }
     if (at != index_at || m->counts[0] > first || m->counts[1] > first - m->counts[0] ||
@@ -115,6 +117,13 @@ static ti_status load_header(struct ti_merged *m, struct ti_err *err)
         ti_err_hint(err, "use a newer Tiara; this one reads %u.%u", TI_MAJOR, TI_MINOR);
         return TI_ERR_INPUT;
     }
+    if (ti_get_u32(h + TI_VERSION_AT) != TI_MERGED_VERSION) {
+        ti_err_set(err, TI_ERR_INPUT,
+                   "'%s' is a merged trace of version %u, which this Tiara cannot read", m->name,
+                   ti_get_u32(h + TI_VERSION_AT));
+        ti_err_hint(err, "this one reads version %d", TI_MERGED_VERSION);
+        return TI_ERR_INPUT;
+    }
     m->nranks = ti_get_u32(h + 20);
     memcpy(m->run_id, h + 24, TI_RUN_ID_BYTES);
     if (m->nranks == 0 || m->nranks > TI_RANKS_MAX)
@@ -122,41 +131,50 @@ static ti_status load_header(struct ti_merged *m, struct ti_err *err)
     return TI_OK;
 }
 
-ti_status ti__merged_load_index(struct ti_merged *m, struct ti_err *err)
+/* Read the end: it says where the index is. */
+static ti_status find_index(const struct ti_merged *m, struct place *index, struct ti_err *err)
 {
-    uint8_t trailer[TI_TRAILER_BYTES], *raw = NULL;
-    int64_t end = m->bytes - TI_TRAILER_BYTES, at;
-    const char *wrong = NULL;
-    struct ti_chunk c;
-    struct cursor cursor;
-    uint32_t bytes;
-    ti_status st = load_header(m, err);
+    uint8_t trailer[TI_TRAILER_BYTES];
+    int64_t end = m->bytes - TI_TRAILER_BYTES;
+    ti_status st = TI_OK;
 
-    if (st)
-        return st;
     if (end >= TI_HEADER_BYTES)
         st = ti_read_at(m->fd, m->start + end, trailer, sizeof trailer, m->name, err);
     if (st)
         return st;
-    if (end < TI_HEADER_BYTES || memcmp(trailer + 4, TI_MAGIC_END, TI_MAGIC_BYTES) != 0)
+    if (end < TI_HEADER_BYTES || memcmp(trailer + 12, TI_MAGIC_END, TI_MAGIC_BYTES) != 0)
         return ti_err_set(err, TI_ERR_INPUT, "'%s' was cut off: its end is missing", m->name);
-    bytes = ti_get_u32(trailer);
-    at = end - bytes;
-    if (at < TI_HEADER_BYTES)
+    if (ti_get_u32(trailer + 8) != ti_crc32c(0, trailer, 8))
+        return ti__merged_damaged(m, end, err, "the checksum of its end is wrong");
+    *index = (struct place){.stored = ti_get_u32(trailer), .raw = ti_get_u32(trailer + 4)};
+    index->at = end - TI_CRC_BYTES - (int64_t)index->stored;
+    if (index->at < TI_HEADER_BYTES)
         return ti__merged_damaged(m, end, err, "the length of the index is impossible");
-    st = ti__merged_chunk(m, at, bytes, &c, &raw, err);
+    return TI_OK;
+}
+
+ti_status ti__merged_load_index(struct ti_merged *m, struct ti_err *err)
+{
+    const char *wrong = NULL;
+    uint8_t *raw = NULL;
+    struct cursor cursor;
+    struct place index;
+    ti_status st = load_header(m, err);
+
+    if (!st)
+        st = find_index(m, &index, err);
+    if (!st)
+        st = ti__merged_chunk(m, &index, &raw, err);
     if (st)
         return st;
-    cursor = (struct cursor){raw, raw + c.raw};
-    if (c.type != TI_CHUNK_RNK)
-        wrong = "the index is not there";
+    cursor = (struct cursor){raw, raw + index.raw};
     for (int i = 0; i < 3 && !wrong; i++)
         if (!get(&cursor, UINT32_MAX, &m->counts[i]))
             wrong = "the index is malformed";
     if (!wrong)
-        wrong = parse_places(m, &cursor, at);
+        wrong = parse_places(m, &cursor, index.at);
     if (!wrong)
         wrong = parse_runs(m, &cursor);
     free(raw);
-    return wrong ? ti__merged_damaged(m, at, err, wrong) : TI_OK;
+    return wrong ? ti__merged_damaged(m, index.at, err, wrong) : TI_OK;
 }

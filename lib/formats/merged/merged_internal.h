@@ -14,18 +14,18 @@
 #ifndef TI_MERGED_INTERNAL_H
 #define TI_MERGED_INTERNAL_H
 
-#include "formats/chunk.h"
 #include "formats/merged/layout.h"
 #include "formats/merged/merged.h"
 #include "formats/merged/numbers.h"
 
 enum { CACHE_CHUNKS = 64, CACHE_BYTES = 128 << 20 };
 
-/* A SEC chunk. */
+/* A chunk. */
 struct place {
-    int64_t at;     /* from the start of the trace */
+    int64_t at;           /* from the start of the trace */
+    uint32_t stored, raw; /* lengths of its payload */
+    uint32_t sections;
     uint64_t first; /* number of its first section */
-    uint32_t bytes, sections;
 };
 
 /* Consecutive ranks of one group. */
@@ -92,9 +92,9 @@ ti_status ti__merged_damaged(const struct ti_merged *m, int64_t at, struct ti_er
                              const char *what);
 ti_status ti__merged_no_memory(const struct ti_merged *m, struct ti_err *err);
 
-/* Read and decompress the chunk at `at`, of `bytes` bytes: free() *raw. */
-ti_status ti__merged_chunk(const struct ti_merged *m, int64_t at, uint32_t bytes,
-                           struct ti_chunk *c, uint8_t **raw, struct ti_err *err);
+/* Read and decompress a chunk: free() *raw. */
+ti_status ti__merged_chunk(const struct ti_merged *m, const struct place *place, uint8_t **raw,
+                           struct ti_err *err);
 
 /* Give section `number`: it is valid until the next call. */
 ti_status ti__merged_section(struct ti_merged *m, uint64_t number, struct ti_bytes *out,

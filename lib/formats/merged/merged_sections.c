@@ -1,7 +1,11 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <zlib.h>
 
+#include "common/crc32c.h"
+#include "formats/chunk.h"
+#include "formats/merged/dictionary.h"
 #include "formats/merged/merged_internal.h"
 
 ti_status ti__merged_damaged(const struct ti_merged *m, int64_t at, struct ti_err *err,
@@ -17,38 +21,55 @@ ti_status ti__merged_no_memory(const struct ti_merged *m, struct ti_err *err)
     return ti_err_errno(err, TI_ERR_IO, "cannot read '%s'", m->name);
 }
 
-ti_status ti__merged_chunk(const struct ti_merged *m, int64_t at, uint32_t bytes,
-                           struct ti_chunk *c, uint8_t **out, struct ti_err *err)
+/* Decompress `stored`, the payload and its checksum, to `raw`.  Returns what is wrong; NULL:
+ * nothing. */
+static const char *unpack(const struct place *place, uint8_t *stored, uint8_t *raw)
 {
-    uint8_t *stored, *raw = NULL;
-    const char *wrong = NULL;
+    z_stream z = {
+        .next_in = stored, .avail_in = place->stored, .next_out = raw, .avail_out = place->raw};
+    int rc;
+
+    if (ti_get_u32(stored + place->stored) != ti_crc32c(0, stored, place->stored))
+        return "a chunk's checksum is wrong";
+    if (place->raw == place->stored) {
+        memcpy(raw, stored, place->raw);
+        return NULL;
+    }
+    rc = inflateInit2(&z, -MAX_WBITS);
+    if (rc == Z_OK) {
+        rc = inflateSetDictionary(&z, (const Bytef *)ti_dictionary, TI_DICTIONARY_BYTES);
+        if (rc == Z_OK)
+            rc = inflate(&z, Z_FINISH);
+        inflateEnd(&z);
+    }
+    if (rc != Z_STREAM_END || z.avail_out || z.avail_in)
+        return "a chunk does not decompress";
+    return NULL;
+}
+
+ti_status ti__merged_chunk(const struct ti_merged *m, const struct place *place, uint8_t **out,
+                           struct ti_err *err)
+{
+    uint8_t *stored, *raw;
+    const char *wrong;
     ti_status st;
 
-    if (bytes < TI_CHUNK_BYTES + TI_CRC_BYTES)
-        return ti__merged_damaged(m, at, err, "a chunk's lengths are impossible");
-    stored = malloc(bytes);
-    if (!stored)
-        return ti__merged_no_memory(m, err);
-    st = ti_read_at(m->fd, m->start + at, stored, bytes, m->name, err);
-    if (st)
-        goto out;
-    if (!ti_chunk_get(stored, c))
-        wrong = "a chunk header's checksum is wrong";
-    else if (c->version != TI_MERGED_VERSION)
-        wrong = "a chunk's version is unknown";
-    else if (c->stored != bytes - TI_CHUNK_BYTES - TI_CRC_BYTES)
-        wrong = "a chunk's length is not that of the index";
-    else
-        wrong = ti_chunk_lengths(c);
-    raw = wrong ? NULL : malloc((size_t)c->raw + 1);
-    if (!wrong && !raw) {
+    if (place->raw > TI_CHUNK_RAW_MAX || place->stored > place->raw ||
+        place->raw > TI_DEFLATE_RATIO * (uint64_t)place->stored)
+        return ti__merged_damaged(m, place->at, err, "a chunk's lengths are impossible");
+    stored = malloc((size_t)place->stored + TI_CRC_BYTES);
+    raw = malloc((size_t)place->raw + 1);
+    if (!stored || !raw) {
         st = ti__merged_no_memory(m, err);
         goto out;
     }
-    if (!wrong)
-        wrong = ti_chunk_unpack(c, stored + TI_CHUNK_BYTES, raw);
+    st = ti_read_at(m->fd, m->start + place->at, stored, (size_t)place->stored + TI_CRC_BYTES,
+                    m->name, err);
+    if (st)
+        goto out;
+    wrong = unpack(place, stored, raw);
     if (wrong) {
-        st = ti__merged_damaged(m, at, err, wrong);
+        st = ti__merged_damaged(m, place->at, err, wrong);
         goto out;
     }
     *out = raw;
@@ -136,19 +157,14 @@ static bool find_starts(struct cached *c, uint32_t sections)
 static ti_status load(struct ti_merged *m, const struct place *place, struct cached **out,
                       struct ti_err *err)
 {
-    struct ti_chunk c;
     struct cached *cached;
     uint8_t *raw;
-    ti_status st = ti__merged_chunk(m, place->at, place->bytes, &c, &raw, err);
+    ti_status st = ti__merged_chunk(m, place, &raw, err);
 
     if (st)
         return st;
-    cached = make_room(m, c.raw);
-    *cached = (struct cached){place, raw, c.raw, NULL, 0};
-    if (c.type != TI_CHUNK_SEC || c.first != place->first || c.events != place->sections) {
-        ti__merged_drop(cached);
-        return ti__merged_damaged(m, place->at, err, "a chunk is not the one of the index");
-    }
+    cached = make_room(m, place->raw);
+    *cached = (struct cached){place, raw, place->raw, NULL, 0};
     cached->start = malloc(((size_t)place->sections + 1) * sizeof *cached->start);
     if (!cached->start) {
         ti__merged_drop(cached);

@@ -3,7 +3,7 @@
 
 #include "common/crc32c.h"
 #include "common/write.h"
-#include "formats/chunk.h"
+#include "formats/merged/dictionary.h"
 #include "formats/merged/merger_internal.h"
 
 /* The first chunks are compressed as well as possible: a small file has no others, and they have
@@ -28,6 +28,7 @@ ti_status ti__sections_begin(struct sections *s, uint32_t nranks,
     ti_put_u32(h + 12, TI_INCOMPAT_MERGED);
     ti_put_u32(h + 20, nranks);
     memcpy(h + 24, run_id, TI_RUN_ID_BYTES);
+    ti_put_u32(h + TI_VERSION_AT, TI_MERGED_VERSION);
     ti_put_u32(h + 44, ti_crc32c(0, h, 44));
     return put_file(s, h, sizeof h, err);
 }
@@ -40,6 +41,7 @@ static bool pack(const struct ti_buffer *raw, int level, struct ti_buffer *out)
 
     if (deflateInit2(&z, level, Z_DEFLATED, -MAX_WBITS, MAX_MEM_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK)
         return false;
+    deflateSetDictionary(&z, (const Bytef *)ti_dictionary, TI_DICTIONARY_BYTES);
     out->data = ti_grow(out->data, &out->cap, raw->n + 1, 1);
     z.next_in = raw->data;
     z.avail_in = (uInt)raw->n;
@@ -51,21 +53,14 @@ static bool pack(const struct ti_buffer *raw, int level, struct ti_buffer *out)
     return rc == Z_STREAM_END && out->n < raw->n;
 }
 
-/* Write a chunk; *bytes is its size in the file. */
-static ti_status put_chunk(struct sections *s, enum ti_chunk_type type, uint64_t sections,
-                           const struct ti_buffer *raw, uint32_t *bytes, struct ti_err *err)
+/* Write a chunk; *stored is the length of its payload in the file. */
+static ti_status put_chunk(struct sections *s, const struct ti_buffer *raw, size_t *stored,
+                           struct ti_err *err)
 {
     struct ti_buffer packed = {0};
     bool smaller = pack(raw, s->nchunks < BEST_CHUNKS ? BEST_LEVEL : LEVEL, &packed);
-    const struct ti_buffer *stored = smaller ? &packed : raw;
-    struct ti_chunk c = {.type = (uint8_t)type,
-                         .version = TI_MERGED_VERSION,
-                         .codec = smaller ? TI_CODEC_ZLIB : TI_CODEC_RAW,
-                         .first = s->first,
-                         .events = (uint32_t)sections,
-                         .raw = (uint32_t)raw->n,
-                         .stored = (uint32_t)stored->n};
-    uint8_t header[TI_CHUNK_BYTES], crc[TI_CRC_BYTES];
+    const struct ti_buffer *payload = smaller ? &packed : raw;
+    uint8_t crc[TI_CRC_BYTES];
     ti_status st;
 
     if (raw->n > TI_CHUNK_RAW_MAX) {
@@ -73,14 +68,11 @@ static ti_status put_chunk(struct sections *s, enum ti_chunk_type type, uint64_t
         return ti_err_set(err, TI_ERR_INPUT, "cannot write '%s': it has too many groups of ranks",
                           s->name);
     }
-    ti_chunk_put(header, &c);
-    ti_put_u32(crc, ti_crc32c(0, stored->data, stored->n));
-    st = put_file(s, header, sizeof header, err);
-    if (!st)
-        st = put_file(s, stored->data, stored->n, err);
+    ti_put_u32(crc, ti_crc32c(0, payload->data, payload->n));
+    st = put_file(s, payload->data, payload->n, err);
     if (!st)
         st = put_file(s, crc, sizeof crc, err);
-    *bytes = TI_CHUNK_BYTES + c.stored + TI_CRC_BYTES;
+    *stored = payload->n;
     free(packed.data);
     return st;
 }
@@ -89,13 +81,16 @@ static ti_status flush(struct sections *s, struct ti_err *err)
 {
     uint64_t sections = s->n - s->first;
     ti_status st = TI_OK;
-    uint32_t bytes;
+    size_t stored;
 
     if (!sections)
         return TI_OK;
     ti_buffer_put(&s->lengths, s->data.data, s->data.n);
-    st = put_chunk(s, TI_CHUNK_SEC, sections, &s->lengths, &bytes, err);
-    ti_buffer_varint(&s->chunks, bytes);
+    st = put_chunk(s, &s->lengths, &stored, err);
+    if (st)
+        return st;
+    ti_buffer_varint(&s->chunks, stored);
+    ti_buffer_varint(&s->chunks, s->lengths.n);
     ti_buffer_varint(&s->chunks, sections);
     s->nchunks++;
     s->first = s->n;
@@ -121,7 +116,7 @@ ti_status ti__sections_end(struct sections *s, const uint64_t counts[3],
     uint8_t trailer[TI_TRAILER_BYTES];
     struct ti_buffer index = {0};
     ti_status st = flush(s, err);
-    uint32_t bytes;
+    size_t stored;
 
     for (int i = 0; i < 3; i++)
         ti_buffer_varint(&index, counts[i]);
@@ -129,10 +124,12 @@ ti_status ti__sections_end(struct sections *s, const uint64_t counts[3],
     ti_buffer_put(&index, s->chunks.data, s->chunks.n);
     ti_buffer_put(&index, ranks->data, ranks->n);
     if (!st)
-        st = put_chunk(s, TI_CHUNK_RNK, 0, &index, &bytes, err);
+        st = put_chunk(s, &index, &stored, err);
     if (!st) {
-        ti_put_u32(trailer, bytes);
-        memcpy(trailer + 4, TI_MAGIC_END, TI_MAGIC_BYTES);
+        ti_put_u32(trailer, (uint32_t)stored);
+        ti_put_u32(trailer + 4, (uint32_t)index.n);
+        ti_put_u32(trailer + 8, ti_crc32c(0, trailer, 8));
+        memcpy(trailer + 12, TI_MAGIC_END, TI_MAGIC_BYTES);
         st = put_file(s, trailer, sizeof trailer, err);
     }
     free(index.data);
