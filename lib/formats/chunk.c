@@ -49,6 +49,12 @@ const char *ti_chunk_lengths(const struct ti_chunk *c)
 
 const char *ti_chunk_unpack(const struct ti_chunk *c, uint8_t *stored, uint8_t *raw)
 {
+    return ti_chunk_unpack_with(c, NULL, 0, stored, raw);
+}
+
+const char *ti_chunk_unpack_with(const struct ti_chunk *c, const char *dictionary, size_t bytes,
+                                 uint8_t *stored, uint8_t *raw)
+{
     z_stream z = {.next_in = stored, .avail_in = c->stored, .next_out = raw, .avail_out = c->raw};
     int rc;
 
@@ -62,7 +68,10 @@ const char *ti_chunk_unpack(const struct ti_chunk *c, uint8_t *stored, uint8_t *
         return "a chunk's compression is unknown";
     rc = inflateInit2(&z, -MAX_WBITS);
     if (rc == Z_OK) {
-        rc = inflate(&z, Z_FINISH);
+        if (dictionary)
+            rc = inflateSetDictionary(&z, (const Bytef *)dictionary, (uInt)bytes);
+        if (rc == Z_OK)
+            rc = inflate(&z, Z_FINISH);
         inflateEnd(&z);
     }
     if (rc != Z_STREAM_END || z.avail_out || z.avail_in)

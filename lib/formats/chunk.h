@@ -32,8 +32,11 @@ bool ti_chunk_get(const uint8_t header[TI_CHUNK_BYTES], struct ti_chunk *c);
 const char *ti_chunk_lengths(const struct ti_chunk *c);
 
 /* Decompress a payload whose checksum follows it: from `stored`, of c->stored + TI_CRC_BYTES bytes,
- * to `raw`, of c->raw bytes.  Returns what is wrong; NULL: nothing. */
+ * to `raw`, of c->raw bytes.  Returns what is wrong; NULL: nothing.  The second function is for a
+ * payload that was compressed with a dictionary. */
 const char *ti_chunk_unpack(const struct ti_chunk *c, uint8_t *stored, uint8_t *raw);
+const char *ti_chunk_unpack_with(const struct ti_chunk *c, const char *dictionary, size_t bytes,
+                                 uint8_t *stored, uint8_t *raw);
 
 /* Read `bytes` bytes from byte `at` of `fd`; messages call it `name`.  TI_ERR_IO. */
 ti_status ti_read_at(int fd, int64_t at, void *buf, size_t bytes, const char *name,

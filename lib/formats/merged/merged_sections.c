@@ -1,9 +1,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <zlib.h>
 
-#include "common/crc32c.h"
 #include "formats/chunk.h"
 #include "formats/merged/dictionary.h"
 #include "formats/merged/merged_internal.h"
@@ -21,53 +19,31 @@ ti_status ti__merged_no_memory(const struct ti_merged *m, struct ti_err *err)
     return ti_err_errno(err, TI_ERR_IO, "cannot read '%s'", m->name);
 }
 
-/* Decompress `stored`, the payload and its checksum, to `raw`.  Returns what is wrong; NULL:
- * nothing. */
-static const char *unpack(const struct place *place, uint8_t *stored, uint8_t *raw)
-{
-    z_stream z = {
-        .next_in = stored, .avail_in = place->stored, .next_out = raw, .avail_out = place->raw};
-    int rc;
-
-    if (ti_get_u32(stored + place->stored) != ti_crc32c(0, stored, place->stored))
-        return "a chunk's checksum is wrong";
-    if (place->raw == place->stored) {
-        memcpy(raw, stored, place->raw);
-        return NULL;
-    }
-    rc = inflateInit2(&z, -MAX_WBITS);
-    if (rc == Z_OK) {
-        rc = inflateSetDictionary(&z, (const Bytef *)ti_dictionary, TI_DICTIONARY_BYTES);
-        if (rc == Z_OK)
-            rc = inflate(&z, Z_FINISH);
-        inflateEnd(&z);
-    }
-    if (rc != Z_STREAM_END || z.avail_out || z.avail_in)
-        return "a chunk does not decompress";
-    return NULL;
-}
-
 ti_status ti__merged_chunk(const struct ti_merged *m, const struct place *place, uint8_t **out,
                            struct ti_err *err)
 {
-    uint8_t *stored, *raw;
-    const char *wrong;
+    struct ti_chunk c = {.codec = place->raw == place->stored ? TI_CODEC_RAW : TI_CODEC_ZLIB,
+                         .raw = place->raw,
+                         .stored = place->stored};
+    const char *wrong = ti_chunk_lengths(&c);
+    uint8_t *stored, *raw = NULL;
     ti_status st;
 
-    if (place->raw > TI_CHUNK_RAW_MAX || place->stored > place->raw ||
-        place->raw > TI_DEFLATE_RATIO * (uint64_t)place->stored)
-        return ti__merged_damaged(m, place->at, err, "a chunk's lengths are impossible");
-    stored = malloc((size_t)place->stored + TI_CRC_BYTES);
-    raw = malloc((size_t)place->raw + 1);
-    if (!stored || !raw) {
+    if (wrong)
+        return ti__merged_damaged(m, place->at, err, wrong);
+    stored = malloc((size_t)c.stored + TI_CRC_BYTES);
+    if (!stored)
+        return ti__merged_no_memory(m, err);
+    st = ti_read_at(m->fd, m->start + place->at, stored, (size_t)c.stored + TI_CRC_BYTES, m->name,
+                    err);
+    if (st)
+        goto out;
+    raw = malloc((size_t)c.raw + 1);
+    if (!raw) {
         st = ti__merged_no_memory(m, err);
         goto out;
     }
-    st = ti_read_at(m->fd, m->start + place->at, stored, (size_t)place->stored + TI_CRC_BYTES,
-                    m->name, err);
-    if (st)
-        goto out;
-    wrong = unpack(place, stored, raw);
+    wrong = ti_chunk_unpack_with(&c, ti_dictionary, TI_DICTIONARY_BYTES, stored, raw);
     if (wrong) {
         st = ti__merged_damaged(m, place->at, err, wrong);
         goto out;
