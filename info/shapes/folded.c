@@ -6,7 +6,6 @@
 #include "common/cli.h"
 #include "formats/folded/encode.h"
 #include "formats/merged/record.h"
-#include "formats/ranges.h"
 
 #define LIST_BYTES 256
 
@@ -47,26 +46,23 @@ ti_status info_folded_open(struct ti_source *s, int64_t rank, struct ti_reader *
     return TI_OK;
 }
 
-/* Ranks with no trace, with an incomplete one, and with one that cannot be read. */
-struct trouble {
-    struct ti_ranges missing, incomplete, unread;
-    char first[sizeof((struct ti_err *)0)->text + 32]; /* why the first was not read */
-};
-
 static ti_status read_rank(struct ti_source *s, int64_t rank,
                            ti_status (*take)(void *arg, struct ti_reader *r, struct ti_err *err),
-                           void *arg, struct trouble *t, struct ti_err *err)
+                           void *arg, struct info_folded_ranks *ranks, struct ti_err *err)
 {
     struct ti_reader *r;
     ti_status st = info_folded_open(s, rank, &r, err);
 
     if (st)
         return st;
-    st = take(arg, r, err);
+    st = ti_reader_skip(r, err);
     if (!st)
-        st = ti_reader_skip(r, err);
-    if (!st && ti_reader_end(r) != TI_END_COMPLETE)
-        ti_ranges_add(&t->incomplete, rank);
+        st = take(arg, r, err);
+    if (!st) {
+        ranks->taken++;
+        if (ti_reader_end(r) != TI_END_COMPLETE)
+            ti_ranges_add(&ranks->incomplete, rank);
+    }
     ti_reader_close(r);
     return st;
 }
@@ -83,38 +79,58 @@ static void warn(const struct ti_ranges *ranks, const char *what, const char *wh
 
 ti_status info_folded_each(struct ti_source *s, int64_t only,
                            ti_status (*take)(void *arg, struct ti_reader *r, struct ti_err *err),
-                           void *arg, struct ti_err *err)
+                           void *arg, struct info_folded_ranks *ranks, struct ti_err *err)
 {
     bool alone = strcmp(ti_source_kind(s), "rank file") == 0;
-    struct trouble t = {.first = ""};
+    char first[sizeof err->text + 32] = ""; /* why the first damaged rank was not read */
     ti_status st = TI_OK;
 
-    for (int64_t rank = 0; rank < ti_source_nranks(s) && st == TI_OK; rank++) {
+    *ranks = (struct info_folded_ranks){.np = ti_source_nranks(s)};
+    for (int64_t rank = 0; rank < ranks->np && st == TI_OK; rank++) {
         if (only >= 0 && rank != only)
             continue;
         if (!ti_source_has(s, rank) && only < 0) {
             if (!alone)
-                ti_ranges_add(&t.missing, rank);
+                ti_ranges_add(&ranks->missing, rank);
             continue;
         }
-        ti_progress("reading rank %" PRId64 " of %" PRId64, rank, ti_source_nranks(s));
-        st = read_rank(s, rank, take, arg, &t, err);
+        ti_progress("reading rank %" PRId64 " of %" PRId64, rank, ranks->np);
+        st = read_rank(s, rank, take, arg, ranks, err);
         if (st == TI_ERR_INPUT && only < 0) {
-            if (!t.unread.n)
-                snprintf(t.first, sizeof t.first, "%s", err->text);
-            ti_ranges_add(&t.unread, rank);
+            if (!ranks->damaged.n)
+                snprintf(first, sizeof first, "%s", err->text);
+            ti_ranges_add(&ranks->damaged, rank);
             *err = (struct ti_err){0};
             st = TI_OK;
         }
     }
     ti_progress_clear();
-    warn(&t.missing, "missing", "");
-    warn(&t.incomplete, "incomplete, counted as far as the trace goes", "");
-    warn(&t.unread, "left out", t.first);
+    warn(&ranks->missing, "missing", "");
+    warn(&ranks->incomplete, "incomplete, counted as far as the trace goes", "");
+    warn(&ranks->damaged, "left out", first);
     if (!st)
-        st = t.unread.n ? TI_ERR_INPUT : t.missing.n || t.incomplete.n ? TI_ERR_PARTIAL : TI_OK;
-    ti_ranges_free(&t.missing);
-    ti_ranges_free(&t.incomplete);
-    ti_ranges_free(&t.unread);
+        st = ranks->damaged.n                          ? TI_ERR_INPUT
+             : ranks->missing.n || ranks->incomplete.n ? TI_ERR_PARTIAL
+                                                       : TI_OK;
     return st;
+}
+
+void info_folded_ranks_free(struct info_folded_ranks *ranks)
+{
+    ti_ranges_free(&ranks->missing);
+    ti_ranges_free(&ranks->incomplete);
+    ti_ranges_free(&ranks->damaged);
+}
+
+void info_folded_json(const struct ti_source *s, const struct info_folded_ranks *ranks, json_t *out)
+{
+    json_object_set_new(out, "path", info_json_text(ti_source_path(s)));
+    json_object_set_new(out, "np", json_integer(ranks->np));
+    json_object_set_new(out, "ranks", json_integer(ranks->taken));
+    json_object_set_new(
+        out, "complete",
+        json_boolean(!ranks->missing.n && !ranks->incomplete.n && !ranks->damaged.n));
+    json_object_set_new(out, "missing", ti_ranges_json(&ranks->missing));
+    json_object_set_new(out, "incomplete", ti_ranges_json(&ranks->incomplete));
+    json_object_set_new(out, "damaged", ti_ranges_json(&ranks->damaged));
 }

@@ -49,9 +49,11 @@ struct imbalance {
     size_t positions_cap;
     struct row *row; /* those of a rank are together */
     size_t nrows, rows_cap;
-    int64_t ranks, with[MEASURES]; /* ranks; those that have a measure */
-    uint64_t shape;                /* hash of the first rank's */
-    bool differ;                   /* ranks have different shapes */
+    struct info_folded_ranks ranks;
+    int64_t with[MEASURES]; /* ranks that have a measure */
+    bool any;               /* `shape` is set */
+    uint64_t shape;         /* hash of the rank before */
+    bool differ;            /* ranks have different shapes */
     bool estimate;
     char *unit;
 };
@@ -203,7 +205,8 @@ static ti_status take_rank(void *arg, struct ti_reader *r, struct ti_err *err)
     }
     for (int m = 0; m < MEASURES; m++)
         x->with[m] += column[m] >= 0;
-    x->differ |= x->ranks++ && shape != x->shape;
+    x->differ |= x->any && shape != x->shape;
+    x->any = true;
     x->shape = shape;
     x->estimate |= ti_info_estimate(r);
     if (!x->unit && unit)
@@ -315,19 +318,32 @@ static void print_line(const struct info_sums *s, double all, const char *name)
              ti_format_count(s->most, text[2], sizeof text[2]), s->most_rank, name);
 }
 
-/* Print the positions or phases that lose most. */
-static void print_table(const struct imbalance *x, enum measure m, bool phases, bool everything)
+/* Make the lines of the positions or phases, those that lose most first.  Returns their number; the
+ * caller frees *out.  *all becomes the sums of the whole ranks. */
+static size_t make_table(const struct imbalance *x, enum measure m, bool phases, struct line **out,
+                         struct info_sums *all)
 {
-    size_t cap = 0, shown = 0, used = 0;
+    size_t cap = 0, used = 0;
     struct line *line = ti_grow(NULL, &cap, x->map.n + 1, sizeof *line);
-    struct info_sums all = {.ranks = 0};
-    char name[NAME_BYTES];
 
-    add_up(x, m, phases, line, &all);
+    *all = (struct info_sums){.ranks = 0};
+    add_up(x, m, phases, line, all);
     qsort(line, x->map.n, sizeof *line, by_loss);
     while (used < x->map.n && line[used].used)
         used++;
-    shown = everything || used <= ROWS_SHOWN + 1 ? used : ROWS_SHOWN;
+    *out = line;
+    return used;
+}
+
+/* Print the positions or phases that lose most. */
+static void print_table(const struct imbalance *x, enum measure m, bool phases, bool everything)
+{
+    struct line *line;
+    struct info_sums all;
+    char name[NAME_BYTES];
+    size_t used = make_table(x, m, phases, &line, &all);
+    size_t shown = everything || used <= ROWS_SHOWN + 1 ? used : ROWS_SHOWN;
+
     if (phases) {
         printf("\n%-8s %9s %18s %18s %7s %18s %7s  %s\n", "loss", "max/mean", "mean", "minimum",
                "rank", "maximum", "rank", measure_name[m]);
@@ -342,33 +358,112 @@ static void print_table(const struct imbalance *x, enum measure m, bool phases, 
     free(line);
 }
 
-static void print_measures(const struct imbalance *x, const struct ti_source *s, bool everything)
+/* Whether a measure can be compared: all ranks have it.  If only some have it, warn. */
+static bool is_complete(const struct imbalance *x, int m)
 {
-    printf("imbalance of %" PRId64 " of %" PRId64 " ranks; volumes are ", x->ranks,
-           ti_source_nranks(s));
+    if (x->with[m] && x->with[m] != x->ranks.taken)
+        ti_warn("%" PRId64 " of %" PRId64 " ranks have no %s, which is left out",
+                x->ranks.taken - x->with[m], x->ranks.taken, measure_name[m]);
+    return x->with[m] == x->ranks.taken;
+}
+
+static void print_text(const struct imbalance *x, bool everything)
+{
+    printf("imbalance of %" PRId64 " of %" PRId64 " ranks; volumes are ", x->ranks.taken,
+           x->ranks.np);
     if (x->estimate)
         printf("an estimate, in ");
     info_put_clean(x->unit ? x->unit : "of unknown unit");
     putchar('\n');
     for (int m = 0; m < MEASURES; m++) {
-        if (x->with[m] == x->ranks) {
+        if (is_complete(x, m)) {
             print_table(x, (enum measure)m, true, everything);
             print_table(x, (enum measure)m, false, everything);
-        } else if (x->with[m]) {
-            ti_warn("%" PRId64 " of %" PRId64 " ranks have no %s, which is left out",
-                    x->ranks - x->with[m], x->ranks, measure_name[m]);
         }
     }
+}
+
+/* --------------------------------------------------------------------- JSON -- */
+
+/* Add what a line says; the loss is a part of what a rank spends in all. */
+static void add_sums(json_t *out, const struct info_sums *s, double all)
+{
+    json_object_set_new(out, "loss", json_real(all > 0 ? loss(s) / all : 0));
+    json_object_set_new(out, "max_to_mean",
+                        s->sum ? json_real((double)s->most / mean(s)) : json_null());
+    json_object_set_new(out, "mean", json_real(mean(s)));
+    json_object_set_new(out, "minimum", ti_json_u64(s->least));
+    json_object_set_new(out, "minimum_rank", json_integer(s->least_rank));
+    json_object_set_new(out, "maximum", ti_json_u64(s->most));
+    json_object_set_new(out, "maximum_rank", json_integer(s->most_rank));
+}
+
+static json_t *line_json(const struct imbalance *x, const struct line *line, double all, bool phase)
+{
+    const struct position *p = &x->position[line->position];
+    const char *site = x->sites.text[p->site];
+    json_t *out = json_object();
+
+    if (phase)
+        json_object_set_new(out, "loop", json_boolean(p->in_loop));
+    json_object_set_new(out, "call", json_string(ti_op_info(p->op)->text));
+    json_object_set_new(out, "number", json_integer((json_int_t)p->number + 1));
+    json_object_set_new(out, "site", *site ? info_json_text(site) : json_null());
+    info_source_line_json(info_symbolizer_find(x->symbolizer, site), out);
+    add_sums(out, &line->sums, all);
+    return out;
+}
+
+static json_t *table_json(const struct imbalance *x, enum measure m, bool phases,
+                          struct info_sums *all)
+{
+    struct line *line;
+    size_t used = make_table(x, m, phases, &line, all);
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < used; i++)
+        json_array_append_new(list, line_json(x, &line[i], mean(all), phases));
+    free(line);
+    return list;
+}
+
+static void print_json(const struct ti_source *s, const struct imbalance *x)
+{
+    json_t *out = json_object(), *measures = json_object();
+
+    info_folded_json(s, &x->ranks, out);
+    json_object_set_new(out, "volume_unit", info_json_text(x->unit));
+    json_object_set_new(out, "estimate", json_boolean(x->estimate));
+    for (int m = 0; m < MEASURES && x->nrows; m++) {
+        json_t *of = json_object(), *run = json_object();
+        struct info_sums all;
+
+        if (is_complete(x, m)) {
+            json_object_set_new(of, "phases", table_json(x, (enum measure)m, true, &all));
+            json_object_set_new(of, "positions", table_json(x, (enum measure)m, false, &all));
+            add_sums(run, &all, mean(&all));
+            json_object_set(of, "all", run);
+            json_object_set(measures, measure_name[m], of);
+        }
+        json_decref(of);
+        json_decref(run);
+    }
+    json_object_set_new(out, "measures", measures);
+    info_print_json(out);
+    json_decref(out);
 }
 
 ti_status info_imbalance(struct ti_source *s, const struct info_style *style, struct ti_err *err)
 {
     struct imbalance x = {.symbolizer = style->symbolizer};
-    ti_status st = info_folded_each(s, -1, take_rank, &x, err);
+    ti_status st = info_folded_each(s, -1, take_rank, &x, &x.ranks, err);
 
     join_positions(&x);
-    if (x.nrows && !style->quiet)
-        print_measures(&x, s, style->all);
+    if (style->json && !err->text[0])
+        print_json(s, &x);
+    else if (x.nrows && !style->json && !style->quiet)
+        print_text(&x, style->all);
+    info_folded_ranks_free(&x.ranks);
     ti_map_free(&x.map);
     info_names_free(&x.sites);
     free(x.position);

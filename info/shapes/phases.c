@@ -21,6 +21,29 @@ struct printing {
     struct info_line line;
 };
 
+/* Sums over the nodes from `i` to `end`, which are side by side; or one of them. */
+struct figures {
+    uint64_t volume, events, bytes, nodes;
+};
+
+static struct figures figures_of(const struct info_node *node)
+{
+    return (struct figures){node->volume.sum, node->events, node->bytes, 1};
+}
+
+static struct figures sum_up(const struct info_shape *shape, uint32_t i, uint32_t end)
+{
+    struct figures sum = {0};
+
+    for (; i < end; i = shape->node[i].end) {
+        sum.volume += shape->node[i].volume.sum;
+        sum.events += shape->node[i].events;
+        sum.bytes += shape->node[i].bytes;
+        sum.nodes++;
+    }
+    return sum;
+}
+
 static void put_count(struct info_line *line, uint64_t n)
 {
     char text[32];
@@ -39,16 +62,16 @@ static void put_range(struct info_line *line, uint64_t least, uint64_t most)
 }
 
 /* Append the columns at the left: share, volume, events, bytes. */
-static void put_figures(struct printing *p, uint64_t volume, uint64_t events, uint64_t bytes)
+static void put_figures(struct printing *p, struct figures sum)
 {
     char text[3][32];
 
     p->line.bytes = 0;
     info_line_printf(&p->line, "%5.1f %%  %18s %12s %16s  ",
-                     p->volume ? 100.0 * (double)volume / (double)p->volume : 0.0,
-                     ti_format_count(volume, text[0], sizeof text[0]),
-                     ti_format_count(events, text[1], sizeof text[1]),
-                     ti_format_count(bytes, text[2], sizeof text[2]));
+                     p->volume ? 100.0 * (double)sum.volume / (double)p->volume : 0.0,
+                     ti_format_count(sum.volume, text[0], sizeof text[0]),
+                     ti_format_count(sum.events, text[1], sizeof text[1]),
+                     ti_format_count(sum.bytes, text[2], sizeof text[2]));
 }
 
 static void put_line(struct printing *p)
@@ -165,17 +188,12 @@ static uint32_t last_shown(const struct printing *p, uint32_t i, uint32_t end)
 /* Print that the nodes from `i` to `end` are left out. */
 static void print_rest(struct printing *p, uint32_t i, uint32_t end, int depth)
 {
-    uint64_t volume = 0, events = 0, bytes = 0, nodes = 0;
+    struct figures sum = sum_up(p->shape, i, end);
 
-    for (; i < end; i = p->shape->node[i].end, nodes++) {
-        volume += p->shape->node[i].volume.sum;
-        events += p->shape->node[i].events;
-        bytes += p->shape->node[i].bytes;
-    }
-    put_figures(p, volume, events, bytes);
+    put_figures(p, sum);
     indent(p, depth);
     info_line_put(&p->line, "... and ");
-    put_count(&p->line, nodes);
+    put_count(&p->line, sum.nodes);
     info_line_put(&p->line, " further calls and loops; --all shows them");
     put_line(p);
 }
@@ -188,7 +206,7 @@ static void print_nodes(struct printing *p, uint32_t i, uint32_t end, int depth)
     for (; i < shown; i = p->shape->node[i].end) {
         const struct info_node *node = &p->shape->node[i];
 
-        put_figures(p, node->volume.sum, node->events, node->bytes);
+        put_figures(p, figures_of(node));
         indent(p, depth);
         if (!node->loop) {
             put_call(p, node);
@@ -215,43 +233,182 @@ static void print_shape(const struct info_shapes *all, const struct info_shape *
                          .shape = shape,
                          .ranks = ti_ranges_count(&shape->ranks),
                          .everything = everything};
-    uint64_t events = 0, bytes = 0;
+    struct figures sum = sum_up(shape, 0, shape->nnodes);
     char ranks[RANKS_BYTES], text[3][32];
 
-    for (uint32_t i = 0; i < shape->nnodes; i = shape->node[i].end) {
-        p.volume += shape->node[i].volume.sum;
-        events += shape->node[i].events;
-        bytes += shape->node[i].bytes;
-    }
+    p.volume = sum.volume;
     printf("\nrank%s %s: volume %s, %s events, %s bytes in messages\n", p.ranks == 1 ? "" : "s",
            ti_ranges_text(&shape->ranks, ranks, sizeof ranks),
            ti_format_count(p.volume, text[0], sizeof text[0]),
-           ti_format_count(events, text[1], sizeof text[1]),
-           ti_format_count(bytes, text[2], sizeof text[2]));
+           ti_format_count(sum.events, text[1], sizeof text[1]),
+           ti_format_count(sum.bytes, text[2], sizeof text[2]));
     printf("  share  %18s %12s %16s\n", "volume", "events", "message bytes");
     print_nodes(&p, 0, shape->nnodes, 0);
     info_line_free(&p.line);
+}
+
+/* --------------------------------------------------------------------- JSON -- */
+
+/* The value of a field: a number, or the text of --dump for a value that is none. */
+static json_t *value_json(unsigned field, int64_t v)
+{
+    struct info_line line = {0};
+    char *end;
+    json_t *out;
+
+    info_line_value(&line, NULL, field, v);
+    strtoll(line.text, &end, 10);
+    out = *end ? info_json_text(line.text) : json_integer(v);
+    info_line_free(&line);
+    return out;
+}
+
+/* What follows " NAME=" in a text of a call, without quotes; null if it differs. */
+static json_t *text_json(const struct info_node *node, int which)
+{
+    const char *text = strchr(node->text[which], '=') + 1;
+    bool quoted = *text == '"';
+    size_t n = strlen(text) - 2 * quoted;
+    char *copy;
+    json_t *out;
+
+    if (node->differs[which])
+        return json_null();
+    copy = strndup(text + quoted, n);
+    out = info_json_text(copy);
+    free(copy);
+    return out;
+}
+
+/* A range.  Takes over both references. */
+static json_t *range_json(json_t *least, json_t *most)
+{
+    json_t *out = json_object();
+
+    json_object_set_new(out, "minimum", least);
+    json_object_set_new(out, "maximum", most);
+    return out;
+}
+
+static json_t *fields_json(const struct info_node *node)
+{
+    const struct info_values *v = node->field;
+    json_t *out = json_object();
+
+    for (uint32_t rest = node->mask; rest; rest &= rest - 1, v++) {
+        unsigned field = (unsigned)__builtin_ctz(rest);
+        bool name = field == TI_F_CALL || field == TI_F_NAME;
+
+        json_object_set_new(
+            out, ti_field_text(field),
+            name ? text_json(node, INFO_TEXT_NAME)
+                 : range_json(value_json(field, v->low), value_json(field, v->high)));
+    }
+    for (int k = 0; k < TI_VECS; k++)
+        if (*node->text[INFO_TEXT_VECTOR + k])
+            json_object_set_new(out, ti_op_info(node->op)->vec[k],
+                                text_json(node, INFO_TEXT_VECTOR + k));
+    return out;
+}
+
+/* Add the keys that phases, loops and calls have. */
+static void add_figures(json_t *out, struct figures sum)
+{
+    json_object_set_new(out, "volume", ti_json_u64(sum.volume));
+    json_object_set_new(out, "events", ti_json_u64(sum.events));
+    json_object_set_new(out, "message_bytes", ti_json_u64(sum.bytes));
+}
+
+static json_t *call_json(const struct info_shapes *all, const struct info_node *node)
+{
+    json_t *out = json_object();
+    const char *site = all->sites.text[node->site];
+
+    json_object_set_new(out, "call", json_string(ti_op_info(node->op)->text));
+    add_figures(out, figures_of(node));
+    json_object_set_new(out, "burst",
+                        range_json(json_integer(node->values.min), json_integer(node->values.max)));
+    json_object_set_new(
+        out, "rank_volume",
+        range_json(ti_json_u64(node->volume.least), ti_json_u64(node->volume.most)));
+    json_object_set_new(out, "fields", fields_json(node));
+    json_object_set_new(out, "site", *site ? info_json_text(site) : json_null());
+    info_source_line_json(info_symbolizer_find(all->symbolizer, site), out);
+    return out;
+}
+
+/* The nodes from `i` to `end`. */
+static json_t *nodes_json(const struct info_shapes *all, const struct info_shape *shape, uint32_t i,
+                          uint32_t end)
+{
+    json_t *list = json_array();
+
+    for (; i < end; i = shape->node[i].end) {
+        const struct info_node *node = &shape->node[i];
+        json_t *out;
+
+        if (!node->loop) {
+            json_array_append_new(list, call_json(all, node));
+            continue;
+        }
+        out = json_object();
+        json_object_set_new(out, "passes", ti_json_u64(node->values.n));
+        json_object_set_new(
+            out, "trips",
+            range_json(json_integer(node->values.min), json_integer(node->values.max)));
+        json_object_set_new(out, "all_trips", ti_json_u64(node->values.sum));
+        add_figures(out, figures_of(node));
+        json_object_set_new(out, "body", nodes_json(all, shape, i + 1, node->end));
+        json_array_append_new(list, out);
+    }
+    return list;
+}
+
+static void print_json(const struct ti_source *s, const struct info_shapes *all)
+{
+    json_t *out = json_object(), *list = json_array();
+
+    info_folded_json(s, &all->ranks, out);
+    json_object_set_new(out, "volume_unit", info_json_text(all->unit));
+    json_object_set_new(out, "estimate", json_boolean(all->estimate));
+    for (size_t i = 0; i < all->n; i++) {
+        const struct info_shape *shape = &all->shape[i];
+        json_t *item = json_object();
+
+        json_object_set_new(item, "ranks", ti_ranges_json(&shape->ranks));
+        add_figures(item, sum_up(shape, 0, shape->nnodes));
+        json_object_set_new(item, "body", nodes_json(all, shape, 0, shape->nnodes));
+        json_array_append_new(list, item);
+    }
+    json_object_set_new(out, "shapes", list);
+    info_print_json(out);
+    json_decref(out);
+}
+
+/* ---------------------------------------------------------------------- all -- */
+
+static void print_text(const struct info_shapes *shapes, bool everything)
+{
+    printf("phases of %" PRId64 " of %" PRId64 " ranks, %zu shape%s; volumes are ",
+           shapes->ranks.taken, shapes->ranks.np, shapes->n, shapes->n == 1 ? "" : "s");
+    if (shapes->estimate)
+        printf("an estimate, in ");
+    info_put_clean(shapes->unit ? shapes->unit : "of unknown unit");
+    putchar('\n');
+    for (size_t i = 0; i < shapes->n; i++)
+        print_shape(shapes, &shapes->shape[i], everything);
 }
 
 ti_status info_phases(struct ti_source *s, int64_t rank, const struct info_style *style,
                       struct ti_err *err)
 {
     struct info_shapes shapes;
-    int64_t ranks = 0;
     ti_status st = info_shapes_read(s, rank, style->symbolizer, &shapes, err);
 
-    for (size_t i = 0; i < shapes.n; i++)
-        ranks += ti_ranges_count(&shapes.shape[i].ranks);
-    if (ranks && !style->quiet) {
-        printf("phases of %" PRId64 " of %" PRId64 " ranks, %zu shape%s; volumes are ", ranks,
-               ti_source_nranks(s), shapes.n, shapes.n == 1 ? "" : "s");
-        if (shapes.estimate)
-            printf("an estimate, in ");
-        info_put_clean(shapes.unit ? shapes.unit : "of unknown unit");
-        putchar('\n');
-        for (size_t i = 0; i < shapes.n; i++)
-            print_shape(&shapes, &shapes.shape[i], style->all);
-    }
+    if (style->json && !err->text[0])
+        print_json(s, &shapes);
+    else if (shapes.n && !style->json && !style->quiet)
+        print_text(&shapes, style->all);
     info_shapes_free(&shapes);
     return st;
 }

@@ -277,7 +277,7 @@ ti_status info_shapes_read(struct ti_source *s, int64_t only, struct info_symbol
     ti_status st;
 
     *out = (struct info_shapes){.symbolizer = symbolizer};
-    st = info_folded_each(s, only, take_rank, out, err);
+    st = info_folded_each(s, only, take_rank, out, &out->ranks, err);
     /* events and bytes of loops are those of their bodies */
     for (size_t i = 0; i < out->n; i++) {
         struct info_node *node = out->shape[i].node;
@@ -304,6 +304,7 @@ void info_shapes_free(struct info_shapes *s)
     }
     free(s->shape);
     free(s->unit);
+    info_folded_ranks_free(&s->ranks);
     info_names_free(&s->sites);
     *s = (struct info_shapes){.n = 0};
 }

@@ -49,6 +49,7 @@ struct info_shapes {
     struct info_names sites;            /* texts of call sites; "": not known */
     struct info_shape *shape;           /* in the order of their first ranks */
     size_t n, cap;
+    struct info_folded_ranks ranks;
     bool estimate; /* volumes are an estimate */
     char *unit;    /* of volumes */
 };

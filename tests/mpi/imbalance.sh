@@ -7,7 +7,7 @@ export TIARA_QUIET=1 TIARA_TIMES=1
 MPIRUN="$(pass TIARA_QUIET) $(pass TIARA_TIMES)"
 
 cat >"$scratch/check.py" <<'PY'
-import collections, re, sys
+import collections, json, re, sys
 
 folder, np, kind = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 number = lambda text: int(text.replace(',', ''))
@@ -49,6 +49,46 @@ for line in lines[1:]:
     else:
         assert not line, line
 assert list(tables) == MEASURES
+
+# The JSON has the same rows.
+j = json.load(open('%s/imbalance.json' % folder))
+assert (j['np'], j['ranks'], j['complete'], j['estimate']) == (np, np, True, True)
+assert list(j['measures']) == MEASURES
+
+
+def row_of(of):
+    """What the columns of the text say."""
+    ratio = '-' if of['max_to_mean'] is None else '%.3f' % of['max_to_mean']
+    return ['%.2f' % (100 * of['loss']), ratio, int(of['mean'] + 0.5), of['minimum'],
+            of['minimum_rank'], of['maximum'], of['maximum_rank']]
+
+
+def name_of(of, phase):
+    site = (of['site'] or '').split()[0].replace('?', '') if of['site'] else ''
+    if of['file']:
+        site = '%s %s:%d' % (of['function'], of['file'].split('/')[-1], of['line'])
+    elif of['function']:
+        site = None  # with an offset in the text
+    name = ('loop of ' if of['loop'] else 'no loop: ') if phase else ''
+    number = ' #%d' % of['number'] if of['number'] > 1 else ''
+    return name + of['call'], site, number
+
+
+for m in MEASURES:
+    for table in 'all', 'phases', 'positions':
+        found = j['measures'][m][table]
+        found = [found] if table == 'all' else found
+        assert len(found) == len(tables[m][table]), (m, table)
+        for of, row in zip(found, tables[m][table]):
+            got = [row[1], row[2], *(number(row[i]) for i in range(3, 8))]
+            assert row_of(of) == got, (m, row[0], of)
+            if table == 'all':
+                continue
+            name, site, times = name_of(of, table == 'phases')
+            if site is None:
+                assert row[8].startswith('%s at %s' % (name, of['function'])), (row[8], of)
+            else:
+                assert row[8] == name + (' at ' if site else '') + site + times, (row[8], of)
 
 
 def check(m, row, values):
@@ -105,6 +145,8 @@ check_program() {
     "$TI_BUILD/ti-info" --imbalance --all "$dir/trace" >"$dir/imbalance" 2>"$dir/err" ||
         fail "$program: --imbalance: $(cat "$dir/err")"
     [ -s "$dir/err" ] && fail "$program: --imbalance warns: $(cat "$dir/err")"
+    "$TI_BUILD/ti-info" --imbalance --json "$dir/trace" >"$dir/imbalance.json" 2>"$dir/err" ||
+        fail "$program: --imbalance --json: $(cat "$dir/err")"
     python3 "$scratch/check.py" "$dir" "$np" "${program##*/}" >"$dir/found" 2>&1 ||
         fail "$program: $(tail -n 4 "$dir/found")"
     echo "# ${program##*/}: $(cat "$dir/found")"
@@ -129,6 +171,10 @@ for mode in --imbalance --phases; do
     [ $? -eq 1 ] || fail "$mode: a rank is missing, and the status is not 1"
     grep -q 'warning: 1 rank missing: 1$' "$dir/err" || fail "$mode: a missing rank is not named"
     grep -q ' of 3 of 4 ranks' "$dir/out" || fail "$mode: the other ranks do not count"
+    "$TI_BUILD/ti-info" $mode --json "$dir/trace" >"$dir/out" 2>"$dir/err"
+    [ $? -eq 1 ] || fail "$mode --json: a rank is missing, and the status is not 1"
+    python3 tests/jsonfile.py "$dir/out" ranks=3 complete=false 'missing=[[1,1]]' 'damaged=[]' ||
+        fail "$mode --json: a missing rank is not named"
 done
 printf '\377\377\377\377' |
     dd of="$dir/trace/rank-000003.ti" bs=1 seek=900 conv=notrunc status=none
@@ -138,5 +184,9 @@ for mode in --imbalance --phases; do
     grep -q 'warning: 1 rank left out: 3; .*is damaged' "$dir/err" ||
         fail "$mode: a damaged rank is not named: $(cat "$dir/err")"
     grep -q ' of 2 of 4 ranks' "$dir/out" || fail "$mode: the other ranks do not count"
+    "$TI_BUILD/ti-info" $mode --json "$dir/trace" >"$dir/out" 2>"$dir/err"
+    [ $? -eq 3 ] || fail "$mode --json: a rank is damaged, and the status is not 3"
+    python3 tests/jsonfile.py "$dir/out" ranks=2 complete=false 'damaged=[[3,3]]' ||
+        fail "$mode --json: a damaged rank is not named"
 done
 finish

@@ -7,7 +7,7 @@ export TIARA_QUIET=1
 MPIRUN="$(pass TIARA_QUIET)"
 
 cat >"$scratch/check.py" <<'PY'
-import collections, re, sys
+import collections, json, re, sys
 
 folder, np, only = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
 number = lambda text: int(text.replace(',', ''))
@@ -28,7 +28,31 @@ for rank in map(int, only or range(np)):
         if re.match(r'(i?[bsr]?send|i?sendrecv(_replace)?)$', op) and f['peer'] != 'null':
             sent[op, site] += int(f['bytes'])
 
+
+def text_of(name, value):
+    """A value of the JSON as the text has it; what differs is '...' there."""
+    if value is None:
+        return name
+    if isinstance(value, str):
+        return '%s=%s' % (name, value)
+    ends = [value['minimum'], value['maximum']]
+    if name in ('peer', 'rpeer', 'from'):
+        ends = ['%+d' % v if isinstance(v, int) else v for v in ends]
+    return '%s=%s' % (name, '..'.join(map(str, ends if ends[0] != ends[1] else ends[:1])))
+
+
+def flat(body, depth=0):
+    """The nodes of the JSON in the order of the text's lines, with their depths."""
+    for node in body:
+        yield depth, node
+        yield from flat(node.get('body', []), depth + 1)
+
+
 # What the phases say: calls and loops with the passes and sums that follow from them.
+j = json.load(open('%s/phases.json' % folder))
+assert j['np'] == np and j['complete'] is True and j['missing'] == j['damaged'] == []
+assert j['ranks'] == (1 if only else np) and j['estimate'] is True
+same = iter([(d, n) for shape in j['shapes'] for d, n in flat([shape])])
 found, shown = collections.defaultdict(list), collections.Counter()
 stack, ranks, nodes = [], 0, 0
 for line in open('%s/phases' % folder).read().split('\n')[1:]:
@@ -39,6 +63,10 @@ for line in open('%s/phases' % folder).read().split('\n')[1:]:
         ranks += own
         stack = [dict(left=[number(head[i]) for i in (2, 3, 4)], passes=own)]
         total = number(head[2])
+        depth, node = next(same)
+        assert [node[k] for k in ('volume', 'events', 'message_bytes')] == stack[0]['left']
+        assert node['ranks'] == [[int(r.split('-')[0]), int(r.split('-')[-1])]
+                                 for r in head[1].split(',')], line
         continue
     if line.startswith('  share'):
         continue
@@ -57,6 +85,9 @@ for line in open('%s/phases' % folder).read().split('\n')[1:]:
     figures = [number(row[i]) for i in (2, 3, 4)]
     assert row[1] == '%.1f' % (100 * figures[0] / total if total else 0), line
     stack[-1]['left'] = [a - b for a, b in zip(stack[-1]['left'], figures)]
+    depth, node = next(same)
+    assert [node[k] for k in ('volume', 'events', 'message_bytes')] == figures, (line, node)
+    assert depth == len(stack), line
     passes, nodes = stack[-1]['passes'], nodes + 1
     loop = re.match(r'loop ([\d,]+)(?: to ([\d,]+) times, ([\d,]+) in all| times?) {$', row[6])
     if loop:
@@ -64,16 +95,27 @@ for line in open('%s/phases' % folder).read().split('\n')[1:]:
         if loop[3]:
             assert number(loop[1]) * passes < trips < number(loop[2]) * passes, line
         stack.append(dict(left=figures, passes=trips))
+        assert (node['passes'], node['all_trips']) == (passes, trips), (line, node)
+        assert node['trips'] == dict(minimum=number(loop[1]), maximum=number(loop[2] or loop[1]))
         continue
     assert figures[1] == passes, (line, passes)
     code, _, remark = row[6].partition('  # ')
     values, _, site = remark.rpartition('; ')
     if not values and re.match(r'[\d,]+( \(|,|$)', site):
         values, site = site, ''
+    fields = re.sub(r'\(\d+\)|"', '', code).split(' ')
+    for name, text in zip(node['fields'], fields[1:]):
+        assert (text if node['fields'][name] else text.split('=')[0]) == \
+            text_of(name, node['fields'][name]), (line, node)
+    assert node['call'] == fields[0] and len(node['fields']) == len(fields) - 1, (line, node)
+    named = node['function'] or (node['site'] or '').split()[:1]
+    assert site.startswith(named if isinstance(named, str) else ''.join(named)), (line, node)
+    assert node['file'] is None or \
+        site.endswith(' %s:%d' % (node['file'].split('/')[-1], node['line'])), (line, node)
     key = code.split()[0], site
     found[key].append((figures, values))
     shown[key] += figures[2]
-assert not stack and ranks == (1 if only else np)
+assert not stack and next(same, None) is None and ranks == (1 if only else np)
 
 assert set(found) == set(volumes), (set(found) ^ set(volumes))
 for key, rows in found.items():
@@ -109,6 +151,8 @@ check_program() {
         "$TI_BUILD/ti-info" --phases --all ${rank:+--rank $rank} "$dir/trace" >"$dir/phases" 2>"$dir/err" ||
             fail "$program: --phases: $(cat "$dir/err")"
         [ -s "$dir/err" ] && fail "$program: --phases warns: $(cat "$dir/err")"
+        "$TI_BUILD/ti-info" --phases --json ${rank:+--rank $rank} "$dir/trace" >"$dir/phases.json" 2>"$dir/err" ||
+            fail "$program: --phases --json: $(cat "$dir/err")"
         python3 "$scratch/check.py" "$dir" "$np" $rank >"$dir/found" 2>&1 ||
             fail "$program, rank ${rank:-all}: $(tail -n 4 "$dir/found")"
         echo "# ${program##*/}, rank ${rank:-all}: $(cat "$dir/found")"
