@@ -5,7 +5,9 @@
 #include <strings.h>
 
 #include "common/cli.h"
+#include "common/map.h"
 #include "formats/differ.h"
+#include "formats/folded/shape.h"
 #include "formats/ranges.h"
 #include "formats/rankname.h"
 #include "info/info.h"
@@ -29,7 +31,9 @@ struct verify {
     struct ti_ranges missing;
     int64_t ranks; /* number of ranks that are complete and without problems */
     uint64_t events;
-    struct ti_scan scan; /* of the current rank */
+    struct ti_scan scan;  /* of the current rank */
+    struct ti_scan *mark; /* counts at the begin of trips of loops, by depth */
+    size_t marks, marks_cap;
     bool estimate;
     struct sums sums;
     struct ti_differ *differing;
@@ -233,7 +237,11 @@ static void check_totals(struct verify *v, int64_t rank, const struct ti_reader 
     char end[1024];
 
     v->st = TI_OK;
-    if (ti_scan_end(&v->scan, r, &why) != TI_OK) {
+    if (v->scan.left_out && !ti_shape_sum(ti_reader_folded(r), 0, &v->scan.volume)) {
+        problem(v, rank, TI_ERR_INPUT, "'%s' is damaged: its record is malformed",
+                ti_reader_name(r));
+        v->sums.unknown = true;
+    } else if (ti_scan_end(&v->scan, r, &why) != TI_OK) {
         problem(v, rank, TI_ERR_INPUT, "%s", why.text);
         v->sums.unknown = true;
     } else {
@@ -257,6 +265,22 @@ static ti_status see_event(void *arg, struct ti_walk *w, const struct ti_step *s
 
     (void)sound;
     return ti_scan_event(&v->scan, ti_walk_reader(w), &step->ev, err);
+}
+
+static void remember(void *arg, uint32_t depth)
+{
+    struct verify *v = arg;
+
+    v->mark = ti_grow(v->mark, &v->marks_cap, depth + 1, sizeof *v->mark);
+    v->marks = depth >= v->marks ? depth + 1 : v->marks;
+    ti_scan_remember(&v->scan, &v->mark[depth]);
+}
+
+static void repeat(void *arg, uint32_t depth, uint64_t times)
+{
+    struct verify *v = arg;
+
+    ti_scan_repeat(&v->scan, &v->mark[depth], times);
 }
 
 static ti_status see_rank(void *arg, int64_t rank, struct ti_walk *w, enum ti_rank_state state,
@@ -435,6 +459,12 @@ static void print_text(const struct verify *v)
                "full\n",
                ti_format_count(c->unchecked.messages, a, sizeof a),
                ti_format_count(c->unchecked.collectives, b, sizeof b));
+    if (c->left_out.ranks)
+        printf("loops checked once: %s of %s events of %" PRId64 " rank%s were not read, nor their "
+               "hashes checked\n",
+               ti_format_count(c->left_out.events, a, sizeof a),
+               ti_format_count(v->events, b, sizeof b), c->left_out.ranks,
+               c->left_out.ranks == 1 ? "" : "s");
     if (v->estimate)
         printf("volumes are an estimate\n");
     if (v->st == TI_OK)
@@ -468,15 +498,17 @@ static void print_json(const struct verify *v)
 {
     const struct ti_check *c = &v->check;
     json_t *result = json_pack(
-        "{s:b, s:b, s:I, s:I, s:I, s:O, s:o, s:{s:I, s:I, s:I}, s:{s:I, s:I}, s:I, s:o, s:I}",
+        "{s:b, s:b, s:I, s:I, s:I, s:O, s:o, s:{s:I, s:I, s:I}, s:{s:I, s:I}, s:{s:I, s:I}, s:I, "
+        "s:o, s:I}",
         "verified", v->st == TI_OK, "estimate", v->estimate, "np", (json_int_t)c->np, "ranks",
         (json_int_t)v->ranks, "events", (json_int_t)v->events, "problems", v->problems, "missing",
         ti_ranges_json(&v->missing), "conserved", "messages", (json_int_t)c->conserved.messages,
         "bytes", (json_int_t)c->conserved.bytes, "collectives",
         (json_int_t)c->conserved.collectives, "unchecked", "messages",
         (json_int_t)c->unchecked.messages, "collectives", (json_int_t)c->unchecked.collectives,
-        "leaked_count", (json_int_t)c->leaked.n, "leaked", ti_problems_json(&c->leaked),
-        "unsound_count", (json_int_t)v->unsound.n);
+        "left_out", "ranks", (json_int_t)c->left_out.ranks, "events",
+        (json_int_t)c->left_out.events, "leaked_count", (json_int_t)c->leaked.n, "leaked",
+        ti_problems_json(&c->leaked), "unsound_count", (json_int_t)v->unsound.n);
     info_print_json_open(result);
     print_pairs(&c->pairs);
     json_decref(result);
@@ -485,8 +517,12 @@ static void print_json(const struct verify *v)
 ti_status info_verify(struct ti_source *s, const struct info_style *style, struct ti_err *err)
 {
     struct verify v = {.style = style, .s = s, .problems = json_array()};
-    const struct ti_visitor visitor = {
-        .arg = &v, .event = see_event, .rank = see_rank, .extras = true};
+    const struct ti_visitor visitor = {.arg = &v,
+                                       .event = see_event,
+                                       .rank = see_rank,
+                                       .remember = remember,
+                                       .repeat = repeat,
+                                       .extras = true};
     struct ti_err why;
     ti_status st;
 
@@ -511,6 +547,9 @@ ti_status info_verify(struct ti_source *s, const struct info_style *style, struc
         err->text[0] = err->hint[0] = '\0';
         st = v.st;
     }
+    for (size_t i = 0; i < v.marks; i++)
+        ti_scan_mark_free(&v.mark[i]);
+    free(v.mark);
     ti_scan_free(&v.scan);
     ti_scan_free(&v.sums.of);
     ti_check_free(&v.check);

@@ -82,19 +82,11 @@ static double time_of(const struct ti_reader *r, const uint64_t *sum)
 static bool add_up(const struct ti_reader *r, const struct ti_folded *f,
                    uint64_t sum[1 + TI_EXTRAS_MAX])
 {
-    for (int k = 0; k <= ti_reader_extras(r); k++) {
-        sum[k] = 0;
-        for (uint32_t i = 0; i < ti_shape_nodes(f); i++) {
-            struct ti_column_stats v;
+    bool fine = true;
 
-            if (ti_shape_node(f, i).loop)
-                continue;
-            if (!ti_shape_volumes(f, i, (uint32_t)k, &v))
-                return false;
-            sum[k] += v.sum;
-        }
-    }
-    return true;
+    for (int k = 0; fine && k <= ti_reader_extras(r); k++)
+        fine = ti_shape_sum(f, (uint32_t)k, &sum[k]);
+    return fine;
 }
 
 static ti_status past_the_end(const struct ti_reader *r, const struct wanted *to,

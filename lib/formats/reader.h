@@ -68,6 +68,12 @@ struct ti_place;
 int ti_reader_seek(struct ti_reader *r, uint32_t columns, uint64_t value, struct ti_place *out,
                    struct ti_err *err);
 
+/* ti_folded_trip() and ti_folded_leave_out() (formats/folded/trips.h) for a reader.  No trip begins
+ * in a trace that is not folded.  `events` is what each trip has. */
+struct ti_trip_start;
+bool ti_reader_trip(struct ti_reader *r, struct ti_trip_start *out);
+bool ti_reader_leave_out(struct ti_reader *r, uint64_t trips, uint64_t events);
+
 /* Open another reader of the same trace, at its start; close it before `r`.  Errors as above. */
 ti_status ti_reader_again(const struct ti_reader *r, struct ti_reader **out, struct ti_err *err);
 

@@ -261,6 +261,42 @@ ti_status ti_scan_event(struct ti_scan *scan, const struct ti_reader *r, const s
     return TI_OK;
 }
 
+void ti_scan_remember(const struct ti_scan *scan, struct ti_scan *mark)
+{
+    struct ti_call_count *untraced = mark->untraced;
+    size_t none = 0;
+
+    free(untraced);
+    untraced = ti_grow(NULL, &none, (size_t)scan->nuntraced, sizeof *untraced);
+    for (int i = 0; i < scan->nuntraced; i++)
+        untraced[i].calls = scan->untraced[i].calls;
+    *mark = *scan;
+    mark->untraced = untraced;
+}
+
+void ti_scan_repeat(struct ti_scan *scan, const struct ti_scan *mark, uint64_t times)
+{
+    scan->left_out = true;
+    scan->events += times * (scan->events - mark->events);
+    scan->messages += times * (scan->messages - mark->messages);
+    for (int i = 0; i < TI_OP_COUNT; i++) {
+        struct ti_op_count *op = &scan->op[i];
+
+        op->events += times * (op->events - mark->op[i].events);
+        op->bytes += times * (op->bytes - mark->op[i].bytes);
+        op->got += times * (op->got - mark->op[i].got);
+    }
+    for (int i = 0; i < scan->nuntraced; i++)
+        scan->untraced[i].calls +=
+            times * (scan->untraced[i].calls - (i < mark->nuntraced ? mark->untraced[i].calls : 0));
+}
+
+void ti_scan_mark_free(struct ti_scan *mark)
+{
+    free(mark->untraced);
+    *mark = (struct ti_scan){.untraced = NULL};
+}
+
 /* Parse metadata "calibration": "8 spread 0 samples 64 ...". */
 static void parse_calibration(struct ti_burst_overhead *c, const char *text)
 {
@@ -296,6 +332,8 @@ ti_status ti_scan_end(struct ti_scan *scan, const struct ti_reader *r, struct ti
     scan->outside_known = ti_reader_info_u64(r, "outside", &scan->outside);
     ti_reader_info_u64(r, "blocks", &scan->blocks);
     ti_reader_info_u64(r, "blocks_own", &scan->blocks_own);
+    if (scan->left_out && ti_reader_totals(r, &totals))
+        scan->hash = totals.hash;
     if (ti_reader_totals(r, &totals) &&
         (totals.events != scan->events || totals.volume != scan->volume ||
          totals.hash != scan->hash))

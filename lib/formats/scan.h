@@ -56,6 +56,7 @@ struct ti_burst_overhead {
 
 struct ti_scan {
     uint64_t events, volume, hash;
+    bool left_out;     /* some events were: `hash` is what the trace says it is */
     uint64_t negative; /* bursts that were shorter than the overhead */
     struct ti_burst_overhead calibration;
     struct ti_caveats caveats;
@@ -92,6 +93,12 @@ void ti_scan_begin(struct ti_scan *scan);
 ti_status ti_scan_event(struct ti_scan *scan, const struct ti_reader *r, const struct ti_event *ev,
                         struct ti_err *err);
 ti_status ti_scan_end(struct ti_scan *scan, const struct ti_reader *r, struct ti_err *err);
+
+/* Remember the counts of a scan in *mark, which is zeroed or a mark; _repeat: add `times` times
+ * what was counted since then, but for volumes: set `volume` before ti_scan_end(). */
+void ti_scan_remember(const struct ti_scan *scan, struct ti_scan *mark);
+void ti_scan_repeat(struct ti_scan *scan, const struct ti_scan *mark, uint64_t times);
+void ti_scan_mark_free(struct ti_scan *mark);
 
 /* Bytes that the rank gives in the collective `ev`, or in each start of a persistent one.  The
  * event that made its communicator must have gone through ti_scan_event(). */

@@ -17,6 +17,10 @@
  * pairs of ranks that exchange messages and with the communicators; while a rank is read, with its
  * channels.
  *
+ * In a folded trace (formats/folded), trips of a loop that are alike are read once, if the state of
+ * the check after a trip is that before it but for numbers that grow; sums over the others have a
+ * closed form.  All other loops are read trip by trip.  The result is the same.
+ *
  * A rank that is missing, was cut off, has calls that are not traced, or has impossible events is
  * not compared with others.  Its messages and collectives count as unchecked, which is no problem.
  */
@@ -40,8 +44,12 @@ struct ti_check {
     struct {
         uint64_t messages, collectives; /* another side could not be compared */
     } unchecked;
-    bool interrupted; /* some rank called MPI_Pcontrol(0) */
-    bool unmatched;   /* some problem is an event without its other side */
+    struct {
+        int64_t ranks;
+        uint64_t events; /* counted in `events`, too */
+    } left_out;          /* trips of loops, because others are alike */
+    bool interrupted;    /* some rank called MPI_Pcontrol(0) */
+    bool unmatched;      /* some problem is an event without its other side */
     struct ti_problems leaked;
     struct ti_pairs pairs;
     struct ti_comms comms;
@@ -75,6 +83,12 @@ struct ti_visitor {
      * not be opened. */
     ti_status (*rank)(void *arg, int64_t rank, struct ti_walk *w, enum ti_rank_state state,
                       ti_status st, struct ti_err *err);
+
+    /* Trips of loops that are alike may be left out; without these two, event() sees all.
+     * remember(): remember what was counted so far, by the depth of the loop.  repeat(): add
+     * `times` times what was counted since then.  A loop has at most one such mark at a time. */
+    void (*remember)(void *arg, uint32_t depth);
+    void (*repeat)(void *arg, uint32_t depth, uint64_t times);
 
     /* Also read extra columns, so that damage in them is reported. */
     bool extras;

@@ -1,5 +1,7 @@
 #include "sound/collectives.h"
 
+#include "sound/series.h"
+
 #define BLOCK_MAX (INT64_C(1) << 38) /* bytes of a block, so that sums do not overflow */
 
 /* ---- who takes part ---- */
@@ -221,29 +223,30 @@ const char *ti_call_fault(const struct ti_coll_call *c, const struct ti_group *g
 /* One call, and the sums for its blocks. */
 struct blocks {
     const struct ti_sums *sums;
-    uint64_t nth;
     const struct ti_coll_call *c;
 };
 
-static uint64_t block(uint64_t nth, int64_t from, int64_t to, int64_t bytes)
+static uint64_t block(int64_t from, int64_t to, int64_t bytes)
 {
-    uint64_t h = ti_hash_word(TI_HASH_START, nth);
+    uint64_t h = ti_hash_word(TI_HASH_START, (uint64_t)from << 32 | (uint64_t)to);
 
-    h = ti_hash_word(h, (uint64_t)from << 32 | (uint64_t)to);
     h = ti_hash_word(h, (uint64_t)bytes);
-    return ti_hash_word(ti_hash_word(h, 0), 0); /* more mixing, because it is summed up */
+    return ti_series_value(ti_hash_word(ti_hash_word(h, 0), 0)); /* more mixing for the sums */
 }
 
 static void give(const struct blocks *b, int64_t to, int64_t bytes)
 {
     int64_t me = b->c->on.me;
+    uint64_t *sum = &b->sums->given[b->sums->each ? me : 0];
 
-    b->sums->given[b->sums->each ? me : 0] += block(b->nth, me, to, bytes);
+    *sum = ti_series_add(*sum, block(me, to, bytes));
 }
 
 static void expect(const struct blocks *b, int64_t from, int64_t bytes)
 {
-    b->sums->expected[b->sums->each ? from : 0] += block(b->nth, from, b->c->on.me, bytes);
+    uint64_t *sum = &b->sums->expected[b->sums->each ? from : 0];
+
+    *sum = ti_series_add(*sum, block(from, b->c->on.me, bytes));
 }
 
 /* Bytes of block i: count i of vector `v` times field `f`, or just field `f`. */
@@ -290,10 +293,9 @@ static void from_root(const struct blocks *b, const struct ti_group *g, int v, e
         give_all(b, v, f);
 }
 
-void ti_add_blocks(const struct ti_sums *s, uint64_t nth, const struct ti_coll_call *c,
-                   const struct ti_group *g)
+void ti_add_blocks(const struct ti_sums *s, const struct ti_coll_call *c, const struct ti_group *g)
 {
-    const struct blocks b = {s, nth, c};
+    const struct blocks b = {s, c};
     bool given = is(c, TI_T_COUNTS_GIVEN), taken = is(c, TI_T_COUNTS_TAKEN);
     enum ti_field gives = given ? TI_F_ESIZE : TI_F_BYTES;
     enum ti_field takes = taken                              ? TI_F_ESIZE2

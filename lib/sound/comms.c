@@ -116,6 +116,7 @@ static int64_t next_id(struct ti_comm_view *view, int64_t group, enum ti_object 
 {
     int64_t at = ti_map_add(&view->seen, group, kind, parent, 0);
 
+    view->made++;
     view->count = ti_grow(view->count, &view->counts_cap, view->seen.n, sizeof view->count[0]);
     return ti_map_add(&view->comms->ids, group, view->count[at]++, kind, parent);
 }

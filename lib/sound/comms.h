@@ -58,6 +58,7 @@ struct ti_comm_view {
     struct ti_map seen; /* (group, kind, parent) -> how many so far */
     int64_t *count;
     size_t counts_cap;
+    uint64_t made; /* global numbers given */
 };
 
 void ti_comms_init(struct ti_comms *comms, int64_t np);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sound/collectives.h"
+#include "sound/series.h"
 #include "sound/text.h"
 
 /* ---- reading again ---- */
@@ -74,12 +75,21 @@ ti_status ti__locate_in_sequences(struct ti_check_state *st, int64_t gid, int64_
 {
     const struct ti_group *g = ti_comms_group(&st->check->comms, gid);
     struct caller ca = {0}, cb = {0};
+    char comm[96];
     bool got_a, got_b;
     ti_status status;
 
     st->check->unmatched = true;
     if (!ti_problems_room(st->ps)) {
         st->ps->n++;
+        return TI_OK;
+    }
+    if (st->huge[a] || st->huge[b]) {
+        ti_problems_add(
+            st->ps, b, TI_NO_EVENT, NULL,
+            "on the communicator of %s, its collectives are not those of rank %lld; the "
+            "traces are too long to find the first difference",
+            ti_comms_text(&st->check->comms, gid, comm, sizeof comm), (long long)a);
         return TI_OK;
     }
     status = open_caller(st, gid, a, &ca, err);
@@ -157,8 +167,8 @@ static ti_status find_call(struct ti_check_state *st, int64_t gid, uint64_t *nth
         for (uint64_t k = 0; next_call(&c, err) == 1; k++) {
             uint64_t given = 0, expected = 0;
 
-            ti_add_blocks(&(struct ti_sums){&given, &expected, false}, k, c.call, g);
-            sum[k] += given - expected;
+            ti_add_blocks(&(struct ti_sums){&given, &expected, false}, c.call, g);
+            sum[k] = ti_series_add(sum[k], ti_series_subtract(given, expected));
         }
         ti_walk_close(c.w);
         status = ti__pause(st, err);
@@ -184,7 +194,7 @@ static ti_status find_sender(struct ti_check_state *st, int64_t gid, uint64_t nt
     for (int64_t i = 0; i < size && !status; i++) {
         status = walk_to(st, gid, ti_comms_group(&st->check->comms, gid)->member[i], nth, &c, err);
         if (!status) {
-            ti_add_blocks(&sums, nth, c.call, ti_comms_group(&st->check->comms, gid));
+            ti_add_blocks(&sums, c.call, ti_comms_group(&st->check->comms, gid));
             ti_walk_close(c.w);
         }
     }
@@ -201,6 +211,24 @@ static ti_status find_sender(struct ti_check_state *st, int64_t gid, uint64_t nt
     return status;
 }
 
+/* If a member is too long to be read again, report that blocks differ; else false. */
+static bool report_huge_blocks(struct ti_check_state *st, int64_t gid)
+{
+    const struct ti_group *g = ti_comms_group(&st->check->comms, gid);
+    char comm[96];
+    int64_t i = 0;
+
+    while (i < g->size && !st->huge[g->member[i]])
+        i++;
+    if (i == g->size)
+        return false;
+    ti_problems_add(st->ps, g->member[0], TI_NO_EVENT, NULL,
+                    "on the communicator of %s, what ranks send in collectives is not what the "
+                    "others expect; the traces are too long to find the call",
+                    ti_comms_text(&st->check->comms, gid, comm, sizeof comm));
+    return true;
+}
+
 ti_status ti__locate_in_blocks(struct ti_check_state *st, struct ti_err *err)
 {
     ti_status status = TI_OK;
@@ -211,6 +239,8 @@ ti_status ti__locate_in_blocks(struct ti_check_state *st, struct ti_err *err)
 
         if (!q->any || q->bad || q->given == q->expected ||
             q->nmet != ti_comms_group(&st->check->comms, (int64_t)gid)->size)
+            continue;
+        if (report_huge_blocks(st, (int64_t)gid))
             continue;
         status = find_call(st, (int64_t)gid, &nth, err);
         if (!status)
@@ -535,6 +565,14 @@ ti_status ti__locate_in_pair(struct ti_check_state *st, int64_t src, int64_t dst
         .st = st, .rank = {src, dst}, .lanes = lanes, .matched = matched, .bytes = bytes};
     ti_status status = TI_OK;
 
+    if (st->huge[src] || st->huge[dst]) {
+        st->check->unmatched = true;
+        ti_problems_add(st->ps, src, TI_NO_EVENT, NULL,
+                        "its messages to rank %lld are not those that rank %lld receives; the "
+                        "traces are too long to find the first difference",
+                        (long long)dst, (long long)dst);
+        return TI_OK;
+    }
     for (int side = 0; side < 2 && !status; side++) {
         if (st->cancels[l.rank[side]])
             status = find_cancelled(&l, side, err);

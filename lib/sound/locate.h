@@ -11,17 +11,20 @@
 struct sequence {
     bool any;
     int64_t first_rank;       /* the rank that the others are compared with */
-    uint64_t n, hash;         /* its sequence: number of calls, hash of their signatures */
-    uint64_t given, expected; /* sums over the blocks of all members, see ti_sums */
+    uint64_t n, hash;         /* its sequence: number of calls, series of their signatures */
+    uint64_t given, expected; /* series of the blocks of all members, see ti_sums */
     uint64_t most;            /* largest number of calls of a member, including unsound ranks */
     uint8_t *met;             /* bits: members with calls on it */
     int64_t nmet;
     bool bad;             /* reported */
-    struct {              /* the rank that is being read */
+    struct sequence_now { /* the rank that is being read */
         int64_t rank, me; /* its world rank, its index among the members */
         uint64_t n, hash, given, expected;
+        uint64_t power; /* of the base, for call number n */
     } now;
 };
+
+struct ti_levels;
 
 struct ti_check_state {
     struct ti_source *s;
@@ -30,8 +33,10 @@ struct ti_check_state {
     const struct ti_visitor *visitor;
     struct sequence *seq; /* by global number of the communicator */
     size_t nseq, seqs_cap;
-    uint8_t *sound;   /* by rank: it can be compared with others */
-    uint8_t *cancels; /* by rank: it has messages that were, or may have been, cancelled */
+    uint8_t *sound;           /* by rank: it can be compared with others */
+    uint8_t *huge;            /* by rank: it has too many events to be read again */
+    struct ti_levels *levels; /* of the rank that is being read; see trips.c */
+    uint8_t *cancels;         /* by rank: it has messages that were, or may have been, cancelled */
     /* (rank, communicator) -> receives that may have taken a message of unknown
      * source or tag: with a wildcard, and never seen to complete */
     struct ti_map open;
@@ -40,6 +45,12 @@ struct ti_check_state {
     uint8_t run_id[TI_RUN_ID_BYTES];
     bool have_run_id;
 };
+
+/* Before the next event of a rank: leave out trips that are alike.  Messages that were sent in them
+ * are added to *sent.  TI_ERR_INPUT if the record is malformed. */
+ti_status ti__leave_out_trips(struct ti_check_state *st, struct ti_walk *w, uint64_t *sent,
+                              struct ti_err *err);
+void ti__levels_free(struct ti_levels *levels);
 
 /* Call the visitor's pause(). */
 ti_status ti__pause(const struct ti_check_state *st, struct ti_err *err);

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "sound/series.h"
+
 static uint64_t channel_hash(const struct ti_msg *m)
 {
     uint64_t h = ti_hash_word(TI_HASH_START, (uint64_t)m->gid);
@@ -14,37 +16,52 @@ int64_t ti_lane_of(const struct ti_msg *m)
     return (int64_t)(channel_hash(m) >> 32) & (TI_LANES - 1);
 }
 
-/* Hashes that are summed up need more mixing than hashes that are chained. */
-static uint64_t term(uint64_t h)
-{
-    return ti_hash_word(ti_hash_word(h, 0), 0);
-}
-
 static void start(struct ti_side *side)
 {
     *side = (struct ti_side){.smallest = INT64_MAX};
 }
 
-static struct ti_side *side_of(struct ti_pairs *p, const struct ti_msg *m)
+static struct ti_own_side *side_of(struct ti_pairs *p, const struct ti_msg *m)
 {
     size_t known = p->own.n;
-    int64_t i = ti_map_add(&p->own, m->peer, m->recv, ti_lane_of(m), 0);
+    int64_t i = ti_map_add(&p->own, m->gid, m->tag, m->peer, m->recv + 2 * m->partitioned);
 
     p->side = ti_grow(p->side, &p->sides_cap, p->own.n, sizeof *p->side);
-    if ((size_t)i == known)
-        start(&p->side[i]);
+    if ((size_t)i == known) {
+        start(&p->side[i].sums);
+        p->side[i].last = 0;
+        p->side[i].power = 1;
+    }
     return &p->side[i];
+}
+
+/* The power of the base for a message's number, which mostly follows that of the last message. */
+static uint64_t power_of(struct ti_own_side *side, uint64_t number)
+{
+    if (number == side->last + 1)
+        side->power = ti_series_multiply(side->power, TI_SERIES_BASE);
+    else if (number != side->last)
+        side->power = ti_series_power(number);
+    side->last = number;
+    return side->power;
+}
+
+/* What a message adds to the series of sizes, but for the power. */
+static uint64_t size_value(const struct ti_msg *m)
+{
+    return ti_series_value(ti_hash_word(ti_hash_word(TI_HASH_START, (uint64_t)m->bytes), 0));
 }
 
 void ti_pairs_add(struct ti_pairs *p, const struct ti_msg *m)
 {
-    struct ti_side *side = side_of(p, m);
-    uint64_t place = ti_hash_word(channel_hash(m), m->seq);
+    struct ti_own_side *own = side_of(p, m);
+    struct ti_side *side = &own->sums;
+    uint64_t place = power_of(own, m->seq);
 
     side->n++;
     side->bytes += (uint64_t)m->bytes;
-    side->places += term(place);
-    side->sizes += term(ti_hash_word(place, (uint64_t)m->bytes));
+    side->places = ti_series_add(side->places, place);
+    side->sizes = ti_series_add(side->sizes, ti_series_multiply(place, size_value(m)));
     if (m->bytes < side->smallest)
         side->smallest = m->bytes;
     if (m->bytes > side->largest)
@@ -53,30 +70,82 @@ void ti_pairs_add(struct ti_pairs *p, const struct ti_msg *m)
 
 void ti_pairs_withdraw(struct ti_pairs *p, const struct ti_msg *m)
 {
-    struct ti_side *side = side_of(p, m);
-    uint64_t place = ti_hash_word(channel_hash(m), m->seq);
+    struct ti_own_side *own = side_of(p, m);
+    struct ti_side *side = &own->sums;
+    uint64_t place = power_of(own, m->seq);
 
     side->n--;
     side->bytes -= (uint64_t)m->bytes;
-    side->places -= term(place);
-    side->sizes -= term(ti_hash_word(place, (uint64_t)m->bytes));
+    side->places = ti_series_subtract(side->places, place);
+    side->sizes = ti_series_subtract(side->sizes, ti_series_multiply(place, size_value(m)));
     side->vague = side->vague || m->hole;
+}
+
+void ti_pairs_remember(const struct ti_pairs *p, struct ti_pairs_mark *mark)
+{
+    mark->side = ti_grow(mark->side, &mark->cap, p->own.n, sizeof *mark->side);
+    mark->n = p->own.n;
+    for (size_t i = 0; i < mark->n; i++)
+        mark->side[i] = p->side[i].sums;
+}
+
+void ti_pairs_repeat(struct ti_pairs *p, const struct ti_pairs_mark *mark, const struct ti_walk *w,
+                     const struct ti_walk_mark *walk, uint64_t times)
+{
+    for (size_t i = 0; i < p->own.n; i++) {
+        static const struct ti_side none;
+        const struct ti_side *was = i < mark->n ? &mark->side[i] : &none;
+        const int64_t *key = p->own.key[i];
+        const struct ti_msg channel = {.gid = key[0],
+                                       .tag = key[1],
+                                       .peer = key[2],
+                                       .recv = key[3] & 1,
+                                       .partitioned = key[3] / 2};
+        struct ti_side *side = &p->side[i].sums;
+        uint64_t growth = ti_walk_growth(w, walk, &channel);
+        uint64_t places = ti_series_subtract(side->places, was->places);
+        uint64_t sizes = ti_series_subtract(side->sizes, was->sizes);
+
+        side->n += times * (side->n - was->n);
+        side->bytes += times * (side->bytes - was->bytes);
+        side->places = ti_series_add(side->places, ti_series_repeat(places, growth, times));
+        side->sizes = ti_series_add(side->sizes, ti_series_repeat(sizes, growth, times));
+    }
+}
+
+/* Add the sums of a channel to those of its lane. */
+static void add_channel(struct ti_side *lane, const struct ti_side *side, uint64_t hash)
+{
+    uint64_t factor = ti_series_value(hash);
+
+    lane->n += side->n;
+    lane->bytes += side->bytes;
+    lane->places = ti_series_add(lane->places, ti_series_multiply(factor, side->places));
+    lane->sizes = ti_series_add(lane->sizes, ti_series_multiply(factor, side->sizes));
+    if (side->smallest < lane->smallest)
+        lane->smallest = side->smallest;
+    if (side->largest > lane->largest)
+        lane->largest = side->largest;
+    lane->vague = lane->vague || side->vague;
 }
 
 void ti_pairs_keep(struct ti_pairs *p, int64_t rank)
 {
     for (size_t i = 0; i < p->own.n; i++) {
         const int64_t *key = p->own.key[i];
-        bool recv = key[1];
+        const struct ti_msg channel = {.gid = key[0], .tag = key[1], .partitioned = key[3] / 2};
+        bool recv = key[3] & 1;
         size_t known = p->keys.n;
-        int64_t at = ti_map_add(&p->keys, recv ? key[0] : rank, recv ? rank : key[0], key[2], 0);
+        int64_t at = ti_map_add(&p->keys, recv ? key[2] : rank, recv ? rank : key[2],
+                                ti_lane_of(&channel), 0);
 
         p->lane = ti_grow(p->lane, &p->cap, p->keys.n, sizeof *p->lane);
         if ((size_t)at == known) {
             start(&p->lane[at].sent);
             start(&p->lane[at].taken);
         }
-        *(recv ? &p->lane[at].taken : &p->lane[at].sent) = p->side[i];
+        add_channel(recv ? &p->lane[at].taken : &p->lane[at].sent, &p->side[i].sums,
+                    channel_hash(&channel));
     }
     ti_pairs_forget(p);
 }

@@ -3,6 +3,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "formats/folded/seek.h"
+
 struct text {
     char *at;
     size_t left;
@@ -87,14 +89,20 @@ const char *ti_event_text(struct ti_source *s, int64_t rank, uint64_t index, cha
                           size_t bytes)
 {
     struct ti_reader *r;
+    struct ti_place place;
     struct ti_event ev;
     struct ti_err ignored;
+    uint64_t at = 0;
     int got = 1;
 
     buf[0] = '\0';
     if (ti_source_reader(s, rank, &r, &ignored) != TI_OK)
         return buf;
-    for (uint64_t i = 0; i <= index && got == 1; i++)
+    if (ti_reader_folded(r)) {
+        got = ti_reader_seek(r, 0, index, &place, &ignored);
+        at = index;
+    }
+    for (; at <= index && got == 1; at++)
         got = ti_reader_next(r, &ev, &ignored);
     if (got == 1)
         ti_call_text(r, &ev, buf, bytes);

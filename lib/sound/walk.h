@@ -98,6 +98,30 @@ int64_t ti_walk_rank(const struct ti_walk *w);
 /* Number of messages that this side has posted so far on the channel of `msg`. */
 uint64_t ti_walk_posted(const struct ti_walk *w, const struct ti_msg *msg);
 
+/*
+ * Leaving out trips of loops that are alike (formats/folded/trips.h).  A mark is the state of a
+ * walk at the begin of a trip.  If the walk is steady after the trip, its state is that of the
+ * mark, except for numbers of events and messages, which grew.  So further trips that are alike do
+ * the same again, and _leave_out makes the numbers grow by as much as they would.
+ */
+struct ti_walk_mark;
+struct ti_walk_mark *ti_walk_mark_new(void);
+void ti_walk_mark_free(struct ti_walk_mark *m); /* NULL is fine */
+void ti_walk_remember(const struct ti_walk *w, struct ti_walk_mark *m);
+bool ti_walk_steady(const struct ti_walk *w, const struct ti_walk_mark *m);
+
+/* Leave out `trips` trips, of as many events as there were since the mark; returns how many events
+ * that are.  False in *fine if the record is malformed. */
+uint64_t ti_walk_leave_out(struct ti_walk *w, const struct ti_walk_mark *m, uint64_t trips,
+                           bool *fine);
+
+/* How many messages this side has posted on the channel of `msg` since the mark. */
+uint64_t ti_walk_growth(const struct ti_walk *w, const struct ti_walk_mark *m,
+                        const struct ti_msg *msg);
+
+/* How much a mark has to remember: requests and channels. */
+size_t ti_walk_extent(const struct ti_walk *w);
+
 /* An outstanding request, or a message that was probed and has not been received. */
 struct ti_pending {
     int64_t number; /* of the request; of the message if `probed` */

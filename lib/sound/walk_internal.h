@@ -5,6 +5,7 @@
  *   walk_calls.c     communicators, windows and files of an event; calls of collectives
  *   walk_messages.c  messages on their channels, matched probes
  *   walk_requests.c  requests, which post messages, complete them, or repeat them
+ *   walk_marks.c     trips of loops that are left out
  *
  * Errors in the trace go to step->why, and the walk continues with the sound part of the event.
  */
@@ -73,6 +74,9 @@ void ti__walk_meet(struct ti_walk *w, struct ti_step *step);
 void ti__walk_call(struct ti_walk *w, struct ti_step *step, const struct ti_event *ev);
 
 /* ----------------------------------------------------- walk_messages.c -- */
+
+/* Index of a message's channel in w->count; -1 if there was no message on it. */
+int64_t ti__walk_channel(const struct ti_walk *w, const struct ti_msg *m);
 
 /* Post the messages of `ev`, which is the event of the step or the init of a persistent request.
  * `req` is the number of request *q; -1 and NULL: none. */

@@ -18,10 +18,15 @@ static struct count *channel_of(struct ti_walk *w, const struct ti_msg *m)
     return counter(w, m, (m->recv ? 1 : 0) + m->partitioned * CHANNEL_KINDS);
 }
 
+int64_t ti__walk_channel(const struct ti_walk *w, const struct ti_msg *m)
+{
+    return ti_map_find(&w->channels, m->gid, m->tag, m->peer,
+                       (m->recv ? 1 : 0) + m->partitioned * CHANNEL_KINDS);
+}
+
 uint64_t ti_walk_posted(const struct ti_walk *w, const struct ti_msg *m)
 {
-    int64_t c = ti_map_find(&w->channels, m->gid, m->tag, m->peer,
-                            (m->recv ? 1 : 0) + m->partitioned * CHANNEL_KINDS);
+    int64_t c = ti__walk_channel(w, m);
 
     return c < 0 ? 0 : w->count[c].next;
 }

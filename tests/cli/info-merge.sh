@@ -137,4 +137,17 @@ for ((at = 0; at < bytes; at += bytes / 200 + 1)); do
     fi
     run 3 ti-info --verify x.ti
 done
+
+# loops of a merged trace are checked once, and --verify says so
+mktrace --np 3 --plain --iterations 3000 --noise 5 loop.run
+run 0 ti-info --merge loop.run -o loop.ti
+run 0 ti-info --verify loop.ti
+says out 'conserved: 0 messages, 0 bytes; 3,000 collectives'
+says out 'loops checked once: 8,997 of 9,006 events of 3 ranks were not read'
+says out 'verified: 3 ranks, 9,006 events'
+run 0 ti-info --verify --json loop.ti
+json out verified=true events=9006 left_out.ranks=3 left_out.events=8997 || fail "--verify --json"
+run 0 ti-info --verify --json loop.run
+json out verified=true events=9006 left_out.ranks=0 left_out.events=0 || fail "--verify --json of files"
+
 exit $failed

@@ -41,7 +41,8 @@ static long np = 4, iterations = 3, first = 0, last = -1, extra, noise, host_ran
 static uint64_t chance, seed;
 static long change_rank = -1, change_iteration, end_rank = -1, end_how, hold_rank = -1;
 static long as_rank = -1;
-static const char *as_name = "", *add_what = "", *sites = "app", *counter = "papi", *isa = "x86-64-v3";
+static const char *as_name = "", *add_what = "", *sites = "app", *counter = "papi",
+                  *isa = "x86-64-v3";
 static uint8_t run_id[TI_RUN_ID_BYTES] = "0123456789abcde";
 static bool untraced, plain;
 static uint64_t times; /* 0: none */
@@ -229,9 +230,9 @@ static int write_rank(const char *dir, long rank)
         "unit",    "instructions", "exact",   "0",     "isa",         isa,
         "calibration", calibration, "extra", "burst_ns:ns call_ns:ns a\033::b:events",
     };
-    const char *const end_info[] = {"flush_seconds", "0.25",  "app_seconds", "2.5",
-                                    "memory_bytes",  "98304", "negative_bursts", "2",
-                                    "reason", "disk full"};
+    const char *const end_info[] = {"flush_seconds", "0.25",     "app_seconds",     "2.5",
+                                    "memory_bytes",  "98304",    "negative_bursts", "2",
+                                    "reason",        "disk full"};
     struct ti_err err;
 
     chance = (seed << 32) + (uint64_t)rank;

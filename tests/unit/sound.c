@@ -1,14 +1,18 @@
 #include "tests/unit/sound.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "formats/folded/encode.h"
+#include "formats/merged/merger.h"
 #include "tests/unit/script.h"
 
 struct ti_check check;
@@ -26,15 +30,159 @@ static ti_status see_rank(void *arg, int64_t rank, struct ti_walk *w, enum ti_ra
 
 static const struct ti_visitor visitor = {.rank = see_rank};
 
-void check_of(int np, int missing, const char *script)
+/* ---- the same of the folded traces ---- */
+
+static struct ti_check folded;
+static struct ti_problems folded_problems;
+
+static void ignore(void *arg, uint32_t depth)
 {
-    char all[4096];
+    (void)arg, (void)depth;
+}
+
+static void ignore_times(void *arg, uint32_t depth, uint64_t times)
+{
+    (void)arg, (void)depth, (void)times;
+}
+
+/* Let the loops of a record that have `from` trips have `to`. */
+static void stretch(struct ti_record *record, int64_t from, int64_t to)
+{
+    int found = 0;
+
+    for (size_t i = 0; i < record->nnumbers; i++)
+        if (record->number[i] == from) {
+            ((int64_t *)(uintptr_t)record->number)[i] = to;
+            found++;
+        }
+    assert_true(found > 0);
+}
+
+/* Write the ranks of the script, folded, into a merged trace, and open that.  Loops with `from`
+ * trips have to[rank] there, if `from` is not 0. */
+static struct ti_source *fold_script(int np, int64_t from, const int64_t *to)
+{
+    struct ti_source *s;
+    struct ti_merger *m;
+    char path[96];
+    int fd;
+
+    snprintf(path, sizeof path, "%s/ranks.ti", script_dir());
+    fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+    assert_int_equal(ti_merger_new((uint32_t)np, ti_source_run_id(script_source), NULL, &m, &err),
+                     TI_OK);
+    for (int rank = 0; rank < np; rank++) {
+        struct ti_record record;
+        struct ti_reader *r;
+
+        if (!ti_source_has(script_source, rank))
+            continue;
+        assert_int_equal(ti_source_reader(script_source, rank, &r, &err), TI_OK);
+        assert_int_equal(ti_folded_encode_shape(r, &record, &err), TI_OK);
+        if (from)
+            stretch(&record, from, to[rank]);
+        assert_int_equal(ti_merger_add(m, &record, &err), TI_OK);
+        ti_record_free(&record);
+        ti_reader_close(r);
+    }
+    assert_int_equal(ti_merger_write(m, fd, path, &err), TI_OK);
+    ti_merger_free(m);
+    close(fd);
+    assert_int_equal(ti_source_open(path, &s, &err), TI_OK);
+    return s;
+}
+
+static void same_problems(const struct ti_problems *a, const struct ti_problems *b)
+{
+    assert_int_equal(a->n, b->n);
+    assert_int_equal(a->shown, b->shown);
+    for (int i = 0; i < a->shown; i++) {
+        assert_int_equal(a->list[i].rank, b->list[i].rank);
+        assert_int_equal(a->list[i].event, b->list[i].event);
+        assert_string_equal(a->list[i].call, b->list[i].call);
+        assert_string_equal(a->list[i].why, b->list[i].why);
+        assert_int_equal(a->list[i].more, b->list[i].more);
+    }
+}
+
+static void same_pairs(const struct ti_pairs *a, const struct ti_pairs *b)
+{
+    size_t *order_a = ti_pairs_sorted(a), *order_b = ti_pairs_sorted(b), at_a = 0, at_b = 0;
+
+    assert_int_equal(a->keys.n, b->keys.n);
+    while (at_a < a->keys.n) {
+        struct ti_pair x = ti_pairs_next(a, order_a, &at_a), y = ti_pairs_next(b, order_b, &at_b);
+
+        assert_true(x.from == y.from && x.to == y.to && x.checked == y.checked);
+        assert_true(x.messages == y.messages && x.received == y.received && x.bytes == y.bytes &&
+                    x.delivered == y.delivered);
+    }
+    free(order_a);
+    free(order_b);
+}
+
+static const struct ti_visitor leaving_out = {
+    .rank = see_rank, .remember = ignore, .repeat = ignore_times};
+
+/* The check of the folded ranks, in which trips of loops may be left out, says what the check of
+ * all their events said. */
+static void same_folded(int np)
+{
+    struct ti_source *s = ti_source_run_id(script_source) ? fold_script(np, 0, NULL) : NULL;
+
+    ti_check_free(&folded);
+    folded_problems = (struct ti_problems){0};
+    if (!s)
+        return;
+    assert_int_equal(ti_check(s, &leaving_out, &folded, &folded_problems, &err), TI_OK);
+    assert_int_equal(folded.events, check.events);
+    assert_int_equal(folded.messages, check.messages);
+    assert_int_equal(folded.collectives, check.collectives);
+    assert_int_equal(folded.interrupted, check.interrupted);
+    assert_int_equal(folded.unmatched, check.unmatched);
+    assert_memory_equal(&folded.conserved, &check.conserved, sizeof check.conserved);
+    assert_memory_equal(&folded.unchecked, &check.unchecked, sizeof check.unchecked);
+    same_problems(&folded_problems, &problems);
+    same_problems(&folded.leaked, &check.leaked);
+    same_pairs(&folded.pairs, &check.pairs);
+    ti_source_close(s);
+}
+
+uint64_t left_out(void)
+{
+    return folded.left_out.events;
+}
+
+/* ---- scripts ---- */
+
+/* Write the trace of a script, between MPI_Init and MPI_Finalize. */
+static void write_script(int np, int missing, const char *script)
+{
+    size_t bytes = strlen(script) + 64;
+    char *all = malloc(bytes);
 
     ti_check_free(&check);
     problems = (struct ti_problems){0};
-    snprintf(all, sizeof all, "* init level=0\n%s* finalize\n", script);
+    snprintf(all, bytes, "* init level=0\n%s* finalize\n", script);
     script_trace(np, missing, all);
+    free(all);
+}
+
+void check_stretched(int np, const char *script, int64_t from, const int64_t *to)
+{
+    struct ti_source *s;
+
+    write_script(np, -1, script);
+    s = fold_script(np, from, to);
+    assert_int_equal(ti_check(s, &leaving_out, &check, &problems, &err), TI_OK);
+    ti_source_close(s);
+}
+
+void check_of(int np, int missing, const char *script)
+{
+    write_script(np, missing, script);
     assert_int_equal(ti_check(script_source, &visitor, &check, &problems, &err), TI_OK);
+    same_folded(np);
 }
 
 void expect_problem(const char *script, uint64_t n, int64_t rank, uint64_t event, const char *why)
@@ -77,5 +225,6 @@ void leaks(uint64_t n, int64_t rank, uint64_t event, const char *call)
 void sound_forget(void)
 {
     ti_check_free(&check);
+    ti_check_free(&folded);
     script_forget();
 }

@@ -11,8 +11,12 @@
 extern struct ti_check check;
 extern struct ti_problems problems;
 
-/* Check it; `missing` is a rank left out, or -1. */
+/* Check it; `missing` is a rank left out, or -1.  The check of the folded traces must say the same.
+ */
 void check_of(int np, int missing, const char *script);
+
+/* Check the folded traces only, with to[rank] trips of the loops that have `from`. */
+void check_stretched(int np, const char *script, int64_t from, const int64_t *to);
 
 /* It has exactly `n` problems, the first of them on `rank` at `event` with `why`
  * in its text. */
@@ -27,6 +31,9 @@ void conserved(uint64_t messages, uint64_t bytes);
 
 /* `n` requests are leaked, the first on `rank` at `event` by `call`. */
 void leaks(uint64_t n, int64_t rank, uint64_t event, const char *call);
+
+/* Events that the check of the folded traces left out. */
+uint64_t left_out(void);
 
 void sound_forget(void);
 

@@ -12,6 +12,7 @@
 #include "formats/folded/decode_internal.h"
 #include "formats/folded/encode.h"
 #include "formats/folded/seek.h"
+#include "formats/folded/trips.h"
 #include "formats/merged/record.h"
 #include "formats/reader.h"
 #include "tests/unit/programs.h"
@@ -54,9 +55,22 @@ static void reduce(struct statement *s)
     }
 }
 
+/* Make the calls and loops the same each time. */
+static void calm(struct statement *s)
+{
+    for (; s; s = s->next) {
+        for (unsigned k = 0; k < TI_F_COUNT; k++)
+            s->values[k] = 1;
+        s->vector_values = 1;
+        s->varying = 0;
+        calm(s->child);
+    }
+}
+
 /* What sequential reading gives. */
 struct seen {
     uint64_t hash;                      /* of the event, its call site and its extra values */
+    uint64_t bare;                      /* of the event without its volume */
     uint64_t value[3];                  /* volume and extra values */
     uint64_t sum[3];                    /* the same over the events before it */
     struct frame frame[TI_SHAPE_DEPTH]; /* the loops around it */
@@ -72,6 +86,14 @@ static uint64_t hash_of(const struct ti_event *ev, uint32_t extras)
     return hash;
 }
 
+static uint64_t bare_hash(const struct ti_event *ev)
+{
+    struct ti_event bare = *ev;
+
+    bare.volume = 0;
+    return ti_hash_word(ti_hash_event(TI_HASH_START, &bare), ev->site);
+}
+
 static size_t read_all(struct ti_folded *f, struct seen *seen, size_t most)
 {
     uint64_t sum[3] = {0, 0, 0};
@@ -81,6 +103,7 @@ static size_t read_all(struct ti_folded *f, struct seen *seen, size_t most)
     for (; n < most && ti_folded_next(f, &ev) == 1; n++) {
         memcpy(seen[n].sum, sum, sizeof sum);
         seen[n].hash = hash_of(&ev, ti_folded_extras(f));
+        seen[n].bare = bare_hash(&ev);
         seen[n].depth = f->depth;
         memcpy(seen[n].frame, f->frame, sizeof f->frame);
         for (uint32_t i = 0; i <= ti_folded_extras(f); i++)
@@ -191,6 +214,61 @@ static void each_event_is_found(void **state)
         ti_record_free(&record);
     }
     assert_true(deep > 1000);
+    free(seen);
+}
+
+/* Trips that are said to be alike are, and what follows trips that are left out is right. */
+static void trips_are_left_out(void **state)
+{
+    struct seen *seen = calloc(EVENTS_MOST, sizeof *seen);
+    uint64_t alike, events, all = 0, out = 0;
+    struct ti_event ev;
+
+    (void)state;
+    assert_non_null(seen);
+    for (int i = 0; i < 600; i++) {
+        struct statement *program = program_random((int)program_rnd(4), 1 + program_rnd(4));
+        struct ti_record record;
+        struct ti_trip_start trip;
+        struct ti_folded *f;
+        size_t n, at = 0;
+
+        if (i % 2)
+            calm(program);
+        program_trace(path, program, 1 + (int)program_rnd(30), i % 3 == 0,
+                      1 + program_rnd(EVENTS_MOST), TI_END_COMPLETE);
+        program_free(program);
+        assert_true(open_folded(NULL, &record, &f));
+        n = read_all(f, seen, EVENTS_MOST);
+        ti_folded_close(f);
+        ti_record_free(&record);
+        all += n;
+        assert_true(open_folded(NULL, &record, &f));
+        for (int got = 1; got == 1;) {
+            while (ti_folded_trip(f, &trip)) {
+                assert_int_equal(trip.depth, f->depth - 1);
+                alike = ti_folded_alike(f, &events);
+                assert_in_range(alike, 1, trip.left);
+                assert_true(alike == 1 || at + alike * events <= n);
+                for (size_t k = events; alike > 1 && k < alike * events; k++)
+                    assert_true(seen[at + k].bare == seen[at + k - events].bare);
+                if (trip.first || alike == 1 || program_rnd(2))
+                    continue;
+                alike = 1 + program_rnd(alike);
+                assert_true(ti_folded_leave_out(f, alike));
+                at += alike * events;
+                out += alike * events;
+            }
+            got = ti_folded_next(f, &ev);
+            if (got == 1)
+                assert_true(hash_of(&ev, ti_folded_extras(f)) == seen[at++].hash);
+        }
+        assert_int_equal(at, n);
+        ti_folded_close(f);
+        ti_record_free(&record);
+    }
+    printf("# %llu of %llu events left out\n", (unsigned long long)out, (unsigned long long)all);
+    assert_true(out > all / 20);
     free(seen);
 }
 
@@ -343,6 +421,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_event_is_found),
+        cmocka_unit_test(trips_are_left_out),
         cmocka_unit_test(large_volumes_are_refused),
         cmocka_unit_test(values_of_histograms_add_up),
         cmocka_unit_test(far_events_are_found_at_once),

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/folded/trips.h"
+
 /* ------------------------------------------------------------------ vectors -- */
 
 static struct ti_cursor vector_cursor(const struct ti_folded *f, int column)
@@ -182,6 +184,31 @@ static void end_trip(struct ti_folded *f)
     }
 }
 
+bool ti_folded_trip(struct ti_folded *f, struct ti_trip_start *out)
+{
+    struct ti_cursor *trips, before;
+
+    while (f->at == f->end && f->depth) {
+        uint32_t depth = f->depth;
+
+        end_trip(f);
+        if (f->depth == depth) {
+            *out = (struct ti_trip_start){depth - 1, false, f->frame[depth - 1].left};
+            return true;
+        }
+    }
+    if (f->at == f->end || f->node[f->at].symbol != LOOP)
+        return false;
+    trips = &f->cursor[f->node[f->at].cursor];
+    before = *trips;
+    if (!enter_loop(f)) {
+        *trips = before;
+        return false;
+    }
+    *out = (struct ti_trip_start){f->depth - 1, true, f->frame[f->depth - 1].left};
+    return true;
+}
+
 int ti_folded_next(struct ti_folded *f, struct ti_event *ev)
 {
     for (;;) {
@@ -311,5 +338,6 @@ void ti_folded_close(struct ti_folded *f)
     free(f->constant);
     free(f->node);
     free(f->cursor);
+    free(f->passes);
     free(f);
 }

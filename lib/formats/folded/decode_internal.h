@@ -5,6 +5,7 @@
  *   decode.c        the iterator over events
  *   shape.c         the shape and its statistics (shape.h)
  *   seek.c          the iterator goes to another place (seek.h)
+ *   trips.c         the iterator leaves out trips of loops (trips.h)
  */
 #ifndef TI_DECODE_INTERNAL_H
 #define TI_DECODE_INTERNAL_H
@@ -81,6 +82,7 @@ struct ti_folded {
     struct frame frame[TI_SHAPE_DEPTH];
     bool want_extras;
     uint64_t extra[TI_EXTRAS_MAX];
+    uint64_t *passes; /* of each node in a trip, for trips.c; NULL: not needed yet */
 };
 
 /* Add up the volumes of all events; false if a column of them is malformed. */
@@ -88,6 +90,9 @@ bool ti__sum_volumes(struct ti_folded *f, uint64_t *volume);
 
 /* How often the program passed a leaf by arrival `a`. */
 uint64_t ti__leaf_arrivals(const struct node *leaf, uint32_t a);
+
+/* The same of any program, by how often it passed each node. */
+uint64_t ti__arrivals(const struct ti_folded *f, const uint64_t *passes, uint32_t leaf, uint32_t a);
 
 /* Give vector `number`; the first call decodes all.  False if one is malformed. */
 bool ti__folded_vector(struct ti_folded *f, uint64_t number, struct ti_vec *out);

@@ -70,14 +70,6 @@ static bool set_passes(struct seek *s, uint32_t i, uint32_t end, uint64_t passes
     return true;
 }
 
-/* How often a leaf that has begun was reached by arrival `a`. */
-static uint64_t arrivals(const struct seek *s, uint32_t leaf, uint32_t a)
-{
-    uint64_t reached = s->begun[leaf - a];
-
-    return a + 1 == s->f->node[leaf].arrivals ? reached : reached - s->begun[leaf - a - 1];
-}
-
 #define SUM_MAX (UINT64_C(1) << 62)
 
 /* Add the values of a column of volumes of a leaf to *sum.  With `small`, false if one is negative,
@@ -93,7 +85,7 @@ static bool add_column(const struct seek *s, uint32_t leaf, uint32_t which, bool
     for (uint32_t a = 0; a < node->arrivals; a++) {
         uint32_t column = node->cursor + a * f->nvolumes + which;
         const struct ti_bytes *blob = &f->column_blob[column];
-        uint64_t n = arrivals(s, leaf, a);
+        uint64_t n = ti__arrivals(s->f, s->begun, leaf, a);
 
         if (f->cursor[column].draw)
             more = ti_draw_sum_first(f->cursor[column].draw, n);
@@ -242,7 +234,7 @@ static bool skip_leaf(struct seek *s, uint32_t leaf)
 
     for (uint32_t a = 0; a < node->arrivals; a++)
         for (uint32_t i = 0; i < s->f->nvolumes; i++)
-            if (!skip(s->f, column++, arrivals(s, leaf, a)))
+            if (!skip(s->f, column++, ti__arrivals(s->f, s->begun, leaf, a)))
                 return false;
     for (int v = 0; v < TI_VECS; v++)
         others += symbol->vector_is[v] == VECTOR_COLUMN;

@@ -56,6 +56,21 @@ bool ti_shape_volumes(const struct ti_folded *f, uint32_t i, uint32_t which,
     return true;
 }
 
+bool ti_shape_sum(const struct ti_folded *f, uint32_t which, uint64_t *sum)
+{
+    struct ti_column_stats v;
+
+    *sum = 0;
+    for (uint32_t i = 0; i < f->nnodes; i++) {
+        if (f->node[i].symbol == LOOP)
+            continue;
+        if (!ti_shape_volumes(f, i, which, &v))
+            return false;
+        *sum += v.sum;
+    }
+    return true;
+}
+
 /* Find the column of a field of a call; false if the field is a constant, which goes to *constant.
  */
 static bool column_of(const struct ti_folded *f, uint32_t i, uint32_t field, uint32_t *column,

@@ -32,6 +32,9 @@ bool ti_shape_trips(const struct ti_folded *f, uint32_t i, struct ti_column_stat
 bool ti_shape_volumes(const struct ti_folded *f, uint32_t i, uint32_t which,
                       struct ti_column_stats *out);
 
+/* Their sum over all calls, modulo 2^64. */
+bool ti_shape_sum(const struct ti_folded *f, uint32_t which, uint64_t *sum);
+
 /* Values of a field of call `i`, which must be in its mask. */
 bool ti_shape_field(const struct ti_folded *f, uint32_t i, uint32_t field,
                     struct ti_column_stats *out);

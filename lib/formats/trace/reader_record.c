@@ -3,6 +3,7 @@
 
 #include "formats/folded/seek.h"
 #include "formats/folded/shape.h"
+#include "formats/folded/trips.h"
 #include "formats/trace/reader_internal.h"
 
 #define WINDOWS_MAX (1u << 20)
@@ -189,6 +190,17 @@ int ti_reader_seek(struct ti_reader *r, uint32_t columns, uint64_t value, struct
         r->file.at_end = false;
     }
     return found;
+}
+
+bool ti_reader_trip(struct ti_reader *r, struct ti_trip_start *out)
+{
+    return r->folded && !r->file.at_end && ti_folded_trip(r->folded, out);
+}
+
+bool ti_reader_leave_out(struct ti_reader *r, uint64_t trips, uint64_t events)
+{
+    r->events += trips * events;
+    return ti_folded_leave_out(r->folded, trips);
 }
 
 ti_status ti_reader_again(const struct ti_reader *r, struct ti_reader **out, struct ti_err *err)

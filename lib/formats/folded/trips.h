@@ -1,0 +1,35 @@
+/*
+ * Leaving out trips of loops, for those who need only one of many that are alike.
+ *
+ * Trips are alike if they have the same events but for volumes and extra values.  Where columns are
+ * constant, or repeat in a circle, this follows from the columns, without reading the events.
+ */
+#ifndef TI_TRIPS_H
+#define TI_TRIPS_H
+
+#include "formats/folded/decode.h"
+
+/* A trip of a loop that begins. */
+struct ti_trip_start {
+    uint32_t depth; /* loops around the loop */
+    bool first;     /* of this pass of the loop */
+    uint64_t left;  /* trips of this pass that are to come, this one included */
+};
+
+/* Before ti_folded_next(): whether a trip begins here.  Call it again until it is false, since
+ * inner loops may begin there, too.  It is false where the record is malformed; ti_folded_next()
+ * then says so. */
+bool ti_folded_trip(struct ti_folded *f, struct ti_trip_start *out);
+
+/* Of the trip that ti_folded_trip() reported last, before its first event: how many trips from it
+ * on are known to be alike, this one included; at least 1.  *events becomes the events of each. */
+uint64_t ti_folded_alike(struct ti_folded *f, uint64_t *events);
+
+/*
+ * Leave out `trips` trips, from this one on, which must be alike and no first trips.  Values that
+ * are drawn from histograms (formats/quality.h) are others afterwards than sequential reading
+ * gives.  False if the record is malformed, or memory is short.
+ */
+bool ti_folded_leave_out(struct ti_folded *f, uint64_t trips);
+
+#endif

@@ -1,0 +1,155 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/folded/trips.h"
+#include "sound/walk_internal.h"
+
+/* Beside requests, messages and counters, what must be equal for a walk to be steady. */
+struct ti_walk_mark {
+    uint64_t index;
+    uint64_t made, ahead;
+    int64_t kept, entries;
+    struct count *count;
+    struct request *live;
+    struct probed *probed;
+    size_t ncounts, counts_cap, nlive, live_cap, nprobed, probed_cap;
+};
+
+struct ti_walk_mark *ti_walk_mark_new(void)
+{
+    size_t none = 0;
+
+    return ti_grow(NULL, &none, 1, sizeof(struct ti_walk_mark));
+}
+
+void ti_walk_mark_free(struct ti_walk_mark *m)
+{
+    if (!m)
+        return;
+    free(m->count);
+    free(m->live);
+    free(m->probed);
+    free(m);
+}
+
+size_t ti_walk_extent(const struct ti_walk *w)
+{
+    return w->channels.n + w->nlive + w->nprobed;
+}
+
+void ti_walk_remember(const struct ti_walk *w, struct ti_walk_mark *m)
+{
+    m->index = w->index;
+    m->made = w->comms.made;
+    m->ahead = w->ahead.index;
+    m->kept = w->kept;
+    m->entries = w->topologies.entries;
+    m->ncounts = w->channels.n;
+    m->nlive = w->nlive;
+    m->nprobed = w->nprobed;
+    m->count = ti_grow(m->count, &m->counts_cap, m->ncounts, sizeof *m->count);
+    m->live = ti_grow(m->live, &m->live_cap, m->nlive, sizeof *m->live);
+    m->probed = ti_grow(m->probed, &m->probed_cap, m->nprobed, sizeof *m->probed);
+    if (m->ncounts)
+        memcpy(m->count, w->count, m->ncounts * sizeof *m->count);
+    if (m->nlive)
+        memcpy(m->live, w->live, m->nlive * sizeof *m->live);
+    if (m->nprobed)
+        memcpy(m->probed, w->probed, m->nprobed * sizeof *m->probed);
+}
+
+uint64_t ti_walk_growth(const struct ti_walk *w, const struct ti_walk_mark *m,
+                        const struct ti_msg *msg)
+{
+    int64_t c = ti__walk_channel(w, msg);
+
+    return c < 0 || (size_t)c >= m->ncounts ? ti_walk_posted(w, msg)
+                                            : w->count[c].next - m->count[c].next;
+}
+
+/* Whether a message is that of the mark, or the one that took its place in the trip. */
+static bool same_message(const struct ti_walk *w, const struct ti_walk_mark *m,
+                         const struct ti_msg *is, const struct ti_msg *was, bool moved)
+{
+    if (is->recv != was->recv || is->mode != was->mode || is->null != was->null ||
+        is->unknown != was->unknown || is->cancelling != was->cancelling ||
+        is->cancelled != was->cancelled || is->hole != was->hole || is->astray != was->astray ||
+        is->peer != was->peer || is->gid != was->gid || is->tag != was->tag ||
+        is->partitioned != was->partitioned || is->bytes != was->bytes || is->req != was->req ||
+        is->op != was->op || is->event - was->event != (moved ? w->index - m->index : 0))
+        return false;
+    return is->null || is->seq - was->seq == (moved ? ti_walk_growth(w, m, is) : 0);
+}
+
+static bool same_request(const struct ti_walk *w, const struct ti_walk_mark *m,
+                         const struct request *is, const struct request *was)
+{
+    bool moved = is->event != was->event;
+
+    if (!is->used && !was->used)
+        return true;
+    if (is->used != was->used || is->active != was->active || is->persistent != was->persistent ||
+        is->cancelled != was->cancelled || is->op != was->op ||
+        is->partitioned != was->partitioned || is->init != was->init || is->nmsgs != was->nmsgs)
+        return false;
+    if (moved && is->event - was->event != w->index - m->index)
+        return false;
+    for (int i = 0; i < is->nmsgs; i++)
+        if (!same_message(w, m, &is->msg[i], &was->msg[i], moved))
+            return false;
+    return true;
+}
+
+bool ti_walk_steady(const struct ti_walk *w, const struct ti_walk_mark *m)
+{
+    if (w->comms.made != m->made || w->ahead.index != m->ahead || w->kept != m->kept ||
+        w->topologies.entries != m->entries || w->channels.n != m->ncounts ||
+        w->nlive != m->nlive || w->nprobed != m->nprobed)
+        return false;
+    for (size_t i = 0; i < w->nlive; i++)
+        if (!same_request(w, m, &w->live[i], &m->live[i]))
+            return false;
+    for (size_t i = 0; i < w->nprobed; i++) {
+        const struct probed *is = &w->probed[i], *was = &m->probed[i];
+
+        if (is->used != was->used ||
+            (is->used && !same_message(w, m, &is->msg, &was->msg, is->msg.event != was->msg.event)))
+            return false;
+    }
+    return true;
+}
+
+/* Let a message that is in the place of another one since the mark move on `trips` times more. */
+static void move_message(const struct ti_walk *w, const struct ti_walk_mark *m, struct ti_msg *msg,
+                         uint64_t trips)
+{
+    msg->event += trips * (w->index - m->index);
+    if (!msg->null)
+        msg->seq += trips * ti_walk_growth(w, m, msg);
+}
+
+uint64_t ti_walk_leave_out(struct ti_walk *w, const struct ti_walk_mark *m, uint64_t trips,
+                           bool *fine)
+{
+    uint64_t events = w->index - m->index;
+
+    for (size_t i = 0; i < w->nlive; i++) {
+        struct request *q = &w->live[i];
+
+        if (!q->used || q->event == m->live[i].event)
+            continue;
+        q->event += trips * events;
+        for (int k = 0; k < q->nmsgs; k++)
+            move_message(w, m, &q->msg[k], trips);
+    }
+    for (size_t i = 0; i < w->nprobed; i++)
+        if (w->probed[i].used && w->probed[i].msg.event != m->probed[i].msg.event)
+            move_message(w, m, &w->probed[i].msg, trips);
+    for (size_t i = 0; i < m->ncounts; i++) {
+        w->count[i].next += trips * (w->count[i].next - m->count[i].next);
+        w->count[i].placed += trips * (w->count[i].placed - m->count[i].placed);
+    }
+    *fine = ti_reader_leave_out(w->r, trips, events);
+    w->index += trips * events;
+    return trips * events;
+}
