@@ -114,7 +114,7 @@ static void add_volumes(struct lint_state *st, const struct ti_reader *r)
     add_text(v->counter, sizeof v->counter, ti_reader_info(r, "counter"), first);
     add_text(v->unit, sizeof v->unit, ti_reader_info(r, "unit"), first);
     v->estimate = v->estimate || ti_info_estimate(r);
-    v->inexact = v->inexact || (exact && !strcmp(exact, "no"));
+    v->inexact = v->inexact || (exact && !ti_info_yes(exact));
     st->have_volumes = true;
 }
 

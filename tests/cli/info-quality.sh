@@ -31,7 +31,19 @@ else:
 END
 }
 
-mktrace --np 4 --iterations 300 --noise 1000 --times a.run
+# exact TRACE BOOLEAN: whether all tools say that its volumes are exact, though its counter is
+exact() {
+    local word=exact
+    $2 || word='not exact'
+    run 0 ti-info "$1"
+    grep -qE "^counter .*, in instructions, $word\$" out || { fail "$1 is not called $word"; cat out; }
+    run 0 ti-info --json "$1"
+    json out "exact=$2" || fail "$1: ti-info --json"
+    run 0 ti-replay --lint --json "$1"
+    json out "exact=$2" || fail "$1: ti-replay --lint --json"
+}
+
+mktrace --np 4 --iterations 300 --noise 1000 --times --exact a.run
 ti-gather -q a.run || fail "gather"
 for rank in 0 3; do
     ti-info --dump --rank $rank a.run >exact.$rank
@@ -49,6 +61,7 @@ for quality in bound:0.5% bound:5% stats; do
         ti-info --dump --rank $rank q.tib | cmp - dump || fail "$quality: a bundle gives other volumes"
     done
     for trace in q.ti q.tib; do
+        exact $trace false
         run 0 ti-info $trace
         case $quality in
         stats) says out 'CAVEAT       the volumes of 4 ranks are drawn from statistics' ;;
@@ -63,6 +76,7 @@ for quality in bound:0.5% bound:5% stats; do
     run 0 ti-info --split q.tib -o split.run
     ti-info --dump --rank 3 split.run | cmp - dump || fail "$quality: --split"
     run 0 ti-info --verify split.run
+    exact split.run false
     run 0 ti-info split.run
     grep -q 'CAVEAT .*volumes of 4 ranks' out || fail "$quality: the split trace says nothing"
     rm -rf q.ti q.tib again.ti split.run
@@ -71,6 +85,9 @@ done
 # extra columns: statistics without an option
 run 0 ti-info --merge -q --extras exact a.tib -o e.ti
 [ "$(stat -c %s e.ti)" -gt "$size" ] || fail "exact durations take no more than statistics"
+for trace in a.run a.tib exact.ti e.ti; do
+    exact $trace true
+done
 for trace in exact.ti e.ti; do
     ti-info --dump --rank 3 $trace >dump
     compare exact.3 dump exact || fail "$trace"

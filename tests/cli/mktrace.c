@@ -14,6 +14,7 @@
  *     --sites TEXT       module name in the call sites
  *     --host-ranks N     ranks a host [2]
  *     --counter NAME     [papi]
+ *     --exact            the counter is exact
  *     --isa NAME         of the processor [x86-64-v3]
  *     --change RANK:ITERATION     another message size there
  *     --end RANK:NUMBER  how that rank ends (enum ti_end)
@@ -44,7 +45,7 @@ static long as_rank = -1;
 static const char *as_name = "", *add_what = "", *sites = "app", *counter = "papi",
                   *isa = "x86-64-v3";
 static uint8_t run_id[TI_RUN_ID_BYTES] = "0123456789abcde";
-static bool untraced, plain;
+static bool untraced, plain, exact;
 static uint64_t times; /* 0: none */
 
 static struct ti_writer *w;
@@ -225,10 +226,17 @@ static int write_rank(const char *dir, long rank)
 {
     char path[4096], number[32], host[64], calibration[64], name[TI_RANK_NAME_BYTES];
     const char *const info[] = {
-        "rank",    number,         "host",    host,    "application", "app",
-        "command", "app --fast",   "counter", counter, "event",       "PAPI_TOT_INS",
-        "unit",    "instructions", "exact",   "0",     "isa",         isa,
-        "calibration", calibration, "extra", "burst_ns:ns call_ns:ns a\033::b:events",
+        "rank",        number,
+        "host",        host,
+        "application", "app",
+        "command",     "app --fast",
+        "counter",     counter,
+        "event",       "PAPI_TOT_INS",
+        "unit",        "instructions",
+        "exact",       exact ? "yes" : "no",
+        "isa",         isa,
+        "calibration", calibration,
+        "extra",       "burst_ns:ns call_ns:ns a\033::b:events",
     };
     const char *const end_info[] = {"flush_seconds", "0.25",     "app_seconds",     "2.5",
                                     "memory_bytes",  "98304",    "negative_bursts", "2",
@@ -297,7 +305,7 @@ int main(int argc, char **argv)
         {"host-ranks", 1, NULL, 'H'}, {"counter", 1, NULL, 'C'},    {"change", 1, NULL, 'c'},
         {"noise", 1, NULL, 'N'},      {"end", 1, NULL, 'e'},        {"hold", 1, NULL, 'k'},
         {"as", 1, NULL, 'a'},         {"untraced", 0, NULL, 'u'},   {"plain", 0, NULL, 'p'},
-        {"add", 1, NULL, 'A'},        {"isa", 1, NULL, 'S'},
+        {"exact", 0, NULL, 'x'},      {"add", 1, NULL, 'A'},        {"isa", 1, NULL, 'S'},
         {"times", 2, NULL, 'T'},      {"seed", 1, NULL, 'D'},       {"bytes", 1, NULL, 'b'},
         {NULL, 0, NULL, 0},
     };
@@ -350,6 +358,9 @@ int main(int argc, char **argv)
             break;
         case 'u':
             untraced = true;
+            break;
+        case 'x':
+            exact = true;
             break;
         case 'p':
             plain = true;
