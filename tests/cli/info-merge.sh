@@ -150,4 +150,19 @@ json out verified=true events=9006 left_out.ranks=3 left_out.events=8997 || fail
 run 0 ti-info --verify --json loop.run
 json out verified=true events=9006 left_out.ranks=0 left_out.events=0 || fail "--verify --json of files"
 
+# a signal ends it, also while a large rank is encoded, and nothing is left
+mktrace --np 1 --iterations 200000 --noise 1000 large.run
+rc=0
+for ((try = 0; rc == 0 && try < 10; try++)); do # unless it was too late
+    ti-info --merge large.run -o large.ti >out 2>err &
+    until compgen -G 'large.ti*' >/dev/null || ! kill -0 $! 2>/dev/null; do sleep 0.01; done
+    kill -TERM $! 2>/dev/null
+    wait $!
+    rc=$?
+    [ $rc -eq 0 ] && rm large.ti
+done
+[ $rc -eq 143 ] || { fail "interrupted: status $rc"; cat err; }
+says err 'ti-info: interrupted'
+compgen -G 'large.ti*' && fail "interrupted, and something is left"
+
 exit $failed

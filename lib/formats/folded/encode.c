@@ -4,6 +4,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "common/scratch.h"
 #include "formats/folded/decode.h"
 #include "formats/folded/encode_internal.h"
 
@@ -13,6 +14,14 @@
 #define NODES_MAX (1u << 18)
 
 #define SMALL 2048 /* bytes of a record that need not be smaller */
+
+#define PIECE ((size_t)1 << 18) /* that is compressed before the next look for a signal */
+
+/* Whether a signal came (common/scratch.h); asked now and then, by the number of an event. */
+static bool is_stopped(uint64_t event)
+{
+    return event % (1 << 16) == 0 && ti_stopped();
+}
 
 /* A record with its size in a merged trace, when no other rank shares anything with it. */
 struct candidate {
@@ -31,6 +40,8 @@ static ti_status scan(struct ti_encoder *e, struct ti_err *err)
 
     ti_reader_want_extras(e->r);
     while ((more = ti_reader_next(e->r, &ev, err)) > 0) {
+        if (is_stopped(e->sums.events))
+            return ti_stop_check(err);
         ti_symbols_scan(&e->symbols, &ev);
         e->sums.volume += ev.volume;
         e->sums.events++;
@@ -57,12 +68,13 @@ static ti_status fold(struct ti_encoder *e, struct ti_fold *f, bool *nothing, st
     struct ti_reader *again;
     struct ti_event ev;
     ti_status st = ti_reader_again(e->r, &again, err);
+    uint64_t n = 0;
     int more;
 
     if (st)
         return st;
     ti_reader_want_extras(again);
-    while ((more = ti_reader_next(again, &ev, err)) > 0 && !*nothing) {
+    while ((more = ti_reader_next(again, &ev, err)) > 0 && !*nothing && !is_stopped(n++)) {
         ti_symbols_give(&e->symbols, &ev, &symbol);
         volumes[0] = (int64_t)ev.volume;
         for (uint32_t i = 1; i < e->nvolumes; i++)
@@ -71,7 +83,7 @@ static ti_status fold(struct ti_encoder *e, struct ti_fold *f, bool *nothing, st
         *nothing = ti_fold_nodes(f) > NODES_MAX;
     }
     ti_reader_close(again);
-    return more < 0 ? TI_ERR_INPUT : TI_OK;
+    return more < 0 ? TI_ERR_INPUT : ti_stop_check(err);
 }
 
 /* ------------------------------------------------------------------- record -- */
@@ -81,9 +93,9 @@ static bool is_exact(const struct ti_encoder *e, struct ti_folded *f)
 {
     struct ti_totals sums = {0, 0, TI_HASH_START};
     struct ti_event ev;
-    int more;
+    int more = 1;
 
-    while ((more = ti_folded_next(f, &ev)) > 0) {
+    while (!is_stopped(sums.events) && (more = ti_folded_next(f, &ev)) > 0) {
         sums.volume += ev.volume;
         sums.events++;
         sums.hash = ti_hash_event(sums.hash, &ev);
@@ -110,7 +122,7 @@ static bool is_allowed(const struct ti_encoder *e, struct ti_event *exact, struc
  * events. */
 static bool is_near(const struct ti_encoder *e, struct ti_folded *f, uint64_t *hash)
 {
-    uint64_t volume = 0;
+    uint64_t volume = 0, n = 0;
     struct ti_reader *again;
     struct ti_event exact, ev;
     bool ok = true;
@@ -121,7 +133,7 @@ static bool is_near(const struct ti_encoder *e, struct ti_folded *f, uint64_t *h
     ti_folded_want_extras(f);
     *hash = TI_HASH_START;
     while (ok && ti_reader_next(again, &exact, NULL) > 0) {
-        ok = ti_folded_next(f, &ev) > 0 && is_allowed(e, &exact, &ev);
+        ok = !is_stopped(n++) && ti_folded_next(f, &ev) > 0 && is_allowed(e, &exact, &ev);
         if (ok) {
             *hash = ti_hash_event(*hash, &ev);
             volume += ev.volume;
@@ -153,14 +165,27 @@ static bool is_sound(const struct ti_encoder *e, struct ti_record *record)
     return ok;
 }
 
-static size_t deflated(const void *data, size_t bytes)
+/* What compressing takes; done piece by piece, since it may take seconds, until a signal comes. */
+static size_t deflated(const uint8_t *data, size_t bytes)
 {
-    uLongf n = compressBound(bytes);
-    uint8_t *out = malloc(n);
+    uint8_t out[1 << 14];
+    z_stream z = {0};
+    size_t n = 0;
 
-    if (!out || compress2(out, &n, data, bytes, 6) != Z_OK)
-        n = SIZE_MAX / 2;
-    free(out);
+    if (deflateInit(&z, 6) != Z_OK)
+        return SIZE_MAX / 2;
+    z.next_in = (uint8_t *)(uintptr_t)data;
+    do {
+        z.avail_in = (uInt)(bytes < PIECE ? bytes : PIECE);
+        bytes -= z.avail_in;
+        do {
+            z.next_out = out;
+            z.avail_out = sizeof out;
+            deflate(&z, bytes ? Z_NO_FLUSH : Z_FINISH);
+            n += sizeof out - z.avail_out;
+        } while (!z.avail_out);
+    } while (bytes && !ti_stopped());
+    deflateEnd(&z);
     return n;
 }
 
@@ -214,6 +239,7 @@ static ti_status try_limit(struct ti_encoder *e, uint32_t limit, struct candidat
             else
                 ti_record_free(&c.record);
         }
+        st = ti_stop_check(err);
     }
     ti_fold_free(f);
     keep(best, &c);

@@ -2,6 +2,7 @@
 #include <zlib.h>
 
 #include "common/crc32c.h"
+#include "common/scratch.h"
 #include "common/write.h"
 #include "formats/merged/dictionary.h"
 #include "formats/merged/merger_internal.h"
@@ -10,8 +11,12 @@
  * the groups.  Level 9 may take ten times as long as 6. */
 enum { BEST_CHUNKS = 16, BEST_LEVEL = 9, LEVEL = 6 };
 
+#define PIECE ((size_t)1 << 18) /* that is compressed before the next look for a signal */
+
 static ti_status put_file(struct sections *s, const void *data, size_t bytes, struct ti_err *err)
 {
+    if (ti_stopped())
+        return ti_stop_check(err);
     if (!ti_write_all(s->fd, data, bytes))
         return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", s->name);
     return TI_OK;
@@ -33,21 +38,27 @@ ti_status ti__sections_begin(struct sections *s, uint32_t nranks,
     return put_file(s, h, sizeof h, err);
 }
 
-/* Compress `raw` to `out`.  False: that does not make it smaller. */
+/* Compress `raw` to `out`, piece by piece, since a large one takes seconds.  False: that does not
+ * make it smaller, or a signal came. */
 static bool pack(const struct ti_buffer *raw, int level, struct ti_buffer *out)
 {
+    size_t left = raw->n;
     z_stream z = {0};
-    int rc;
+    int rc = Z_OK;
 
     if (deflateInit2(&z, level, Z_DEFLATED, -MAX_WBITS, MAX_MEM_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK)
         return false;
     deflateSetDictionary(&z, (const Bytef *)ti_dictionary, TI_DICTIONARY_BYTES);
     out->data = ti_grow(out->data, &out->cap, raw->n + 1, 1);
     z.next_in = raw->data;
-    z.avail_in = (uInt)raw->n;
     z.next_out = out->data;
     z.avail_out = (uInt)raw->n;
-    rc = deflate(&z, Z_FINISH);
+    while (rc == Z_OK && left && !ti_stopped()) {
+        z.avail_in = (uInt)(left < PIECE ? left : PIECE);
+        left -= z.avail_in;
+        rc = deflate(&z, left ? Z_NO_FLUSH : Z_FINISH);
+        rc = z.avail_in ? Z_BUF_ERROR : rc;
+    }
     out->n = raw->n - z.avail_out;
     deflateEnd(&z);
     return rc == Z_STREAM_END && out->n < raw->n;
