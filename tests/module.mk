@@ -6,9 +6,9 @@ test_programs :=
 include tests/mpi/module.mk tests/fuzz/module.mk tests/pmu/module.mk tests/testbed/module.mk
 
 t-merged_src := $(merger_src) tests/unit/records.c
-t-folded_src := $(merger_src) tests/unit/programs.c
+t-folded_src := $(merger_src) tests/unit/programs.c tests/unit/records.c
 t-quality_src := $(merger_src)
-t-seek_src := $(merger_src) tests/unit/programs.c
+t-seek_src := $(merger_src) tests/unit/programs.c tests/unit/records.c
 t-shape_src := $(merger_src) tests/unit/programs.c
 t-source_src := $(merger_src)
 t-column_src := $(merger_src) tests/unit/records.c

@@ -11,6 +11,11 @@
 
 #include <cmocka.h>
 
+#include "formats/buffer.h"
+#include "formats/event.h"
+#include "formats/folded/record_layout.h"
+#include "formats/trace.h"
+
 const uint8_t records_run_id[TI_RUN_ID_BYTES] = "a run of the te";
 struct ti_err records_err;
 
@@ -55,6 +60,33 @@ void record_set_blob(struct ti_record *r, size_t k, const void *data, size_t n)
     struct ti_bytes *blob = (struct ti_bytes *)(void *)((int64_t *)r->memory + r->nnumbers);
 
     blob[k] = (struct ti_bytes){data, n};
+}
+
+struct ti_record record_nest(uint32_t depth, int64_t trips, int64_t volume)
+{
+    uint32_t columns = 2 * depth + 1; /* the call has a volume for each arrival */
+    struct ti_buffer pattern = {NULL, 0, 0};
+    struct ti_record r;
+
+    ti_buffer_varint(&pattern, TI_RECORD_VERSION);
+    ti_buffer_varint(&pattern, TI_END_KILLED);
+    for (int zeros = 0; zeros < 7; zeros++) /* totals, metadata, communicators, strings */
+        ti_buffer_varint(&pattern, 0);
+    ti_buffer_varint(&pattern, 1); /* volumes, symbols */
+    ti_buffer_varint(&pattern, 1);
+    ti_buffer_varint(&pattern, TI_OP_FINALIZE);
+    for (int zeros = 0; zeros < 5; zeros++)
+        ti_buffer_varint(&pattern, 0);
+    ti_buffer_varint(&pattern, 1); /* the shape */
+    for (uint32_t i = 0; i < depth; i++)
+        ti_buffer_varint(&pattern, 1 << 1 | 1);
+    ti_buffer_varint(&pattern, 0);
+    r = record_blank(3, pattern.n, 4 + columns, 3 + columns); /* of vectors: 4 numbers, 3 blobs */
+    memcpy((uint8_t *)(uintptr_t)r.pattern.data, pattern.data, pattern.n);
+    for (uint32_t i = 0; i < columns; i++)
+        record_set_number(&r, 4 + i, i < depth ? trips : volume);
+    free(pattern.data);
+    return r;
 }
 
 /* Bytes for blobs: blob `i` of `n` bytes starts at records_pool + i. */

@@ -26,6 +26,11 @@ void records_fill(void);
 struct ti_record record_blank(uint32_t rank, size_t pattern, size_t numbers, size_t blobs);
 void record_set_number(struct ti_record *r, size_t k, int64_t value);
 void record_set_blob(struct ti_record *r, size_t k, const void *data, size_t n);
+
+/* The record of rank 3 of a trace that has no end: `depth` loops in each other, with `trips` each,
+ * around one call with a volume. */
+struct ti_record record_nest(uint32_t depth, int64_t trips, int64_t volume);
+
 void records_must_equal(const struct ti_record *a, const struct ti_record *b);
 
 /* The bytes of a file, and an unnamed file with these bytes. */

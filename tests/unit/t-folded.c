@@ -7,9 +7,13 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/scratch.h"
 #include "formats/buffer.h"
 #include "formats/folded/decode.h"
 #include "formats/folded/encode.h"
@@ -19,6 +23,7 @@
 #include "formats/reader.h"
 #include "formats/writer.h"
 #include "tests/unit/programs.h"
+#include "tests/unit/records.h"
 
 static char dir[64], path[96];
 
@@ -417,40 +422,51 @@ static void vectors_come_back(void **state)
 /* Ten loops in each other, of a million trips each. */
 static void a_bomb_is_refused_at_once(void **state)
 {
-    struct ti_buffer pattern = {NULL, 0, 0};
-    struct ti_bytes blob[14] = {{NULL, 0}};
-    int64_t number[15] = {0}; /* of vectors: 4; of the shape: 11 */
-    struct ti_record record = {.rank = 3, .nnumbers = 15, .nblobs = 14};
+    struct ti_record record = record_nest(10, 1000000, 5);
     struct ti_folded_tables tables;
     struct ti_folded *f;
     struct ti_reader *r;
     struct ti_err err;
 
     (void)state;
-    for (int i = 0; i < 11; i++)
-        number[4 + i] = i < 10 ? 1000000 : 5;
-    ti_buffer_varint(&pattern, TI_RECORD_VERSION);
-    ti_buffer_varint(&pattern, TI_END_KILLED);
-    for (int zeros = 0; zeros < 7; zeros++) /* totals, metadata, communicators, strings */
-        ti_buffer_varint(&pattern, 0);
-    ti_buffer_varint(&pattern, 1); /* volumes, symbols */
-    ti_buffer_varint(&pattern, 1);
-    ti_buffer_varint(&pattern, TI_OP_FINALIZE);
-    for (int zeros = 0; zeros < 5; zeros++)
-        ti_buffer_varint(&pattern, 0);
-    ti_buffer_varint(&pattern, 1); /* the shape */
-    for (int i = 0; i < 10; i++)
-        ti_buffer_varint(&pattern, 1 << 1 | 1);
-    ti_buffer_varint(&pattern, 0);
-    record.pattern = (struct ti_bytes){pattern.data, pattern.n};
-    record.number = number;
-    record.blob = blob;
     assert_string_equal(ti_folded_open(&record, 8, &f, &tables),
                         "its loops claim more than 2^44 events");
     assert_int_equal(ti_reader_open_record(&record, 8, program_run_id, "bomb", &r, &err),
                      TI_ERR_INPUT);
     assert_non_null(strstr(err.text, "'bomb' is damaged: its loops claim more than 2^44 events"));
-    free(pattern.data);
+}
+
+static void raise_term(int signal)
+{
+    (void)signal;
+    raise(SIGTERM);
+}
+
+/* A trace that nobody could read to its end: a signal ends the encoder. */
+static void a_signal_ends_encoding(void **state)
+{
+    int status;
+    pid_t child = fork();
+
+    (void)state;
+    if (child == 0) { /* ti_stop_catch() is for a whole process */
+        static const struct ti_qualities stats = {{TI_STATISTICS, 0}, {TI_STATISTICS, 0}};
+        struct ti_record record = record_nest(4, 1000, 3), out;
+        struct itimerval soon = {.it_value = {0, 20000}};
+        struct ti_reader *r;
+        struct ti_err err;
+
+        ti_stop_catch();
+        signal(SIGALRM, raise_term);
+        setitimer(ITIMER_REAL, &soon, NULL);
+        if (ti_reader_open_record(&record, 8, program_run_id, "long", &r, &err) ||
+            ti_folded_encode(r, &stats, &out, &err) != TI_ERR_IO ||
+            strcmp(err.text, "interrupted") != 0)
+            _exit(1);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
 static int setup(void **state)
@@ -476,7 +492,7 @@ int main(void)
         cmocka_unit_test(random_programs_come_back),  cmocka_unit_test(length_does_not_matter),
         cmocka_unit_test(many_values_become_columns), cmocka_unit_test(damage_does_no_harm),
         cmocka_unit_test(call_sites_come_back),       cmocka_unit_test(vectors_come_back),
-        cmocka_unit_test(a_bomb_is_refused_at_once),
+        cmocka_unit_test(a_bomb_is_refused_at_once),  cmocka_unit_test(a_signal_ends_encoding),
     };
 
     return cmocka_run_group_tests(tests, setup, cleanup);

@@ -16,6 +16,7 @@
 #include "formats/merged/record.h"
 #include "formats/reader.h"
 #include "tests/unit/programs.h"
+#include "tests/unit/records.h"
 
 #define EVENTS_MOST 600
 
@@ -345,11 +346,8 @@ static void values_of_histograms_add_up(void **state)
  * that takes time in proportion to the events would end. */
 static void far_events_are_found_at_once(void **state)
 {
-    enum { DEPTH = 4, COLUMNS = 2 * DEPTH + 1 }; /* the call has a volume for each arrival */
-    struct ti_buffer pattern = {NULL, 0, 0};
-    struct ti_bytes blob[3 + COLUMNS] = {{NULL, 0}}; /* of vectors: 3 */
-    int64_t number[4 + COLUMNS] = {0, 0, 0, 0, 1000, 1000, 1000, 1000, 3, 3, 3, 3, 3};
-    struct ti_record record = {.rank = 3, .nnumbers = 4 + COLUMNS, .nblobs = 3 + COLUMNS};
+    enum { DEPTH = 4 };
+    struct ti_record record = record_nest(DEPTH, 1000, 3);
     const uint64_t events = UINT64_C(1000000000000);
     struct ti_folded_tables tables;
     struct ti_place place;
@@ -357,22 +355,6 @@ static void far_events_are_found_at_once(void **state)
     struct ti_event ev;
 
     (void)state;
-    ti_buffer_varint(&pattern, TI_RECORD_VERSION);
-    ti_buffer_varint(&pattern, TI_END_KILLED);
-    for (int zeros = 0; zeros < 7; zeros++) /* totals, metadata, communicators, strings */
-        ti_buffer_varint(&pattern, 0);
-    ti_buffer_varint(&pattern, 1); /* volumes, symbols */
-    ti_buffer_varint(&pattern, 1);
-    ti_buffer_varint(&pattern, TI_OP_FINALIZE);
-    for (int zeros = 0; zeros < 5; zeros++)
-        ti_buffer_varint(&pattern, 0);
-    ti_buffer_varint(&pattern, 1); /* the shape */
-    for (int i = 0; i < DEPTH; i++)
-        ti_buffer_varint(&pattern, 1 << 1 | 1);
-    ti_buffer_varint(&pattern, 0);
-    record.pattern = (struct ti_bytes){pattern.data, pattern.n};
-    record.number = number;
-    record.blob = blob;
     assert_null(ti_folded_open(&record, 8, &f, &tables));
     assert_int_equal(ti_folded_events(f), events);
     for (uint64_t at = events - 1; at; at /= 3) {
@@ -397,7 +379,7 @@ static void far_events_are_found_at_once(void **state)
     assert_int_equal(ti_folded_next(f, &ev), 0);
     ti_folded_close(f);
     ti_folded_tables_free(&tables);
-    free(pattern.data);
+    ti_record_free(&record);
 }
 
 static int setup(void **state)
