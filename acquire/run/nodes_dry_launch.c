@@ -148,6 +148,12 @@ static bool is_unanswered(const struct ti_used_node *u)
     return u->peer[0] && u->peer_at - u->peer_since >= NO_ANSWER_S;
 }
 
+/* Where one daemon's connection counts as unanswered, those of others that began later will. */
+static bool is_waiting(const struct ti_used_node *u)
+{
+    return u->peer[0] != '\0';
+}
+
 static bool is_daemon_missing(const struct ti_used_node *u)
 {
     return u->daemon_missing >= MISSING_LOOKS;
@@ -240,7 +246,7 @@ static ti_status cut_off(struct ti_nodes_backend *b, const struct ti_used_node *
                     b->a->log_name);
         return TI_ERR_REMOTE;
     }
-    name_nodes(b, is_unanswered, names, sizeof names);
+    name_nodes(b, is_waiting, names, sizeof names);
     ti_err_set(err, TI_ERR_REMOTE, "mpirun's daemon on %s gets no answer from %s", names, u->peer);
     ti_err_hint(err, NETWORK_HINT);
     return TI_ERR_REMOTE;

@@ -288,9 +288,15 @@ firewall_before_the_front() { # SSH is let through, what mpirun's daemons say is
     two_sites
     front ip rule add pref 10 to 10.2.0.0/16 ipproto tcp dport 22 lookup main
     front ip rule add pref 11 to 10.2.0.0/16 ipproto tcp blackhole
+    # Its connections are seen later than those of the other daemon.
+    cp /usr/bin/orted "$programs/orted"
+    printf '#!/bin/sh\nsleep 6\nexec %s "$@"\n' "$programs/orted" >late
+    chmod +x late
+    "$bed" replace n2.site2 /usr/bin/orted late
     acquire 5 --np 8 "$program" ok
     says "mpirun's daemon on 'n1.site2', 'n2.site2' gets no answer from 10.0.0.2:" oob_tcp_if_include hint:
     ends_with n1.site2
+    rm late
     traces=some
 }
 daemon_ends_at_once() { # as one that went into the background, and then failed
