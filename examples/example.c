@@ -50,11 +50,17 @@ int ex_usage(int rank, const char *usage, const char *message, ...)
     return 2;
 }
 
+/*
+ * stdout gets a buffer that is not of the heap: what malloc() executes depends on what the threads
+ * of the MPI library took and gave back before, and that differs from run to run.
+ */
 int ex_verdict(int rank, bool ok, const char *message, ...)
 {
     if (rank == 0) {
+        static char buffer[BUFSIZ];
         va_list ap;
 
+        setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
         va_start(ap, message);
         vprintf(message, ap);
         va_end(ap);
