@@ -33,62 +33,71 @@ alike() {
     done
 }
 
-# resolve FILE: its events, as if each receive with a wildcard had named what it matched.  Persistent
-# receives keep theirs, since each of their starts can match another message.
+# resolve FILE...: events, as if each receive with a wildcard had named what it matched, to
+# FILE.resolved.  Persistent receives keep theirs, since each of their starts can match another
+# message.
 resolve() {
-    python3 - "$1" <<'END'
+    python3 - "$@" <<'END'
 import re, sys
-lines, open_ = [], {}
 def field(text, name):
     found = re.search(r'(?<= )%s=(\S+)' % name, text)
     return found and found.group(1)
-def name(at, peer, tag):
-    r = 'r' if 'rpeer=' in lines[at] else ''
-    lines[at] = re.sub(r' %speer=any' % r, ' %speer=%s' % (r, peer), lines[at])
-    lines[at] = re.sub(r' %stag=any' % r, ' %stag=%s' % (r, tag), lines[at])
-for text in open(sys.argv[1]):
-    text = re.sub(r'((peer|from)=[-+]\d+)\(\d+\)', r'\1', text.rstrip('\n'))
-    op, at = text.split(' ')[0], len(lines)
-    lines.append(text)
-    wild = re.search(r'(peer|tag)=any', text)
-    if field(text, 'req') and field(text, 'comm'):
-        open_[field(text, 'req')] = at if wild and not op.endswith('_init') else None
-    source = field(text, 'from')
-    if wild and source:
-        lines[at] = re.sub(r' from=\S+ fromtag=\S+', '', lines[at])
-        name(at, source, field(text, 'fromtag'))
-    elif source and source != 'null' and open_.get(field(text, 'req')) is not None:
-        lines[at] = re.sub(r' from=\S+ fromtag=\S+', '', lines[at])
-        name(open_[field(text, 'req')], source, field(text, 'fromtag'))
-    kept = []
-    for triple in (re.search(r' matched=\[(.*)\]', text) or [0, ''])[1].split(','):
-        req, _, match = triple.partition(':')
-        if triple and (match.startswith('null') or open_.get(req) is None):
-            kept.append(triple)
-        elif triple:
-            name(open_[req], *match.split(':'))
-    new = ' matched=[%s]' % ','.join(kept) if kept else ''
-    lines[at] = re.sub(r' matched=\[.*\]', new, lines[at])
-answered = set()  # a probe that finds the same again is no event (formats/event.h)
-for text in lines:
-    if not text.startswith(('probe ', 'iprobe ')):
-        answered = set()
-    elif text in answered:
-        continue
-    answered.add(text)
-    print(text)
+def resolved(file):
+    lines, open_ = [], {}
+    def name(at, peer, tag):
+        r = 'r' if 'rpeer=' in lines[at] else ''
+        lines[at] = re.sub(r' %speer=any' % r, ' %speer=%s' % (r, peer), lines[at])
+        lines[at] = re.sub(r' %stag=any' % r, ' %stag=%s' % (r, tag), lines[at])
+    for text in file:
+        text = re.sub(r'((peer|from)=[-+]\d+)\(\d+\)', r'\1', text.rstrip('\n'))
+        op, at = text.split(' ')[0], len(lines)
+        lines.append(text)
+        wild = re.search(r'(peer|tag)=any', text)
+        if field(text, 'req') and field(text, 'comm'):
+            open_[field(text, 'req')] = at if wild and not op.endswith('_init') else None
+        source = field(text, 'from')
+        if wild and source:
+            lines[at] = re.sub(r' from=\S+ fromtag=\S+', '', lines[at])
+            name(at, source, field(text, 'fromtag'))
+        elif source and source != 'null' and open_.get(field(text, 'req')) is not None:
+            lines[at] = re.sub(r' from=\S+ fromtag=\S+', '', lines[at])
+            name(open_[field(text, 'req')], source, field(text, 'fromtag'))
+        kept = []
+        for triple in (re.search(r' matched=\[(.*)\]', text) or [0, ''])[1].split(','):
+            req, _, match = triple.partition(':')
+            if triple and (match.startswith('null') or open_.get(req) is None):
+                kept.append(triple)
+            elif triple:
+                name(open_[req], *match.split(':'))
+        new = ' matched=[%s]' % ','.join(kept) if kept else ''
+        lines[at] = re.sub(r' matched=\[.*\]', new, lines[at])
+    answered = set()  # a probe that finds the same again is no event (formats/event.h)
+    for text in lines:
+        if not text.startswith(('probe ', 'iprobe ')):
+            answered = set()
+        elif text in answered:
+            continue
+        answered.add(text)
+        yield text
+for path in sys.argv[1:]:
+    with open(path) as file, open(path + '.resolved', 'w') as out:
+        out.writelines(text + '\n' for text in resolved(file))
 END
 }
 
 # alike_resolved NP WORDS: the same, where the replay posted the sources that matched.
 alike_resolved() {
     local rank
+    rm -rf "$tmp/events"
+    mkdir "$tmp/events"
     for ((rank = 0; rank < $1; rank++)); do
-        dump "$tmp/one" $rank --no-volumes >"$tmp/raw"
-        resolve "$tmp/raw" >"$tmp/expected"
-        dump "$tmp/two" $rank --no-volumes >"$tmp/raw"
-        resolve "$tmp/raw" >"$tmp/found"
-        same "$tmp/expected" "$tmp/found" "$2: events of rank $rank, resolved"
+        dump "$tmp/one" $rank --no-volumes >"$tmp/events/$rank.expected"
+        dump "$tmp/two" $rank --no-volumes >"$tmp/events/$rank.found"
+    done
+    resolve "$tmp/events"/*
+    for ((rank = 0; rank < $1; rank++)); do
+        same "$tmp/events/$rank.expected.resolved" "$tmp/events/$rank.found.resolved" \
+            "$2: events of rank $rank, resolved"
     done
 }
 
