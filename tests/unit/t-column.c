@@ -10,6 +10,8 @@
 #include "formats/folded/column.h"
 #include "tests/unit/records.h"
 
+static struct ti_pool pool;
+
 struct values {
     uint64_t *v;
     size_t n, cap;
@@ -91,10 +93,10 @@ static void add_random(struct values *l, int way, size_t n)
 
 static struct ti_column column_of(const struct values *l)
 {
-    struct ti_column c = {.run = NULL};
+    struct ti_column c = {.head = NULL};
 
     for (size_t i = 0; i < l->n; i++)
-        ti_column_add(&c, l->v[i]);
+        ti_column_add(&pool, &c, l->v[i]);
     return c;
 }
 
@@ -113,7 +115,7 @@ static size_t bytes_of(const struct values *l)
     struct ti_buffer b = blob_of(&c);
 
     free(b.data);
-    ti_column_free(&c);
+    ti_column_free(&pool, &c);
     return b.n;
 }
 
@@ -200,8 +202,8 @@ static void test_all_ways(void **state)
         must_hold(&c, &l);
         must_skip(&c, &l);
         must_have_stats(&c, &l);
-        ti_column_free(&c);
-        assert_true(c.nruns == 0 && c.open.n == 0);
+        ti_column_free(&pool, &c);
+        assert_true(c.head == NULL && c.open.n == 0);
         free(l.v);
     }
 }
@@ -213,7 +215,7 @@ static void test_append(void **state)
     records_seed = 2;
     for (int turn = 0; turn < 3000; turn++) {
         struct values all = {NULL, 0, 0};
-        struct ti_column c = {.run = NULL}, one;
+        struct ti_column c = {.head = NULL}, one;
         struct ti_buffer a, b;
 
         for (uint32_t parts = records_below(12); parts > 0; parts--) {
@@ -225,11 +227,11 @@ static void test_append(void **state)
             for (size_t i = 0; i < l.n; i++)
                 add(&all, l.v[i]);
             more = column_of(&l);
-            ti_column_append(&c, &more);
-            ti_column_free(&more);
+            ti_column_move(&pool, &c, &more);
+            assert_true(more.head == NULL && more.open.n == 0);
             if (records_below(2)) {
                 add(&all, parts);
-                ti_column_add(&c, parts);
+                ti_column_add(&pool, &c, parts);
             }
             free(l.v);
         }
@@ -241,37 +243,9 @@ static void test_append(void **state)
         assert_true(a.n == 0 || memcmp(a.data, b.data, a.n) == 0);
         free(a.data);
         free(b.data);
-        ti_column_free(&c);
-        ti_column_free(&one);
+        ti_column_free(&pool, &c);
+        ti_column_free(&pool, &one);
         free(all.v);
-    }
-}
-
-/* A value that is removed leaves no trace. */
-static void test_pop(void **state)
-{
-    (void)state;
-    records_seed = 8;
-    for (int turn = 0; turn < 300; turn++) {
-        struct values l = {NULL, 0, 0};
-        struct ti_column c = {.run = NULL}, one;
-
-        for (int step = 0; step < 60; step++) {
-            if (l.n > 0 && records_below(3) == 0) {
-                assert_true(ti_column_pop(&c) == l.v[--l.n]);
-            } else {
-                add(&l, records_below(1 + (uint32_t)turn % 5));
-                ti_column_add(&c, l.v[l.n - 1]);
-            }
-            one = column_of(&l);
-            assert_int_equal(c.nruns, one.nruns);
-            for (size_t i = 0; i < c.nruns; i++)
-                assert_memory_equal(&c.run[i], &one.run[i], sizeof *c.run);
-            assert_memory_equal(&c.open, &one.open, sizeof c.open);
-            ti_column_free(&one);
-        }
-        ti_column_free(&c);
-        free(l.v);
     }
 }
 
@@ -424,7 +398,7 @@ static void test_truncation(void **state)
                 assert_true(i > 0 && v[i] == v[i - 1]);
         }
         free(b.data);
-        ti_column_free(&c);
+        ti_column_free(&pool, &c);
         free(l.v);
     }
 }
@@ -562,7 +536,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_ways),
         cmocka_unit_test(test_append),
-        cmocka_unit_test(test_pop),
         cmocka_unit_test(test_size_of_runs),
         cmocka_unit_test(test_size_of_patterns),
         cmocka_unit_test(test_size_of_phases),

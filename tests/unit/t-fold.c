@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "common/map.h"
 #include "formats/folded/fold.h"
 #include "formats/folded/record_layout.h"
 #include "tests/unit/records.h"
@@ -44,16 +45,32 @@ static void add(struct items *l, uint32_t symbol)
     l->n++;
 }
 
-static struct ti_fold *fold_of(const struct items *l, uint32_t window, uint32_t nvolumes)
+/* Fold items; in `memory`, if that is not NULL, as many as fit: *n of them. */
+static struct ti_fold *fold_in(const struct items *l, uint32_t window, uint32_t nvolumes,
+                               void *memory, size_t bytes, size_t *n)
 {
-    struct ti_fold *f = ti_fold_new(window, nvolumes);
+    struct ti_pool pool = {.at = NULL};
+    struct ti_fold *f;
 
-    for (size_t i = 0; i < l->n; i++) {
-        const struct item *item = &l->item[i];
+    if (memory)
+        ti_pool_use(&pool, memory, bytes);
+    f = ti_fold_new(&pool, window, nvolumes);
+    for (*n = 0; *n < l->n; ++*n) {
+        const struct item *item = &l->item[*n];
+        uint32_t nfields = fields_of(item->symbol);
 
-        ti_fold_add(f, item->symbol, item->volumes, item->fields, fields_of(item->symbol));
+        if (memory && !ti_fold_has_room(f, nfields))
+            break;
+        ti_fold_add(f, item->symbol, item->volumes, item->fields, nfields);
     }
     return f;
+}
+
+static struct ti_fold *fold_of(const struct items *l, uint32_t window, uint32_t nvolumes)
+{
+    size_t n;
+
+    return fold_in(l, window, nvolumes, NULL, 0, &n);
 }
 
 /* --------------------------------------------------------------- expansion -- */
@@ -63,7 +80,8 @@ struct copy {
     const struct ti_node *node;
     struct copy *child, *next;
     struct place {
-        size_t run;
+        struct ti_run_iterator runs;
+        const struct ti_run *run;
         uint64_t i; /* in the run */
     } * place;
 };
@@ -87,6 +105,8 @@ static struct copy *copy_of(struct expansion *e, const struct ti_node *node)
         c->node = node;
         c->place = calloc(node->ncolumns, sizeof *c->place);
         assert_non_null(c->place);
+        for (uint32_t i = 0; i < node->ncolumns; i++)
+            c->place[i].runs = ti_column_runs(&node->column[i]);
         c->child = copy_of(e, node->child);
         *end = c;
         end = &c->next;
@@ -94,23 +114,17 @@ static struct copy *copy_of(struct expansion *e, const struct ti_node *node)
     return first;
 }
 
-static const struct ti_run *run_at(const struct ti_column *c, const struct place *p)
-{
-    return p->run < c->nruns ? &c->run[p->run] : p->run == c->nruns ? &c->open : NULL;
-}
-
 static uint64_t next_value(struct copy *c, uint32_t column)
 {
     struct place *p = &c->place[column];
-    const struct ti_run *r;
 
     assert_true(column < c->node->ncolumns);
-    r = run_at(&c->node->column[column], p);
-    assert_true(r && p->i < r->n);
-    if (p->i + 1 < r->n)
-        return r->first + r->stride * p->i++;
-    *p = (struct place){p->run + 1, 0};
-    return r->first + r->stride * (r->n - 1);
+    if (!p->run || p->i == p->run->n) {
+        p->run = ti_run_next(&p->runs);
+        p->i = 0;
+    }
+    assert_non_null(p->run);
+    return p->run->first + p->run->stride * p->i++;
 }
 
 /* All columns must have been read to the end; counts are right. */
@@ -134,9 +148,10 @@ static void free_copy(struct expansion *e, struct copy *c, uint32_t loops)
                              node->arrivals * e->nvolumes + fields_of(node->symbol));
         }
         for (uint32_t i = 0; i < node->ncolumns; i++) {
-            const struct ti_run *r = run_at(&node->column[i], &c->place[i]);
+            const struct place *p = &c->place[i];
+            struct ti_run_iterator rest = p->runs;
 
-            assert_true(!r || (r == &node->column[i].open && r->n == 0));
+            assert_true((!p->run || p->i == p->run->n) && !ti_run_next(&rest));
         }
         free_copy(e, c->child, begin + 1);
         free(c->place);
@@ -177,10 +192,10 @@ static void expand(struct expansion *e, struct copy *first, int64_t loops)
     }
 }
 
-/* The shape of the items stands for them. */
-static void must_fold(const char *what, const struct items *l, uint32_t window, uint32_t nvolumes)
+/* The shape stands for the first items. */
+static void must_stand(const char *what, struct ti_fold *f, const struct items *l,
+                       uint32_t nvolumes)
 {
-    struct ti_fold *f = fold_of(l, window, nvolumes);
     struct expansion e = {l, 0, nvolumes, 0};
     uint64_t n, nodes = ti_fold_nodes(f), listed = 0;
     const struct ti_node *shape = ti_fold_shape(f, &n);
@@ -193,7 +208,34 @@ static void must_fold(const char *what, const struct items *l, uint32_t window, 
     if (e.at != l->n || n != listed || nodes != e.nodes)
         fail_msg("%s: %zu items of %zu, %llu nodes of %llu", what, e.at, l->n,
                  (unsigned long long)e.nodes, (unsigned long long)nodes);
+}
+
+/* A fold in little memory folds as many items as fit, and needs no more memory. */
+static void must_fit(const char *what, const struct items *l, uint32_t window, uint32_t nvolumes)
+{
+    static _Alignas(8) uint8_t memory[64 << 10];
+    size_t bytes = (12u << 10) + records_below(sizeof memory - (12u << 10));
+    struct items some = *l;
+    struct ti_fold *f;
+
+    memset(memory, 0, bytes);
+    memset(memory + bytes, 0xaa, sizeof memory - bytes);
+    f = fold_in(l, window < 128 ? window : 128, nvolumes, memory, bytes, &some.n);
+    must_stand(what, f, &some, nvolumes);
+    assert_null(ti_fold_pool(f)->slabs);
     ti_fold_free(f);
+    for (; bytes < sizeof memory; bytes++)
+        assert_int_equal(memory[bytes], 0xaa);
+}
+
+/* The shape of the items stands for them. */
+static void must_fold(const char *what, const struct items *l, uint32_t window, uint32_t nvolumes)
+{
+    struct ti_fold *f = fold_of(l, window, nvolumes);
+
+    must_stand(what, f, l, nvolumes);
+    ti_fold_free(f);
+    must_fit(what, l, window, nvolumes);
 }
 
 /* ---------------------------------------------------------- random programs -- */

@@ -57,13 +57,14 @@ struct encoded {
 
 static struct encoded encode(const uint64_t *value, size_t n, const struct ti_quality *q)
 {
-    struct ti_column column = {.run = NULL};
+    struct ti_pool pool = {.at = NULL};
+    struct ti_column column = {.head = NULL};
     struct encoded e = {{NULL, 0, 0}, 0};
 
     for (size_t i = 0; i < n; i++)
-        ti_column_add(&column, value[i]);
+        ti_column_add(&pool, &column, value[i]);
     ti_quality_put(&e.blob, &column, q, &e.first);
-    ti_column_free(&column);
+    ti_pool_free(&pool);
     return e;
 }
 

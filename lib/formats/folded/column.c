@@ -5,87 +5,7 @@
 
 #include "formats/folded/quality_columns.h"
 
-/* ----------------------------------------------------------------- columns -- */
-
-static void close_run(struct ti_column *c, struct ti_run next)
-{
-    c->run = ti_grow(c->run, &c->cap, c->nruns + 1, sizeof *c->run);
-    c->run[c->nruns++] = c->open;
-    c->open = next;
-}
-
-void ti_column_add(struct ti_column *c, uint64_t value)
-{
-    struct ti_run *r = &c->open;
-
-    if (r->n == 0) {
-        *r = (struct ti_run){value, 0, 1};
-    } else if (r->n == 1) {
-        r->stride = value - r->first;
-        r->n = 2;
-    } else if (value == r->first + r->stride * r->n) {
-        r->n++;
-    } else if (r->n == 2 && value == r->first + r->stride) { /* a, b, b: the run is that of b */
-        r->n = 1;
-        r->stride = 0;
-        close_run(c, (struct ti_run){value, 0, 2});
-    } else {
-        close_run(c, (struct ti_run){value, 0, 1});
-    }
-}
-
-uint64_t ti_column_pop(struct ti_column *c)
-{
-    struct ti_run *r = &c->open, *before = c->nruns ? &c->run[c->nruns - 1] : NULL;
-    uint64_t value = r->first + r->stride * --r->n;
-
-    if (r->n == 0) {
-        *r = before ? *before : (struct ti_run){0, 0, 0};
-        c->nruns -= before != NULL;
-    } else if (r->n == 1 && before && before->n == 1) { /* a, b, b: a and b are a run again */
-        *r = (struct ti_run){before->first, r->first - before->first, 2};
-        c->nruns--;
-    } else if (r->n == 1) {
-        r->stride = 0;
-    }
-    return value;
-}
-
-/* Append the values of a run.  The result is that of ti_column_add(), so that equal columns have
- * equal blobs: after three values of the run, the last run is a part of it. */
-static void append_run(struct ti_column *c, const struct ti_run *more)
-{
-    for (uint64_t i = 0; i < more->n && i < 3; i++)
-        ti_column_add(c, more->first + i * more->stride);
-    if (more->n > 3)
-        c->open.n += more->n - 3;
-}
-
-void ti_column_append(struct ti_column *c, const struct ti_column *more)
-{
-    for (size_t i = 0; i < more->nruns; i++)
-        append_run(c, &more->run[i]);
-    if (more->open.n)
-        append_run(c, &more->open);
-}
-
-uint64_t ti_column_first(const struct ti_column *c)
-{
-    return c->nruns ? c->run[0].first : c->open.first;
-}
-
-void ti_column_free(struct ti_column *c)
-{
-    free(c->run);
-    *c = (struct ti_column){.run = NULL};
-}
-
 /* ---------------------------------------------------------------- encoding -- */
-
-/* A run as it is stored. */
-struct token {
-    uint64_t n, difference, stride;
-};
 
 /* How the tokens from here to the end are stored: one as it is, or `literal` as they are and then
  * `repeated` by a token. */
@@ -95,60 +15,28 @@ struct plan {
 };
 
 struct tokens {
-    struct token *token;
+    struct ti_token *token;
     size_t n, cap;
     size_t *at;        /* where each would begin if all were stored as they are; n + 1 */
     struct plan *plan; /* for each, and for the end */
 };
 
-/* The last value repeats for ever. */
-static void trim(struct tokens *t)
-{
-    struct token *last = &t->token[t->n - 1];
-
-    if (last->stride)
-        return;
-    last->n = 1;
-    if (last->difference == 0) {
-        t->n--;
-    } else if (t->n > 1 && last[-1].n == 1) { /* a, b, b, ... */
-        last[-1] = (struct token){2, last[-1].difference, last->difference};
-        t->n--;
-    }
-}
-
 static struct tokens tokens_of(const struct ti_column *c)
 {
+    struct ti_tokens all = ti_column_tokens(c);
     struct tokens t = {.token = NULL};
-    uint64_t last = ti_column_first(c);
+    struct ti_token token;
 
-    t.token = ti_grow(NULL, &t.cap, c->nruns + 1, sizeof *t.token);
-    for (size_t i = 0; i <= c->nruns; i++) {
-        const struct ti_run *r = i < c->nruns ? &c->run[i] : &c->open;
-
-        if (r->n == 0)
-            continue;
-        t.token[t.n++] = (struct token){r->n, r->first - last, r->n > 1 ? r->stride : 0};
-        last = r->first + r->stride * (r->n - 1);
+    while (ti_token_next(&all, &token)) {
+        t.token = ti_grow(t.token, &t.cap, t.n + 1, sizeof *t.token);
+        t.token[t.n++] = token;
     }
-    if (t.n)
-        trim(&t);
     return t;
 }
 
-static bool same(const struct token *a, const struct token *b)
+static bool same(const struct ti_token *a, const struct ti_token *b)
 {
     return a->n == b->n && a->difference == b->difference && a->stride == b->stride;
-}
-
-static int put_token(uint8_t *p, const struct token *t)
-{
-    int n = ti_put_varint(p, t->n << 1);
-
-    n += ti_put_varint(p + n, ti_zigzag((int64_t)t->difference));
-    if (t->n > 1)
-        n += ti_put_varint(p + n, ti_zigzag((int64_t)t->stride));
-    return n;
 }
 
 static int put_repeat(uint8_t *p, size_t tokens, size_t bytes)
@@ -181,7 +69,7 @@ static size_t *slot_of(struct search *s, size_t i)
 {
     uint64_t h = 0;
 
-    for (const struct token *t = &s->t->token[i]; t <= &s->t->token[i + 1]; t++) {
+    for (const struct ti_token *t = &s->t->token[i]; t <= &s->t->token[i + 1]; t++) {
         h = (h ^ t->n) * UINT64_C(0x9e3779b97f4a7c15);
         h = (h ^ h >> 29 ^ t->difference) * UINT64_C(0xff51afd7ed558ccd);
         h = (h ^ h >> 31 ^ t->stride) * UINT64_C(0xc4ceb9fe1a85ec53);
@@ -192,7 +80,7 @@ static size_t *slot_of(struct search *s, size_t i)
 /* The matches of token `i` + 1 are known: those at the same distance have a token more, or end. */
 static void extend_matches(struct search *s, size_t i)
 {
-    const struct token *token = s->t->token;
+    const struct ti_token *token = s->t->token;
 
     for (struct match *m = s->match; m < s->match + KEPT; m++) {
         if (m->n && same(&token[i], &token[i + m->distance]))
@@ -261,12 +149,12 @@ static void choose(struct search *s, size_t i)
 static void make_plan(struct tokens *t)
 {
     struct search s = {.t = t, .slots = 16, .steps = 64 * t->n};
-    uint8_t bytes[3 * TI_VARINT_MAX];
+    uint8_t bytes[TI_TOKEN_BYTES];
     size_t cap = 0;
 
     t->at = ti_grow(NULL, &cap, t->n + 1, sizeof *t->at);
     for (size_t i = 0; i < t->n; i++)
-        t->at[i + 1] = t->at[i] + (size_t)put_token(bytes, &t->token[i]);
+        t->at[i + 1] = t->at[i] + (size_t)ti_token_put(bytes, &t->token[i]);
     cap = 0;
     t->plan = ti_grow(NULL, &cap, t->n + 1, sizeof *t->plan);
     cap = 0;
@@ -285,7 +173,7 @@ static void make_plan(struct tokens *t)
 
 void ti_column_put(struct ti_buffer *b, const struct ti_column *c)
 {
-    uint8_t bytes[3 * TI_VARINT_MAX];
+    uint8_t bytes[TI_TOKEN_BYTES];
     struct tokens t = tokens_of(c);
 
     if (t.n)
@@ -295,7 +183,7 @@ void ti_column_put(struct ti_buffer *b, const struct ti_column *c)
         size_t literal = t.at[i + plan->literal] - t.at[i];
 
         for (size_t end = i + plan->literal; i < end; i++)
-            ti_buffer_put(b, bytes, (size_t)put_token(bytes, &t.token[i]));
+            ti_buffer_put(b, bytes, (size_t)ti_token_put(bytes, &t.token[i]));
         if (plan->repeated)
             ti_buffer_put(b, bytes, (size_t)put_repeat(bytes, plan->repeated, literal));
         i += plan->repeated;

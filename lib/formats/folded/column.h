@@ -1,8 +1,8 @@
 /*
  * Columns: lists of 64-bit integers, one value for each time that the program passes a position.
  *
- * In memory, a column is a list of runs: `n` values that grow by a constant stride.  In a record
- * (formats/merged/record.h), a column is a number, its first value, and a blob, the rest:
+ * In memory, a column is a list of runs (runs.h).  In a record (formats/merged/record.h), it is a
+ * number, its first value, and a blob, the rest:
  *
  *   column   tokens; after the last one, the last value repeats for ever.  So the blob of a
  *            constant column is empty
@@ -18,32 +18,9 @@
 #define TI_COLUMN_H
 
 #include "formats/buffer.h"
+#include "formats/folded/runs.h"
 
 struct ti_draw;
-
-struct ti_run {
-    uint64_t first, stride, n;
-};
-
-/* A zeroed struct is an empty column. */
-struct ti_column {
-    struct ti_run open; /* the last run; its n is 0 in an empty column */
-    struct ti_run *run; /* the runs before */
-    size_t nruns, cap;
-};
-
-/* Append a value, or all values of another column.  Columns of equal values are equal, whatever was
- * appended to what. */
-void ti_column_add(struct ti_column *c, uint64_t value);
-void ti_column_append(struct ti_column *c, const struct ti_column *more);
-
-/* Remove the last value of a column that is not empty, and return it. */
-uint64_t ti_column_pop(struct ti_column *c);
-
-/* The first value; 0 of an empty column. */
-uint64_t ti_column_first(const struct ti_column *c);
-
-void ti_column_free(struct ti_column *c); /* the column is empty then */
 
 /* Append the column's blob. */
 void ti_column_put(struct ti_buffer *b, const struct ti_column *c);

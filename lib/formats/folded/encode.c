@@ -223,7 +223,8 @@ static ti_status try_limit(struct ti_encoder *e, uint32_t limit, struct candidat
                            struct ti_err *err)
 {
     struct candidate c = {.bytes = SIZE_MAX};
-    struct ti_fold *f = ti_fold_new(WINDOW, e->nvolumes);
+    struct ti_pool pool = {.at = NULL};
+    struct ti_fold *f = ti_fold_new(&pool, WINDOW, e->nvolumes);
     const struct ti_node *shape;
     bool nothing = false;
     uint64_t nodes;

@@ -148,13 +148,14 @@ static void put_metadata(struct parts *p, const struct ti_encoder *e)
 
 static void put_members(struct parts *p, const int32_t *member, int64_t size)
 {
-    struct ti_column column = {.run = NULL};
+    struct ti_pool pool = {.at = NULL};
+    struct ti_column column = {.head = NULL};
 
     for (int64_t i = 0; i < size; i++)
-        ti_column_add(&column, (uint64_t)member[i]);
+        ti_column_add(&pool, &column, (uint64_t)member[i]);
     put_number(p, (int64_t)ti_column_first(&column));
     ti_column_put(&p->blobs, &column);
-    ti_column_free(&column);
+    ti_pool_free(&pool);
     end_blob(p);
 }
 

@@ -1,9 +1,7 @@
 #include "formats/folded/fold.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "common/map.h"
 #include "formats/folded/fold_nodes.h"
 
 /*
@@ -26,13 +24,13 @@ struct place {
 };
 
 #define NO_SLOT UINT32_MAX
+#define POWERS  64
 
 struct ti_fold {
     uint32_t window;
     struct place *list; /* the window; list[0] is no place, and all 0 */
     uint32_t n;
-    uint64_t *power; /* of BASE */
-    size_t npowers, powers_cap;
+    uint64_t low[POWERS], high[POWERS]; /* powers i and POWERS * i of BASE */
     struct ti_node *done, **done_end; /* nodes before it */
     uint64_t ndone;
     uint32_t *chain; /* by slot: the last place; 0: none */
@@ -49,14 +47,24 @@ static uint64_t mix(uint64_t hash, uint64_t word)
 
 /* ------------------------------------------------------------------ window -- */
 
-static uint64_t power(struct ti_fold *f, uint64_t n)
+static void make_powers(struct ti_fold *f)
 {
-    if (n < f->npowers)
-        return f->power[n];
-    f->power = ti_grow(f->power, &f->powers_cap, n + 1, sizeof *f->power);
-    for (; f->npowers < f->powers_cap; f->npowers++)
-        f->power[f->npowers] = f->npowers ? f->power[f->npowers - 1] * BASE : 1;
-    return f->power[n];
+    f->low[0] = f->high[0] = 1;
+    for (int i = 1; i < POWERS; i++)
+        f->low[i] = f->low[i - 1] * BASE;
+    for (int i = 1; i < POWERS; i++)
+        f->high[i] = f->high[i - 1] * f->low[POWERS - 1] * BASE;
+}
+
+static uint64_t power(const struct ti_fold *f, uint64_t n)
+{
+    uint64_t result = f->low[n % POWERS], square = f->high[POWERS - 1] * f->high[1];
+
+    n /= POWERS;
+    for (result *= f->high[n % POWERS], n /= POWERS; n; n /= 2, square *= square)
+        if (n & 1)
+            result *= square;
+    return result;
 }
 
 /* The length and the hash of the nodes after a place. */
@@ -65,7 +73,7 @@ static uint64_t tail_length(const struct ti_fold *f, uint32_t place)
     return f->list[f->n].length - f->list[place].length;
 }
 
-static uint64_t part_hash(struct ti_fold *f, uint32_t place, uint32_t last)
+static uint64_t part_hash(const struct ti_fold *f, uint32_t place, uint32_t last)
 {
     const struct place *a = &f->list[place], *b = &f->list[last];
 
@@ -137,18 +145,16 @@ static void make_room(struct ti_fold *f)
 /* Remove the nodes after a place, and append them to the body of `loop` as a trip. */
 static void add_trip(struct ti_fold *f, struct ti_node *loop, uint32_t place)
 {
-    struct ti_node *from = link_nodes(f, place, f->n);
-
-    ti__nodes_append(&f->nodes, loop, from);
+    ti__nodes_append(&f->nodes, loop, link_nodes(f, place, f->n));
     for (; f->n > place; f->credit += FOLD_CREDIT)
         ti__node_drop(&f->nodes, pop(f));
-    ti_column_add(loop->column, ti_column_pop(loop->column) + 1);
+    loop->trips++;
 }
 
 /* Replace the nodes after place `a` by a loop: those after place `b` are its second trip. */
 static void new_loop(struct ti_fold *f, uint32_t a, uint32_t b)
 {
-    struct ti_node *loop = ti__node_new(&f->nodes, 1);
+    struct ti_node *loop = ti__loop_new(&f->nodes);
 
     loop->hash = part_hash(f, a, b);
     loop->length = f->list[b].length - f->list[a].length;
@@ -156,7 +162,7 @@ static void new_loop(struct ti_fold *f, uint32_t a, uint32_t b)
     loop->child = link_nodes(f, a, b);
     loop->last = f->list[b].node;
     loop->nchildren = b - a;
-    ti_column_add(loop->column, 1);
+    loop->trips = 1;
     ti__node_add_arrival(&f->nodes, loop->child);
     add_trip(f, loop, b);
     while (f->n > a)
@@ -256,16 +262,16 @@ static bool fold_once(struct ti_fold *f)
 void ti_fold_add(struct ti_fold *f, uint32_t symbol, const int64_t *volumes, const int64_t *fields,
                  uint32_t nfields)
 {
-    struct ti_node *leaf = ti__node_new(&f->nodes, f->nodes.nvolumes + nfields);
+    struct ti_node *leaf = ti__leaf_new(&f->nodes, f->nodes.nvolumes + nfields);
 
     leaf->symbol = leaf->tail[TI_TAIL - 1] = symbol;
     leaf->hash = mix(1, symbol);
     leaf->length = 1;
     leaf->arrivals = 1;
     for (uint32_t i = 0; i < f->nodes.nvolumes; i++)
-        ti_column_add(&leaf->column[i], (uint64_t)volumes[i]);
+        ti_column_add(&f->nodes.pool, &leaf->column[i], (uint64_t)volumes[i]);
     for (uint32_t i = 0; i < nfields; i++)
-        ti_column_add(&leaf->column[f->nodes.nvolumes + i], (uint64_t)fields[i]);
+        ti_column_add(&f->nodes.pool, &leaf->column[f->nodes.nvolumes + i], (uint64_t)fields[i]);
     if (f->n == f->window)
         make_room(f);
     push(f, leaf);
@@ -278,25 +284,70 @@ void ti_fold_add(struct ti_fold *f, uint32_t symbol, const int64_t *volumes, con
 
 /* -------------------------------------------------------------------- ends -- */
 
-struct ti_fold *ti_fold_new(uint32_t window, uint32_t nvolumes)
+static uint32_t slots_of(uint32_t window)
 {
-    struct ti_fold *f = ti__new_array(1, sizeof *f);
+    uint32_t slots = 64;
+
+    while (slots < 2 * window)
+        slots *= 2;
+    return slots;
+}
+
+struct ti_fold *ti_fold_new(const struct ti_pool *pool, uint32_t window, uint32_t nvolumes)
+{
+    struct ti_pool own = *pool;
+    struct ti_fold *f = ti_pool_take(&own, sizeof *f);
 
     f->window = window < 8 ? 8 : window;
+    f->slots = slots_of(f->window);
+    f->list = ti_pool_take(&own, (f->window + 1) * sizeof *f->list);
+    f->chain = ti_pool_take(&own, f->slots * sizeof *f->chain);
     f->nodes.nvolumes = nvolumes;
+    f->nodes.pool = own;
     f->done_end = &f->done;
-    f->slots = 64;
-    while (f->slots < 2 * f->window)
-        f->slots *= 2;
-    f->list = ti__new_array(f->window + 1, sizeof *f->list);
-    f->chain = ti__new_array(f->slots, sizeof *f->chain);
+    make_powers(f);
     return f;
+}
+
+/*
+ * Each column that is folded away is moved to the end of another one, which may need a block in
+ * addition (ti_column_move()); so may a column of trips for the last pass.  A loop that is folded
+ * away may make a loop of the nodes that it is added to: a node, its column, and an arrival more
+ * for its first leaf, whose columns move.  So may the two loops that a new leaf can begin and end.
+ */
+bool ti_fold_has_room(const struct ti_fold *f, uint32_t nfields)
+{
+    const struct ti_nodes *all = &f->nodes;
+    uint64_t leaf = all->nvolumes + nfields, moved = all->widest + all->nvolumes;
+    uint64_t loops = all->loops + 2;
+    uint64_t columns = leaf + loops * (1 + moved);
+
+    return columns * sizeof(struct ti_column) + (loops + 1) * sizeof(struct ti_node) +
+               (all->ncolumns + columns) * sizeof(struct ti_runs) <=
+           ti_pool_left(&all->pool);
+}
+
+struct ti_pool *ti_fold_pool(struct ti_fold *f)
+{
+    return &f->nodes.pool;
+}
+
+/* Add the trips of the last pass to the columns. */
+static void end_passes(struct ti_fold *f, struct ti_node *node)
+{
+    for (; node; node = node->next) {
+        if (node->child) {
+            ti_column_add(&f->nodes.pool, node->column, node->trips);
+            end_passes(f, node->child);
+        }
+    }
 }
 
 const struct ti_node *ti_fold_shape(struct ti_fold *f, uint64_t *n)
 {
     finish_nodes(f, f->n);
     f->n = 0;
+    end_passes(f, f->done);
     *n = f->ndone;
     return f->done;
 }
@@ -308,18 +359,10 @@ uint64_t ti_fold_nodes(const struct ti_fold *f)
 
 void ti_fold_free(struct ti_fold *f)
 {
-    uint64_t n;
+    struct ti_pool own;
 
     if (!f)
         return;
-    ti_fold_shape(f, &n);
-    for (struct ti_node *node = f->done, *next; node; node = next) {
-        next = node->next;
-        ti__node_drop(&f->nodes, node);
-    }
-    ti__nodes_free(&f->nodes);
-    free(f->list);
-    free(f->power);
-    free(f->chain);
-    free(f);
+    own = f->nodes.pool; /* which `f` is in */
+    ti_pool_free(&own);
 }

@@ -26,7 +26,7 @@
 #ifndef TI_FOLD_H
 #define TI_FOLD_H
 
-#include "formats/folded/column.h"
+#include "formats/folded/runs.h"
 
 #define TI_TAIL 3 /* fewer symbols are compared without a search */
 
@@ -40,6 +40,7 @@ struct ti_node {
     uint32_t nchildren;     /* of a loop */
     uint32_t arrivals;      /* of a leaf: 1 + the loops that begin with it */
     uint32_t ncolumns;
+    uint64_t trips;           /* of a loop: those of the last pass, which no column has yet */
     struct ti_column *column; /* of a loop: its trip counts.  Of a leaf: for each arrival its
                                * volumes, then its fields */
 };
@@ -47,13 +48,21 @@ struct ti_node {
 struct ti_fold;
 
 /* `nvolumes`: how many values each leaf has that belong to the burst before it, at least 1.  A
- * window of less than 8 nodes is made 8.  Ends the program when memory is short (ti_grow()). */
-struct ti_fold *ti_fold_new(uint32_t window, uint32_t nvolumes);
+ * window of less than 8 nodes is made 8.  All memory is taken from `pool`, which the fold uses
+ * until ti_fold_free(); *pool is empty, or has what ti_pool_use() gave it. */
+struct ti_fold *ti_fold_new(const struct ti_pool *pool, uint32_t window, uint32_t nvolumes);
 
 /* Append a symbol with its volumes and `nfields` further values.  A symbol has the same number of
  * fields each time. */
 void ti_fold_add(struct ti_fold *f, uint32_t symbol, const int64_t *volumes, const int64_t *fields,
                  uint32_t nfields);
+
+/* Whether the next ti_fold_add() with that many fields, and then ti_fold_shape(), need no more
+ * memory than the pool has. */
+bool ti_fold_has_room(const struct ti_fold *f, uint32_t nfields);
+
+/* The pool, of which a caller may take pieces, too. */
+struct ti_pool *ti_fold_pool(struct ti_fold *f);
 
 /* The shape so far: the first of a list of *n nodes, which belong to `f`.  Nothing may be added
  * afterwards. */

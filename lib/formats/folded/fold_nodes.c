@@ -1,97 +1,51 @@
 #include "formats/folded/fold_nodes.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "common/map.h"
-
-#define DEPTH 48 /* of loops; append_leaf() has a bit for each */
-
-void *ti__new_array(size_t n, size_t size)
-{
-    size_t cap = 0;
-
-    return ti_grow(NULL, &cap, n, size);
-}
+#define DEPTH 48 /* of loops; move_leaf() has a bit for each */
 
 /* ------------------------------------------------------------------- nodes -- */
 
-/* Memory is taken in blocks of so many nodes or columns, of which the first links the blocks. */
-#define BLOCK 64
-
-static void more_columns(struct ti_nodes *all, uint32_t n)
-{
-    struct ti_column *block = ti__new_array(BLOCK, sizeof *block);
-
-    block->run = (struct ti_run *)(void *)all->column_blocks;
-    all->column_blocks = block;
-    for (uint32_t i = 1; i + n <= BLOCK; i += n) {
-        block[i].run = (struct ti_run *)(void *)all->free_columns[n];
-        all->free_columns[n] = &block[i];
-    }
-}
-
 static struct ti_column *new_columns(struct ti_nodes *all, uint32_t n)
 {
-    struct ti_column *c;
-
-    if (n > TI_POOLED)
-        return ti__new_array(n, sizeof *c);
-    if (!all->free_columns[n])
-        more_columns(all, n);
-    c = all->free_columns[n];
-    all->free_columns[n] = (struct ti_column *)(void *)c->run;
-    c->run = NULL;
-    return c;
+    all->ncolumns += n;
+    all->widest = n > all->widest ? n : all->widest;
+    return ti_pool_take(&all->pool, n * sizeof(struct ti_column));
 }
 
-/* Release columns that are all empty. */
 static void drop_columns(struct ti_nodes *all, struct ti_column *c, uint32_t n)
 {
-    if (n > TI_POOLED) {
-        free(c);
-        return;
-    }
-    c->run = (struct ti_run *)(void *)all->free_columns[n];
-    all->free_columns[n] = c;
+    all->ncolumns -= n;
+    ti_pool_give(&all->pool, c, n * sizeof *c);
 }
 
-static void more_nodes(struct ti_nodes *all)
+struct ti_node *ti__leaf_new(struct ti_nodes *all, uint32_t ncolumns)
 {
-    struct ti_node *block = ti__new_array(BLOCK, sizeof *block);
+    struct ti_node *node = ti_pool_take(&all->pool, sizeof *node);
 
-    block->next = all->blocks;
-    all->blocks = block;
-    for (int i = 1; i < BLOCK; i++) {
-        block[i].next = all->free_node;
-        all->free_node = &block[i];
-    }
-}
-
-struct ti_node *ti__node_new(struct ti_nodes *all, uint32_t ncolumns)
-{
-    struct ti_node *node;
-
-    if (!all->free_node)
-        more_nodes(all);
-    node = all->free_node;
-    all->free_node = node->next;
-    *node = (struct ti_node){.ncolumns = ncolumns, .column = new_columns(all, ncolumns)};
+    node->ncolumns = ncolumns;
+    node->column = new_columns(all, ncolumns);
     all->n++;
     return node;
 }
 
+struct ti_node *ti__loop_new(struct ti_nodes *all)
+{
+    all->loops++;
+    return ti__leaf_new(all, 1);
+}
+
 void ti__node_drop(struct ti_nodes *all, struct ti_node *node)
 {
+    all->loops -= node->child != NULL;
     for (struct ti_node *child = node->child, *next; child; child = next) {
         next = child->next;
         ti__node_drop(all, child);
     }
     for (uint32_t i = 0; i < node->ncolumns; i++)
-        ti_column_free(&node->column[i]);
+        ti_column_free(&all->pool, &node->column[i]);
     drop_columns(all, node->column, node->ncolumns);
-    node->next = all->free_node;
-    all->free_node = node;
+    ti_pool_give(&all->pool, node, sizeof *node);
     all->n--;
 }
 
@@ -105,10 +59,11 @@ static struct ti_node *first_leaf(struct ti_node *node, uint32_t *loops)
     return node;
 }
 
-static void append_columns(struct ti_column *to, const struct ti_column *from, uint32_t n)
+static void move_columns(struct ti_nodes *all, struct ti_column *to, struct ti_column *from,
+                         uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
-        ti_column_append(&to[i], &from[i]);
+        ti_column_move(&all->pool, &to[i], &from[i]);
 }
 
 void ti__node_add_arrival(struct ti_nodes *all, struct ti_node *node)
@@ -122,35 +77,38 @@ void ti__node_add_arrival(struct ti_nodes *all, struct ti_node *node)
     more = new_columns(all, n + all->nvolumes);
     memcpy(more, leaf->column, before * sizeof *more);
     memcpy(more + before + all->nvolumes, leaf->column + before, (n - before) * sizeof *more);
-    memset(leaf->column, 0, n * sizeof *leaf->column);
     drop_columns(all, leaf->column, n);
     leaf->column = more;
     leaf->ncolumns += all->nvolumes;
     leaf->arrivals++;
 }
 
-/* Append trip counts of 1. */
-static void append_ones(struct ti_column *c, uint64_t n)
-{
-    struct ti_column ones = {.open = {1, 0, n}};
-
-    ti_column_append(c, &ones);
-}
-
 /* How many times the program passed a node. */
 static uint64_t passes(const struct ti_nodes *all, const struct ti_node *node)
 {
-    uint32_t columns = node->child ? 1 : node->arrivals * all->nvolumes;
     uint64_t n = 0;
 
-    for (uint32_t i = 0; i < columns; i += all->nvolumes) {
-        const struct ti_column *c = &node->column[i];
-
-        n += c->open.n;
-        for (size_t k = 0; k < c->nruns; k++)
-            n += c->run[k].n;
-    }
+    if (node->child)
+        return ti_column_values(node->column) + 1;
+    for (uint32_t i = 0; i < node->arrivals; i++)
+        n += ti_column_values(&node->column[i * all->nvolumes]);
     return n;
+}
+
+/* Add passes of a loop, `n` with one trip each. */
+static void add_single_trips(struct ti_nodes *all, struct ti_node *loop, uint64_t n)
+{
+    ti_column_add(&all->pool, loop->column, loop->trips);
+    ti_column_add_run(&all->pool, loop->column, &(struct ti_run){1, 0, n - 1});
+    loop->trips = 1;
+}
+
+/* Add the passes of another loop. */
+static void move_trips(struct ti_nodes *all, struct ti_node *to, struct ti_node *from)
+{
+    ti_column_add(&all->pool, to->column, to->trips);
+    ti_column_move(&all->pool, to->column, from->column);
+    to->trips = from->trips;
 }
 
 /* The nodes from *at on that are as long as `like`, in `parent`, become a loop that always had one
@@ -158,7 +116,7 @@ static uint64_t passes(const struct ti_nodes *all, const struct ti_node *node)
 static void wrap(struct ti_nodes *all, struct ti_node *parent, struct ti_node **at,
                  const struct ti_node *like)
 {
-    struct ti_node *loop = ti__node_new(all, 1), *first = *at, *last = first;
+    struct ti_node *loop = ti__loop_new(all), *first = *at, *last = first;
     uint64_t length = first->length;
 
     loop->nchildren = 1;
@@ -171,7 +129,8 @@ static void wrap(struct ti_nodes *all, struct ti_node *parent, struct ti_node **
     memcpy(loop->tail, like->tail, sizeof loop->tail);
     loop->child = first;
     loop->last = last;
-    append_ones(loop->column, passes(all, first));
+    ti_column_add_run(&all->pool, loop->column, &(struct ti_run){1, 0, passes(all, first) - 1});
+    loop->trips = 1;
     loop->next = last->next;
     last->next = NULL;
     *at = loop;
@@ -226,31 +185,31 @@ bool ti__nodes_nest(const struct ti_node *to, const struct ti_node *from, uint64
 }
 
 /*
- * Append the columns of a leaf.  `loops` has a bit for each loop of `to` that begins here, the
+ * Move the columns of a leaf.  `loops` has a bit for each loop of `to` that begins here, the
  * innermost one in bit 0, and a 1 above: whether it is a loop of `from`, too.  The last arrival of
  * `from` is from the node before: it is that from the node before these loops, or from the end of
  * the next loop around them.
  */
-static void append_leaf(struct ti_nodes *all, struct ti_node *to, const struct ti_node *from,
-                        uint64_t loops)
+static void move_leaf(struct ti_nodes *all, struct ti_node *to, struct ti_node *from,
+                      uint64_t loops)
 {
-    const struct ti_column *more = from->column;
+    struct ti_column *more = from->column;
     struct ti_column *c = to->column;
 
     for (; loops > 1; loops >>= 1, c += all->nvolumes) {
         if (loops & 1) {
-            append_columns(c, more, all->nvolumes);
+            move_columns(all, c, more, all->nvolumes);
             more += all->nvolumes;
         }
     }
-    append_columns(c, more, all->nvolumes);
-    append_columns(to->column + to->arrivals * all->nvolumes, more + all->nvolumes,
-                   to->ncolumns - to->arrivals * all->nvolumes);
+    move_columns(all, c, more, all->nvolumes);
+    move_columns(all, to->column + to->arrivals * all->nvolumes, more + all->nvolumes,
+                 to->ncolumns - to->arrivals * all->nvolumes);
 }
 
-/* Append the columns of the list `from` to those of *to, a list in `parent`. */
-static void append_list(struct ti_nodes *all, struct ti_node *parent, struct ti_node **to,
-                        const struct ti_node *from, uint64_t length, uint64_t loops)
+/* Move the columns of the list `from` to those of *to, a list in `parent`. */
+static void move_list(struct ti_nodes *all, struct ti_node *parent, struct ti_node **to,
+                      struct ti_node *from, uint64_t length, uint64_t loops)
 {
     while (length) {
         struct step s = next_step(*to, from);
@@ -258,34 +217,22 @@ static void append_list(struct ti_nodes *all, struct ti_node *parent, struct ti_
         if (s.from_loop && !s.to_loop)
             wrap(all, parent, to, from);
         if (s.from_loop)
-            append_columns((*to)->column, from->column, 1);
+            move_trips(all, *to, from);
         else if (s.to_loop)
-            append_ones((*to)->column, passes(all, from));
+            add_single_trips(all, *to, passes(all, from));
         if (s.from_loop || s.to_loop)
-            append_list(all, *to, &(*to)->child, s.from_loop ? from->child : from, s.length,
-                        loops << 1 | s.from_loop);
+            move_list(all, *to, &(*to)->child, s.from_loop ? from->child : from, s.length,
+                      loops << 1 | s.from_loop);
         else
-            append_leaf(all, *to, from, loops);
+            move_leaf(all, *to, from, loops);
         to = &(*to)->next;
-        from = skip(from, s.length);
+        from = (struct ti_node *)(uintptr_t)skip(from, s.length);
         length -= s.length;
         loops = 1;
     }
 }
 
-void ti__nodes_append(struct ti_nodes *all, struct ti_node *loop, const struct ti_node *from)
+void ti__nodes_append(struct ti_nodes *all, struct ti_node *loop, struct ti_node *from)
 {
-    append_list(all, loop, &loop->child, from, loop->length, 1);
-}
-
-void ti__nodes_free(struct ti_nodes *all)
-{
-    for (struct ti_node *block = all->blocks, *next; block; block = next) {
-        next = block->next;
-        free(block);
-    }
-    for (struct ti_column *block = all->column_blocks, *next; block; block = next) {
-        next = (struct ti_column *)(void *)block->run;
-        free(block);
-    }
+    move_list(all, loop, &loop->child, from, loop->length, 1);
 }

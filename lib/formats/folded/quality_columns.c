@@ -16,26 +16,22 @@ struct segment {
     uint64_t n, low, high; /* what each may become is from low to high */
 };
 
-static void end_segment(struct segment *s, struct ti_column *out)
+static void end_segment(struct segment *s, struct ti_pool *pool, struct ti_column *out)
 {
     uint64_t mean, more;
-    struct ti_column part = {.run = NULL};
 
     if (s->n == 0)
         return;
     mean = (uint64_t)(s->sum / s->n);
     more = (uint64_t)(s->sum % s->n);
-    part.open = (struct ti_run){mean + 1, 0, more};
-    if (more)
-        ti_column_append(out, &part);
-    part.open = (struct ti_run){mean, 0, s->n - more};
-    ti_column_append(out, &part);
+    ti_column_add_run(pool, out, &(struct ti_run){mean + 1, 0, more});
+    ti_column_add_run(pool, out, &(struct ti_run){mean, 0, s->n - more});
     *s = (struct segment){.n = 0};
 }
 
 /* Add `n` times `value` to the segment; end it before, if the value does not fit. */
 static void bound_value(struct segment *s, const struct ti_quality *q, uint64_t value, uint64_t n,
-                        struct ti_column *out)
+                        struct ti_pool *pool, struct ti_column *out)
 {
     uint64_t low = value - ti_quality_slack(q, value), high = value + ti_quality_slack(q, value);
     struct segment next = {s->sum + (u128)value * n, s->n + n, s->low, s->high};
@@ -47,34 +43,36 @@ static void bound_value(struct segment *s, const struct ti_quality *q, uint64_t 
         next.high = high;
     mean = (uint64_t)(next.sum / next.n);
     if (s->n && (mean < next.low || mean + (next.sum % next.n != 0) > next.high)) {
-        end_segment(s, out);
+        end_segment(s, pool, out);
         next = (struct segment){(u128)value * n, n, low, high};
     }
     *s = next;
 }
 
 static void bound_run(struct segment *s, const struct ti_quality *q, const struct ti_run *r,
-                      struct ti_column *out)
+                      struct ti_pool *pool, struct ti_column *out)
 {
     if (r->stride == 0) {
         if (r->n)
-            bound_value(s, q, r->first, r->n, out);
+            bound_value(s, q, r->first, r->n, pool, out);
         return;
     }
     for (uint64_t i = 0; i < r->n; i++)
-        bound_value(s, q, r->first + i * r->stride, 1, out);
+        bound_value(s, q, r->first + i * r->stride, 1, pool, out);
 }
 
 /* A column in which each value is within the bound. */
-static struct ti_column bound(const struct ti_column *c, const struct ti_quality *q)
+static struct ti_column bound(struct ti_pool *pool, const struct ti_column *c,
+                              const struct ti_quality *q)
 {
-    struct ti_column out = {.run = NULL};
+    struct ti_run_iterator at = ti_column_runs(c);
+    struct ti_column out = {.head = NULL};
     struct segment s = {.n = 0};
+    const struct ti_run *r;
 
-    for (size_t i = 0; i < c->nruns; i++)
-        bound_run(&s, q, &c->run[i], &out);
-    bound_run(&s, q, &c->open, &out);
-    end_segment(&s, &out);
+    while ((r = ti_run_next(&at)))
+        bound_run(&s, q, r, pool, &out);
+    end_segment(&s, pool, &out);
     return out;
 }
 
@@ -139,10 +137,11 @@ static void put_histogram(struct ti_buffer *b, const struct ti_column *c, int64_
     uint64_t values = 0, minimum, maximum, rest;
     struct ti_buffer end = {NULL, 0, 0};
     static const uint8_t head = TI_HISTOGRAM;
+    struct ti_run_iterator at = ti_column_runs(c);
+    const struct ti_run *r;
 
-    for (size_t i = 0; i < c->nruns; i++)
-        add_run(&p, &c->run[i]);
-    add_run(&p, &c->open);
+    while ((r = ti_run_next(&at)))
+        add_run(&p, r);
     qsort(p.piece, p.n, sizeof *p.piece, by_value);
     last = p.piece;
     for (size_t i = 0; i < p.n; i++) {
@@ -193,10 +192,11 @@ static void widen(const struct ti_run *r, uint64_t *n, uint64_t *minimum, uint64
 static bool is_moderate(const struct ti_column *c)
 {
     uint64_t n = 0, minimum = UINT64_MAX, maximum = 0;
+    struct ti_run_iterator at = ti_column_runs(c);
+    const struct ti_run *r;
 
-    for (size_t i = 0; i < c->nruns; i++)
-        widen(&c->run[i], &n, &minimum, &maximum);
-    widen(&c->open, &n, &minimum, &maximum);
+    while ((r = ti_run_next(&at)))
+        widen(r, &n, &minimum, &maximum);
     return n && maximum < UINT64_C(1) << 62 && maximum - minimum < (UINT64_C(1) << 62) / n;
 }
 
@@ -212,11 +212,12 @@ void ti_quality_put(struct ti_buffer *b, const struct ti_column *c, const struct
     if (q->kind == TI_EXACT || b->n == start || !is_moderate(c))
         return;
     if (q->kind == TI_BOUNDED) {
-        struct ti_column bounded = bound(c, q);
+        struct ti_pool pool = {.at = NULL};
+        struct ti_column bounded = bound(&pool, c, q);
 
         other_first = (int64_t)ti_column_first(&bounded);
         ti_column_put(&other, &bounded);
-        ti_column_free(&bounded);
+        ti_pool_free(&pool);
     } else {
         put_histogram(&other, c, &other_first);
     }

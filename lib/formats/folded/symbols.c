@@ -26,9 +26,9 @@ static int64_t vector_number(struct ti_symbols *s, const struct ti_vec *vec)
     number = ti_map_add(&s->vector_map, (int64_t)a, (int64_t)b, vec->len, 0);
     if ((size_t)number < n)
         return number;
-    ti_column_add(&s->vector_lengths, (uint64_t)vec->len);
+    ti_column_add(&s->pool, &s->vector_lengths, (uint64_t)vec->len);
     for (int64_t i = 0; i < vec->len; i++)
-        ti_column_add(&s->vector_elements, (uint64_t)ti_vec_at(vec, i));
+        ti_column_add(&s->pool, &s->vector_elements, (uint64_t)ti_vec_at(vec, i));
     s->elements += vec->len;
     return number;
 }
@@ -234,8 +234,7 @@ void ti_symbols_free(struct ti_symbols *s)
     free(s->class);
     free(s->symbol);
     free(s->value);
-    ti_column_free(&s->vector_lengths);
-    ti_column_free(&s->vector_elements);
+    ti_pool_free(&s->pool);
     ti_map_free(&s->class_map);
     ti_map_free(&s->site_map);
     ti_map_free(&s->symbol_map);

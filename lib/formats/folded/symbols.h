@@ -52,6 +52,7 @@ struct ti_symbols {
     int64_t *value;
     size_t nvalues, values_cap;
     struct ti_map vector_map;
+    struct ti_pool pool;              /* of these columns: */
     struct ti_column vector_lengths;  /* of the vectors in the order of their numbers */
     struct ti_column vector_elements; /* of all these */
     int64_t elements;                 /* how many */

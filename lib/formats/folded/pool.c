@@ -1,0 +1,91 @@
+#include "formats/folded/pool.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define SLAB_FIRST (64u << 10)
+#define SLAB_MOST  (4u << 20)
+
+struct ti_pool_piece {
+    struct ti_pool_piece *next;
+};
+
+struct ti_pool_slab {
+    struct ti_pool_slab *next;
+    size_t bytes;
+};
+
+static size_t whole(size_t bytes)
+{
+    return (bytes + TI_POOL_GRAIN - 1) / TI_POOL_GRAIN * TI_POOL_GRAIN;
+}
+
+/* The list of free pieces of a size; NULL: there is none. */
+static struct ti_pool_piece **list_of(struct ti_pool *p, size_t bytes)
+{
+    return bytes / TI_POOL_GRAIN < TI_POOL_SIZES ? &p->free[bytes / TI_POOL_GRAIN] : NULL;
+}
+
+/* Map memory for at least a piece of that size. */
+static void more(struct ti_pool *p, size_t bytes)
+{
+    struct ti_pool_slab *slab;
+
+    bytes += sizeof *slab;
+    p->slab_bytes = p->slab_bytes ? 2 * p->slab_bytes : SLAB_FIRST;
+    if (p->slab_bytes > SLAB_MOST)
+        p->slab_bytes = SLAB_MOST;
+    if (bytes < p->slab_bytes)
+        bytes = p->slab_bytes;
+    slab = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (slab == MAP_FAILED)
+        abort();
+    *slab = (struct ti_pool_slab){p->slabs, bytes};
+    p->slabs = slab;
+    p->at = (uint8_t *)(slab + 1);
+    p->end = (uint8_t *)slab + bytes;
+}
+
+void *ti_pool_take(struct ti_pool *p, size_t bytes)
+{
+    struct ti_pool_piece **list, *piece;
+
+    bytes = whole(bytes);
+    list = list_of(p, bytes);
+    if (list && *list) {
+        piece = *list;
+        *list = piece->next;
+        return memset(piece, 0, bytes);
+    }
+    if (bytes > ti_pool_left(p))
+        more(p, bytes);
+    piece = (void *)p->at;
+    p->at += bytes;
+    return piece;
+}
+
+void ti_pool_give(struct ti_pool *p, void *piece, size_t bytes)
+{
+    struct ti_pool_piece **list = list_of(p, whole(bytes)), *free = piece;
+
+    if (!piece || !list || bytes == 0)
+        return;
+    free->next = *list;
+    *list = free;
+}
+
+void ti_pool_free(struct ti_pool *p)
+{
+    for (struct ti_pool_slab *slab = p->slabs, *next; slab; slab = next) {
+        next = slab->next;
+        munmap(slab, slab->bytes);
+    }
+    *p = (struct ti_pool){.at = NULL};
+}
+
+void ti_pool_use(struct ti_pool *p, void *memory, size_t bytes)
+{
+    p->at = memory;
+    p->end = p->at + bytes;
+}

@@ -1,0 +1,43 @@
+/*
+ * Memory of a fold: pieces of many sizes.  A piece that is given back is taken again for a piece of
+ * the same size.  A zeroed struct is an empty pool.  It maps memory when it has none left; the
+ * program is aborted when that fails.
+ */
+#ifndef TI_POOL_H
+#define TI_POOL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define TI_POOL_GRAIN 8   /* sizes are multiples of it */
+#define TI_POOL_SIZES 128 /* so many sizes are kept apart */
+
+struct ti_pool_piece;
+struct ti_pool_slab;
+
+struct ti_pool {
+    uint8_t *at, *end; /* what was not used so far */
+    struct ti_pool_piece *free[TI_POOL_SIZES];
+    struct ti_pool_slab *slabs; /* that the pool has mapped */
+    size_t slab_bytes;
+};
+
+/* A zeroed piece. */
+void *ti_pool_take(struct ti_pool *p, size_t bytes);
+
+/* Give back a piece of `bytes` bytes.  NULL is fine. */
+void ti_pool_give(struct ti_pool *p, void *piece, size_t bytes);
+
+/* Bytes that the pool has before it must map more. */
+static inline size_t ti_pool_left(const struct ti_pool *p)
+{
+    return (size_t)(p->end - p->at);
+}
+
+/* Give back everything; the pool is empty then, without what ti_pool_use() gave it. */
+void ti_pool_free(struct ti_pool *p);
+
+/* The empty pool takes `bytes` bytes at `memory`, zeros, before it maps any. */
+void ti_pool_use(struct ti_pool *p, void *memory, size_t bytes);
+
+#endif

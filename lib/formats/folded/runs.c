@@ -1,0 +1,168 @@
+#include "formats/folded/runs.h"
+
+#include "formats/columns.h"
+
+_Static_assert(TI_TOKEN_BYTES >= 3 * TI_VARINT_MAX, "a token has three varints");
+
+/* ------------------------------------------------------------------- adding -- */
+
+static void close_run(struct ti_pool *pool, struct ti_column *c, struct ti_run next)
+{
+    if (!c->tail || c->tail->n == TI_RUNS_BLOCK) {
+        struct ti_runs *block = ti_pool_take(pool, sizeof *block);
+
+        if (c->tail)
+            c->tail->next = block;
+        else
+            c->head = block;
+        c->tail = block;
+    }
+    c->tail->run[c->tail->n++] = c->open;
+    c->open = next;
+}
+
+void ti_column_add(struct ti_pool *pool, struct ti_column *c, uint64_t value)
+{
+    struct ti_run *r = &c->open;
+
+    if (r->n == 0) {
+        *r = (struct ti_run){value, 0, 1};
+    } else if (r->n == 1) {
+        r->stride = value - r->first;
+        r->n = 2;
+    } else if (value == r->first + r->stride * r->n) {
+        r->n++;
+    } else if (r->n == 2 && value == r->first + r->stride) { /* a, b, b: the run is that of b */
+        r->n = 1;
+        r->stride = 0;
+        close_run(pool, c, (struct ti_run){value, 0, 2});
+    } else {
+        close_run(pool, c, (struct ti_run){value, 0, 1});
+    }
+}
+
+/* The result is that of ti_column_add(): after three values of the run, the last run is a part of
+ * it. */
+void ti_column_add_run(struct ti_pool *pool, struct ti_column *c, const struct ti_run *run)
+{
+    for (uint64_t i = 0; i < run->n && i < 3; i++)
+        ti_column_add(pool, c, run->first + i * run->stride);
+    if (run->n > 3)
+        c->open.n += run->n - 3;
+}
+
+void ti_column_move(struct ti_pool *pool, struct ti_column *c, struct ti_column *more)
+{
+    for (struct ti_runs *block = more->head, *next; block; block = next) {
+        next = block->next;
+        for (uint64_t i = 0; i < block->n; i++)
+            ti_column_add_run(pool, c, &block->run[i]);
+        ti_pool_give(pool, block, sizeof *block);
+    }
+    ti_column_add_run(pool, c, &more->open);
+    *more = (struct ti_column){.head = NULL};
+}
+
+void ti_column_free(struct ti_pool *pool, struct ti_column *c)
+{
+    for (struct ti_runs *block = c->head, *next; block; block = next) {
+        next = block->next;
+        ti_pool_give(pool, block, sizeof *block);
+    }
+    *c = (struct ti_column){.head = NULL};
+}
+
+/* ------------------------------------------------------------------ reading -- */
+
+struct ti_run_iterator ti_column_runs(const struct ti_column *c)
+{
+    return (struct ti_run_iterator){c, c->head, 0};
+}
+
+const struct ti_run *ti_run_next(struct ti_run_iterator *at)
+{
+    const struct ti_column *c = at->c;
+
+    if (at->block && at->i == at->block->n) {
+        at->block = at->block->next;
+        at->i = 0;
+    }
+    if (at->block)
+        return &at->block->run[at->i++];
+    at->c = NULL;
+    return c && c->open.n ? &c->open : NULL;
+}
+
+uint64_t ti_column_first(const struct ti_column *c)
+{
+    return c->head ? c->head->run[0].first : c->open.first;
+}
+
+uint64_t ti_column_values(const struct ti_column *c)
+{
+    uint64_t n = c->open.n;
+
+    for (const struct ti_runs *block = c->head; block; block = block->next)
+        for (uint64_t i = 0; i < block->n; i++)
+            n += block->run[i].n;
+    return n;
+}
+
+/* ------------------------------------------------------------------- tokens -- */
+
+/* Shorten the last tokens: the last value repeats for ever. */
+static void trim(struct ti_tokens *t)
+{
+    struct ti_token *last = &t->ahead[t->nahead - 1];
+
+    if (last->stride)
+        return;
+    last->n = 1;
+    if (last->difference == 0) {
+        t->nahead--;
+    } else if (t->nahead == 2 && last[-1].n == 1) { /* a, b, b, ... */
+        last[-1] = (struct ti_token){2, last[-1].difference, last->difference};
+        t->nahead--;
+    }
+}
+
+static void look_ahead(struct ti_tokens *t)
+{
+    while (t->nahead < 2 && t->at.c) {
+        const struct ti_run *r = ti_run_next(&t->at);
+
+        if (r) {
+            t->ahead[t->nahead++] =
+                (struct ti_token){r->n, r->first - t->last, r->n > 1 ? r->stride : 0};
+            t->last = r->first + r->stride * (r->n - 1);
+        }
+        if (!t->at.c && t->nahead)
+            trim(t);
+    }
+}
+
+struct ti_tokens ti_column_tokens(const struct ti_column *c)
+{
+    return (struct ti_tokens){.at = ti_column_runs(c), .last = ti_column_first(c)};
+}
+
+bool ti_token_next(struct ti_tokens *t, struct ti_token *out)
+{
+    look_ahead(t);
+    if (t->nahead == 0)
+        return false;
+    *out = t->ahead[0];
+    t->ahead[0] = t->ahead[1];
+    t->nahead--;
+    return true;
+}
+
+int ti_token_put(uint8_t *p, const struct ti_token *t)
+{
+    int n = ti_put_varint(p, t->n << 1);
+
+    n += ti_put_varint(p + n, ti_zigzag((int64_t)t->difference));
+    if (t->n > 1)
+        n += ti_put_varint(p + n, ti_zigzag((int64_t)t->stride));
+    return n;
+}
