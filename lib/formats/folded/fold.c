@@ -18,7 +18,8 @@
 /* A node of the window.  Places are numbered from 1. */
 struct place {
     struct ti_node *node;
-    uint64_t hash, length; /* of the window up to here, as of a node */
+    uint64_t hash;   /* of the window up to here, as of a node */
+    uint32_t length; /* the same */
     uint32_t symbol[TI_TAIL];
     uint32_t slot, before; /* chain of places with the same symbols; before: 0 is none */
 };
@@ -68,7 +69,7 @@ static uint64_t power(const struct ti_fold *f, uint64_t n)
 }
 
 /* The length and the hash of the nodes after a place. */
-static uint64_t tail_length(const struct ti_fold *f, uint32_t place)
+static uint32_t tail_length(const struct ti_fold *f, uint32_t place)
 {
     return f->list[f->n].length - f->list[place].length;
 }
@@ -83,7 +84,7 @@ static uint64_t part_hash(const struct ti_fold *f, uint32_t place, uint32_t last
 static void push(struct ti_fold *f, struct ti_node *node)
 {
     struct place *p = &f->list[++f->n], *before = p - 1;
-    uint32_t own = node->length < TI_TAIL ? (uint32_t)node->length : TI_TAIL;
+    uint32_t own = node->length < TI_TAIL ? node->length : TI_TAIL;
     uint64_t hash = 1;
 
     p->node = node;
@@ -172,7 +173,7 @@ static void new_loop(struct ti_fold *f, uint32_t a, uint32_t b)
 
 /* Whether lists can become one.  What was compared in vain costs credits, too. */
 static bool nests(struct ti_fold *f, const struct ti_node *to, const struct ti_node *from,
-                  uint64_t length, int depth)
+                  uint32_t length, int depth)
 {
     if (ti__nodes_nest(to, from, length, depth))
         return true;
@@ -183,7 +184,8 @@ static bool nests(struct ti_fold *f, const struct ti_node *to, const struct ti_n
 /* The innermost loop that ends with a place and of which the nodes after that are a trip. */
 static struct ti_node *loop_before(struct ti_fold *f, uint32_t place)
 {
-    uint64_t length = tail_length(f, place), hash = part_hash(f, place, f->n);
+    uint32_t length = tail_length(f, place);
+    uint64_t hash = part_hash(f, place, f->n);
     struct ti_node *found = NULL;
     int depth = 1, at = 0;
 
@@ -201,7 +203,7 @@ static struct ti_node *loop_before(struct ti_fold *f, uint32_t place)
 /* The place before the part up to `b` that equals the nodes after `b`; `b` if there is none. */
 static uint32_t pair_before(struct ti_fold *f, uint32_t b)
 {
-    uint64_t length = tail_length(f, b), before;
+    uint32_t length = tail_length(f, b), before;
     uint32_t low = 0, high = b;
 
     if (f->list[b].length < length)

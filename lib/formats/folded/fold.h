@@ -31,14 +31,17 @@
 #define TI_TAIL 3 /* fewer symbols are compared without a search */
 
 struct ti_node {
-    uint64_t hash, length;  /* of its symbols, those of a loop's body once */
+    uint64_t hash;          /* of its symbols, those of a loop's body once */
+    uint32_t length;        /* how many */
     uint32_t tail[TI_TAIL]; /* the last of these symbols */
     struct ti_node *child;  /* first node of a loop's body; NULL: a leaf */
     struct ti_node *last;   /* the body's last node */
     struct ti_node *next;   /* in the body or list */
-    uint32_t symbol;        /* of a leaf */
-    uint32_t nchildren;     /* of a loop */
-    uint32_t arrivals;      /* of a leaf: 1 + the loops that begin with it */
+    union {
+        uint32_t symbol;    /* of a leaf */
+        uint32_t nchildren; /* of a loop */
+    };
+    uint32_t arrivals; /* of a leaf: 1 + the loops that begin with it */
     uint32_t ncolumns;
     uint64_t trips;           /* of a loop: those of the last pass, which no column has yet */
     struct ti_column *column; /* of a loop: its trip counts.  Of a leaf: for each arrival its

@@ -117,7 +117,7 @@ static void wrap(struct ti_nodes *all, struct ti_node *parent, struct ti_node **
                  const struct ti_node *like)
 {
     struct ti_node *loop = ti__loop_new(all), *first = *at, *last = first;
-    uint64_t length = first->length;
+    uint32_t length = first->length;
 
     loop->nchildren = 1;
     for (; length < like->length; length += last->length) {
@@ -143,26 +143,26 @@ static void wrap(struct ti_nodes *all, struct ti_node *parent, struct ti_node **
 /* Lists are compared in steps, of which each is a node of one list, and one or several nodes of the
  * other one. */
 struct step {
-    uint64_t length;
+    uint32_t length;
     bool to_loop, from_loop; /* the step is a loop of this list */
 };
 
 static struct step next_step(const struct ti_node *to, const struct ti_node *from)
 {
-    uint64_t length = to->length > from->length ? to->length : from->length;
+    uint32_t length = to->length > from->length ? to->length : from->length;
 
     return (struct step){length, to->child && to->length == length,
                          from->child && from->length == length};
 }
 
-static const struct ti_node *skip(const struct ti_node *node, uint64_t length)
+static const struct ti_node *skip(const struct ti_node *node, uint32_t length)
 {
     for (; length; node = node->next)
         length -= node->length;
     return node;
 }
 
-bool ti__nodes_nest(const struct ti_node *to, const struct ti_node *from, uint64_t length,
+bool ti__nodes_nest(const struct ti_node *to, const struct ti_node *from, uint32_t length,
                     int depth)
 {
     while (length) {
@@ -209,7 +209,7 @@ static void move_leaf(struct ti_nodes *all, struct ti_node *to, struct ti_node *
 
 /* Move the columns of the list `from` to those of *to, a list in `parent`. */
 static void move_list(struct ti_nodes *all, struct ti_node *parent, struct ti_node **to,
-                      struct ti_node *from, uint64_t length, uint64_t loops)
+                      struct ti_node *from, uint32_t length, uint64_t loops)
 {
     while (length) {
         struct step s = next_step(*to, from);

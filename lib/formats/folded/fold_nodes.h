@@ -31,7 +31,7 @@ void ti__node_add_arrival(struct ti_nodes *all, struct ti_node *node);
  * once, and their loops must nest: a loop of one list stands for a loop, or for one trip of it, in
  * the other one.  `depth` is the number of loops around them.
  */
-bool ti__nodes_nest(const struct ti_node *to, const struct ti_node *from, uint64_t length,
+bool ti__nodes_nest(const struct ti_node *to, const struct ti_node *from, uint32_t length,
                     int depth);
 
 /* Move the columns of a list to the end of those of the body of `loop`, as another trip

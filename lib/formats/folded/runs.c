@@ -8,17 +8,15 @@ _Static_assert(TI_TOKEN_BYTES >= 3 * TI_VARINT_MAX, "a token has three varints")
 
 static void close_run(struct ti_pool *pool, struct ti_column *c, struct ti_run next)
 {
-    if (!c->tail || c->tail->n == TI_RUNS_BLOCK) {
-        struct ti_runs *block = ti_pool_take(pool, sizeof *block);
+    struct ti_runs *closed = ti_pool_take(pool, sizeof *closed);
 
-        if (c->tail)
-            c->tail->next = block;
-        else
-            c->head = block;
-        c->tail = block;
-    }
-    c->tail->run[c->tail->n++] = c->open;
+    closed->run = c->open;
     c->open = next;
+    if (c->tail)
+        c->tail->next = closed;
+    else
+        c->head = closed;
+    c->tail = closed;
 }
 
 void ti_column_add(struct ti_pool *pool, struct ti_column *c, uint64_t value)
@@ -53,11 +51,10 @@ void ti_column_add_run(struct ti_pool *pool, struct ti_column *c, const struct t
 
 void ti_column_move(struct ti_pool *pool, struct ti_column *c, struct ti_column *more)
 {
-    for (struct ti_runs *block = more->head, *next; block; block = next) {
-        next = block->next;
-        for (uint64_t i = 0; i < block->n; i++)
-            ti_column_add_run(pool, c, &block->run[i]);
-        ti_pool_give(pool, block, sizeof *block);
+    for (struct ti_runs *runs = more->head, *next; runs; runs = next) {
+        next = runs->next;
+        ti_column_add_run(pool, c, &runs->run);
+        ti_pool_give(pool, runs, sizeof *runs);
     }
     ti_column_add_run(pool, c, &more->open);
     *more = (struct ti_column){.head = NULL};
@@ -65,9 +62,9 @@ void ti_column_move(struct ti_pool *pool, struct ti_column *c, struct ti_column 
 
 void ti_column_free(struct ti_pool *pool, struct ti_column *c)
 {
-    for (struct ti_runs *block = c->head, *next; block; block = next) {
-        next = block->next;
-        ti_pool_give(pool, block, sizeof *block);
+    for (struct ti_runs *runs = c->head, *next; runs; runs = next) {
+        next = runs->next;
+        ti_pool_give(pool, runs, sizeof *runs);
     }
     *c = (struct ti_column){.head = NULL};
 }
@@ -76,35 +73,33 @@ void ti_column_free(struct ti_pool *pool, struct ti_column *c)
 
 struct ti_run_iterator ti_column_runs(const struct ti_column *c)
 {
-    return (struct ti_run_iterator){c, c->head, 0};
+    return (struct ti_run_iterator){c, c->head};
 }
 
 const struct ti_run *ti_run_next(struct ti_run_iterator *at)
 {
     const struct ti_column *c = at->c;
+    const struct ti_runs *runs = at->next;
 
-    if (at->block && at->i == at->block->n) {
-        at->block = at->block->next;
-        at->i = 0;
+    if (runs) {
+        at->next = runs->next;
+        return &runs->run;
     }
-    if (at->block)
-        return &at->block->run[at->i++];
     at->c = NULL;
     return c && c->open.n ? &c->open : NULL;
 }
 
 uint64_t ti_column_first(const struct ti_column *c)
 {
-    return c->head ? c->head->run[0].first : c->open.first;
+    return c->head ? c->head->run.first : c->open.first;
 }
 
 uint64_t ti_column_values(const struct ti_column *c)
 {
     uint64_t n = c->open.n;
 
-    for (const struct ti_runs *block = c->head; block; block = block->next)
-        for (uint64_t i = 0; i < block->n; i++)
-            n += block->run[i].n;
+    for (const struct ti_runs *runs = c->head; runs; runs = runs->next)
+        n += runs->run.n;
     return n;
 }
 

@@ -13,25 +13,22 @@ struct ti_run {
     uint64_t first, stride, n;
 };
 
-#define TI_RUNS_BLOCK 3
-
 struct ti_runs {
     struct ti_runs *next;
-    uint64_t n;
-    struct ti_run run[TI_RUNS_BLOCK];
+    struct ti_run run;
 };
 
 /* A zeroed struct is an empty column. */
 struct ti_column {
     struct ti_run open;          /* the last run; its n is 0 in an empty column */
-    struct ti_runs *head, *tail; /* the runs before; all blocks but the tail are full */
+    struct ti_runs *head, *tail; /* the runs before */
 };
 
 /* Append a value.  The column takes memory from `pool`, always the same one. */
 void ti_column_add(struct ti_pool *pool, struct ti_column *c, uint64_t value);
 
 /* Append all values of a run, or those of another column, which is empty afterwards.  The latter
- * takes at most one block more than *more had. */
+ * takes memory for at most one run more than *more had. */
 void ti_column_add_run(struct ti_pool *pool, struct ti_column *c, const struct ti_run *run);
 void ti_column_move(struct ti_pool *pool, struct ti_column *c, struct ti_column *more);
 
@@ -46,8 +43,7 @@ uint64_t ti_column_values(const struct ti_column *c);
 /* A place in a column. */
 struct ti_run_iterator {
     const struct ti_column *c; /* NULL: at the end */
-    const struct ti_runs *block;
-    uint64_t i;
+    const struct ti_runs *next;
 };
 
 struct ti_run_iterator ti_column_runs(const struct ti_column *c);
