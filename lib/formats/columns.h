@@ -75,6 +75,25 @@ static inline bool ti_symbol_numbers(uint32_t op, uint32_t mask, uint32_t kinds,
     return kinds == 0;
 }
 
+/* The `kinds` of an event's symbol. */
+static inline uint32_t ti_event_kinds(const struct ti_event *ev)
+{
+    uint32_t rest = ev->mask & TI_M_SPECIAL, kinds = 0;
+    int shift = 0;
+
+    while (rest && ev->arg[__builtin_ctz(rest)] > TI_SELF)
+        rest &= rest - 1;
+    if (!rest)
+        return 0;
+#define TI_KIND_OF(name)                                                                           \
+    if (ev->mask & TI_M_##name && ev->arg[TI_F_##name] <= TI_SELF)                                 \
+        kinds |= ((uint32_t)(ev->arg[TI_F_##name] - TI_ANY) + 1) << shift;                         \
+    shift += 2;
+    TI_SPECIALS(TI_KIND_OF)
+#undef TI_KIND_OF
+    return kinds;
+}
+
 #define TI_VARINT_MAX 10 /* bytes */
 
 static inline uint64_t ti_zigzag(int64_t v)

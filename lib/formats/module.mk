@@ -14,7 +14,8 @@ merger_src := $(addprefix lib/formats/merged/,merger.c blobs.c fit.c groups.c se
               lib/formats/source/source_record.c
 # Writing traces: in the library, and in tools that make traces.
 writer_src := $(addprefix lib/formats/trace/,writer.c writer_file.c writer_tables.c writer_events.c \
-                writer_columns.c)
+                writer_columns.c writer_fold.c) \
+              $(addprefix lib/formats/folded/,online.c fold.c fold_nodes.c runs.c pool.c)
 # Reading sites files and hostfiles, for programs that do.
 sites_src  := $(addprefix lib/formats/,sites_read.c sites_keys.c sites_values.c sites_nodes.c \
                 inifile.c hostfile.c)

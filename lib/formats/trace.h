@@ -29,6 +29,8 @@
  *        intercommunicator, varint size and members of the other group follow
  *   VEC  one long vector: varint number, varint length, zigzag differences
  *   EVT  events, see columns.h
+ *   FLD  events, in place of EVT and XTR where that is smaller: a nest of loops with
+ *        columns; see formats/folded/record_layout.h
  *   XTR  extra values of the events of the next EVT chunk; its header repeats that
  *        chunk's first event and number of events; see columns.h
  *   TOT  volume u64, events u64, hash u64 (formats/event.h), state u8
@@ -66,7 +68,7 @@
 /* clang-format off */
 #define TI_CHUNKS(X)                                                      \
     X(INF, 1) X(STR, 2) X(COM, 3) X(VEC, 4) X(EVT, 5) X(TOT, 6) X(IDX, 7) \
-    X(XTR, 8)
+    X(XTR, 8) X(FLD, 9)
 /* clang-format on */
 
 /* Kinds of strings; the values are those in the file. */

@@ -2,10 +2,15 @@
  * Writer of one rank's trace, in the traced process.
  *
  * All its memory is one mapping of TI_WRITER_BYTES, made by ti_writer_open().  Afterwards it
- * allocates nothing, except in ti_writer_buffer().  Events go into columns.  The columns are
- * compressed into the file as one chunk when a table or the column store is full, or when
- * TI_CHUNK_EVENTS events are there.  When the process dies, the chunks written so far stay
+ * allocates nothing, except in ti_writer_buffer() and ti_writer_fold().  Events go into columns.
+ * The columns are compressed into the file as one chunk when a table or the column store is full,
+ * or when TI_CHUNK_EVENTS events are there.  When the process dies, the chunks written so far stay
  * readable.
+ *
+ * After ti_writer_fold(), events are also folded into a nest of loops.  Each chunk has the smaller
+ * of the two.  Where the nest is smaller when the columns are full, the chunk goes on with the nest
+ * alone, until its memory is full or the chunk has a quarter of the events before it.  So the trace
+ * of a regular program hardly grows, and at most a fifth of it is lost with the process.
  *
  * After an I/O error the writer takes no more events; ti_writer_error() returns the first error. In
  * a child made by fork(), the parent's writer fails as soon as it would write to the file.  Only
@@ -60,6 +65,11 @@ ti_status ti_writer_open(const char *path, uint32_t rank, uint32_t nranks,
  * first event.  More than TI_BUFFER_DEFAULT is mapped beside TI_WRITER_BYTES.  TI_ERR_USAGE for
  * other sizes, TI_ERR_IO when memory is short. */
 ti_status ti_writer_buffer(struct ti_writer *w, size_t bytes, struct ti_err *err);
+
+/* Fold events, in TI_FOLD_BYTES of memory; call it before the first event and after
+ * ti_writer_extras().  TI_ERR_IO when memory is short. */
+#define TI_FOLD_BYTES (64 * 1024)
+ti_status ti_writer_fold(struct ti_writer *w, struct ti_err *err);
 
 /* Bytes that the writer has mapped. */
 size_t ti_writer_memory(const struct ti_writer *w);

@@ -198,7 +198,7 @@ static void must_stand(const char *what, struct ti_fold *f, const struct items *
 {
     struct expansion e = {l, 0, nvolumes, 0};
     uint64_t n, nodes = ti_fold_nodes(f), listed = 0;
-    const struct ti_node *shape = ti_fold_shape(f, &n);
+    const struct ti_node *shape = (ti_fold_end(f), ti_fold_shape(f, &n));
     struct copy *copy = copy_of(&e, shape);
 
     for (const struct ti_node *node = shape; node; node = node->next)

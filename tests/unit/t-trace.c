@@ -26,6 +26,9 @@ static char dir[64], path[96];
 static uint64_t longest = 3 * TI_VEC_INLINE; /* vector */
 static size_t buffer = TI_BUFFER_DEFAULT;
 
+/* Logs are loops, and written by a writer that folds. */
+static bool folds;
+
 static uint64_t rng = 88172645463325252u;
 static uint64_t rnd(uint64_t below)
 {
@@ -100,12 +103,40 @@ static void random_event(struct ti_event *ev, int variety)
     }
 }
 
+/* A copy of an event, now and then with another volume. */
+static struct ti_event copy_of(const struct ti_event *from)
+{
+    struct ti_event ev = *from;
+
+    if (rnd(50) == 0)
+        ev.volume = rnd(1000);
+    for (int v = 0; v < TI_VECS; v++) {
+        size_t bytes = (size_t)ev.vec[v].len * (size_t)ev.vec[v].width;
+
+        if (ev.vec[v].data)
+            ev.vec[v].data = memcpy(malloc(bytes + 1), ev.vec[v].data, bytes);
+    }
+    if (ev.extra) {
+        size_t bytes = TI_EXTRAS_MAX * sizeof *ev.extra;
+
+        ev.extra = memcpy(malloc(bytes), ev.extra, bytes);
+    }
+    return ev;
+}
+
 static struct log make_log(int n, int variety)
 {
     struct log log = {calloc((size_t)n + 1, sizeof *log.ev), n};
+    int body = 1;
 
-    for (int i = 0; i < n; i++)
-        random_event(&log.ev[i], variety);
+    for (int i = 0; i < n; i++) {
+        if (rnd(300) == 0)
+            body = 1 + (int)rnd(20);
+        if (folds && i >= body && rnd(100))
+            log.ev[i] = copy_of(&log.ev[i - body]);
+        else
+            random_event(&log.ev[i], variety);
+    }
     return log;
 }
 
@@ -133,6 +164,8 @@ static void begin_log(struct ti_writer *w)
     ti_writer_info(w, pairs, extras ? 3 : 2);
     if (extras)
         ti_writer_extras(w, extras);
+    if (folds)
+        assert_int_equal(ti_writer_fold(w, &err), TI_OK);
 }
 
 static void put_event(struct ti_writer *w, const struct ti_event *ev)
@@ -164,6 +197,8 @@ static void write_log(const struct log *log)
             log->ev[i].site = 0;
         put_event(w, &log->ev[i]);
     }
+    if (ti_writer_error(w, &err))
+        fail_msg("%s", err.text);
     assert_int_equal(ti_writer_events(w), log->n);
     assert_int_equal(ti_writer_close(w, TI_END_COMPLETE, end, 1, &err), TI_OK);
 }
@@ -1078,16 +1113,116 @@ static void test_interrupted(void **state)
     free_log(&log);
 }
 
+/* ----------------------------------------------------------------- folding -- */
+
+/* Chunks of a type in the file, and the events in them; *most is the largest number in one. */
+static int chunks_of(uint8_t type, uint64_t *events, uint64_t *most)
+{
+    size_t bytes;
+    char *data = slurp(&bytes);
+    int n = 0;
+
+    *events = *most = 0;
+    for (size_t at = TI_HEADER_BYTES; at + TI_CHUNK_BYTES < bytes;) {
+        const uint8_t *chunk = (const uint8_t *)data + at;
+        uint64_t here = ti_get_u32(chunk + 16);
+
+        at += TI_CHUNK_BYTES + ti_get_u32(chunk + 24) + TI_CRC_BYTES;
+        if (chunk[0] != type)
+            continue;
+        n++;
+        *events += here;
+        *most = here > *most ? here : *most;
+    }
+    free(data);
+    return n;
+}
+
+/* Write `n` events of a program: `inner` sends and as many receives, then a barrier.  `noise`: the
+ * volumes are random. */
+static void write_program(uint64_t n, uint64_t inner, bool noise)
+{
+    struct ti_event send = {.op = TI_OP_SEND}, barrier = {.op = TI_OP_BARRIER};
+    struct ti_writer *w;
+    struct ti_err err;
+
+    send.mask = ti_op_info(TI_OP_SEND)->fields;
+    barrier.mask = ti_op_info(TI_OP_BARRIER)->fields;
+    unlink(path);
+    assert_int_equal(ti_writer_open(path, 0, 1, run_id, &w, &err), TI_OK);
+    begin_log(w);
+    for (uint64_t i = 0; i < n; i++) {
+        struct ti_event *ev = i % (inner + 1) < inner ? &send : &barrier;
+
+        ev->volume = noise ? rng >> 40 : 100;
+        rnd(2);
+        ev->arg[TI_F_PEER] = (int64_t)(i % 2);
+        assert_int_equal(ti_writer_event(w, ev), TI_OK);
+    }
+    assert_int_equal(ti_writer_close(w, TI_END_COMPLETE, NULL, 0, &err), TI_OK);
+}
+
+/* Folded, a regular program takes a chunk now and then, which has at most a fifth of all events; one
+ * that is noise is not folded. */
+static void test_choice(void **state)
+{
+    uint64_t events, most;
+    size_t few, many;
+
+    (void)state;
+    folds = true;
+    write_program(20000, 9, false);
+    free(slurp(&few));
+    write_program(2000000, 9, false);
+    free(slurp(&many));
+    assert_in_range(many, few, 5 * few);
+    assert_in_range(chunks_of(TI_CHUNK_FLD, &events, &most), 4, 30);
+    assert_in_range(events, 1990000, 2000000);
+    assert_in_range(most, 100000, 2000000 / 5);
+    write_program(200000, 9, true);
+    assert_in_range(chunks_of(TI_CHUNK_EVT, &events, &most), 10, 100);
+    assert_in_range(events, 190000, 200000);
+    folds = false;
+}
+
+static int begin_folding(void **state)
+{
+    (void)state;
+    folds = true;
+    return 0;
+}
+
+static int end_folding(void **state)
+{
+    (void)state;
+    folds = false;
+    return 0;
+}
+
+#define FOLDED(test) cmocka_unit_test_setup_teardown(test, begin_folding, end_folding)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_roundtrip),        cmocka_unit_test(test_tables_overflow),
-        cmocka_unit_test(test_communicators),    cmocka_unit_test(test_cut_everywhere),
-        cmocka_unit_test(test_flip_everywhere),  cmocka_unit_test(test_disk_full),
-        cmocka_unit_test(test_extras_roundtrip), cmocka_unit_test(test_extras_names),
-        cmocka_unit_test(test_extras_missing),   cmocka_unit_test(test_extras_wrong),
+        cmocka_unit_test(test_roundtrip),
+        cmocka_unit_test(test_tables_overflow),
+        cmocka_unit_test(test_communicators),
+        cmocka_unit_test(test_cut_everywhere),
+        cmocka_unit_test(test_flip_everywhere),
+        cmocka_unit_test(test_disk_full),
+        cmocka_unit_test(test_extras_roundtrip),
+        cmocka_unit_test(test_extras_names),
+        cmocka_unit_test(test_extras_missing),
+        cmocka_unit_test(test_extras_wrong),
         cmocka_unit_test(test_buffers),
-        cmocka_unit_test(test_descriptor_taken), cmocka_unit_test(test_interrupted),
+        cmocka_unit_test(test_descriptor_taken),
+        cmocka_unit_test(test_interrupted),
+        FOLDED(test_roundtrip),
+        FOLDED(test_cut_everywhere),
+        FOLDED(test_flip_everywhere),
+        FOLDED(test_buffers),
+        FOLDED(test_interrupted),
+        cmocka_unit_test(test_choice),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);

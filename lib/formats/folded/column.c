@@ -23,7 +23,7 @@ struct tokens {
 
 static struct tokens tokens_of(const struct ti_column *c)
 {
-    struct ti_tokens all = ti_column_tokens(c);
+    struct ti_tokens all = ti_column_tokens(c, 0);
     struct tokens t = {.token = NULL};
     struct ti_token token;
 

@@ -332,6 +332,7 @@ void ti_folded_close(struct ti_folded *f)
         return;
     for (size_t i = 0; f->cursor && i < f->ncolumns; i++)
         ti_draw_free(f->cursor[i].draw);
+    free(f->parts);
     free(f->element);
     free(f->vector_start);
     free(f->symbol);

@@ -55,6 +55,7 @@ struct frame {
 
 struct ti_folded {
     uint32_t rank;
+    void *parts;                 /* numbers and blobs of a chunk; NULL: they are the record's */
     const int64_t *vector_first; /* of the columns of vectors */
     const struct ti_bytes *vector_blob;
     size_t nvectors;

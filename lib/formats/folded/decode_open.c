@@ -297,16 +297,24 @@ static bool read_strings(struct input *in, struct ti_folded_tables *t, uint64_t 
 
 /* ------------------------------------------------------- vectors and symbols -- */
 
+static bool read_volumes(struct input *in, struct ti_folded *f)
+{
+    uint64_t volumes;
+
+    if (!get(in, TI_EXTRAS_MAX + 1, &volumes) || volumes == 0)
+        return false;
+    f->nvolumes = (uint32_t)volumes;
+    return true;
+}
+
 static bool read_vectors(struct input *in, struct ti_folded *f)
 {
     static const struct ti_bounds lengths = {0, TI_RECORD_VECTORS};
-    uint64_t volumes, elements;
+    uint64_t elements;
     int64_t n, first[VECTOR_COLUMNS];
 
-    if (!get(in, TI_EXTRAS_MAX + 1, &volumes) || volumes == 0 ||
-        !next_number(in, 0, TI_RECORD_VECTORS, &n))
+    if (!next_number(in, 0, TI_RECORD_VECTORS, &n))
         return false;
-    f->nvolumes = (uint32_t)volumes;
     f->nvectors = (size_t)n;
     f->vector_first = in->number;
     f->vector_blob = in->blob;
@@ -531,6 +539,11 @@ static const char *read_shape(struct input *in, struct ti_folded *f)
 
 /* --------------------------------------------------------------------- open -- */
 
+static bool is_at_end(const struct input *in)
+{
+    return in->at == in->end && in->number == in->numbers_end && in->blob == in->blobs_end;
+}
+
 static const char *open_record(const struct ti_record *record, uint32_t nranks, struct ti_folded *f,
                                struct ti_folded_tables *t)
 {
@@ -543,12 +556,13 @@ static const char *open_record(const struct ti_record *record, uint32_t nranks, 
     if (version != TI_RECORD_VERSION)
         return "its record has a version that this Tiara cannot read: use a newer one";
     if (!read_totals(&in, t) || !read_metadata(&in, t) || !read_comms(&in, nranks, t) ||
-        !read_strings(&in, t, &sites) || !read_vectors(&in, f) || !read_symbols(&in, f, sites))
+        !read_strings(&in, t, &sites) || !read_volumes(&in, f) || !read_vectors(&in, f) ||
+        !read_symbols(&in, f, sites))
         return MALFORMED;
     wrong = read_shape(&in, f);
     if (wrong)
         return wrong;
-    if (in.at != in.end || in.number != in.numbers_end || in.blob != in.blobs_end)
+    if (!is_at_end(&in))
         return MALFORMED;
     if (!ti__sum_volumes(f, &volume))
         return MALFORMED;
@@ -557,6 +571,71 @@ static const char *open_record(const struct ti_record *record, uint32_t nranks, 
         ti_put_u64(t->totals.data + 8, f->events);
     }
     return NULL;
+}
+
+/* -------------------------------------------------------------------- chunk -- */
+
+/* Read how many numbers or blobs follow, each of a byte at least. */
+static bool get_number_of(const uint8_t **p, const uint8_t *end, uint64_t *n)
+{
+    return ti_get_varint(p, end, n) && *n <= (uint64_t)(end - *p);
+}
+
+/* Find the parts of the payload of a chunk. */
+static bool read_parts(const uint8_t *p, const uint8_t *end, struct ti_folded *f, struct input *in)
+{
+    uint64_t pattern, numbers, blobs, value;
+    struct ti_bytes *blob;
+    int64_t *number;
+    const uint8_t *at;
+
+    if (!get_number_of(&p, end, &pattern))
+        return false;
+    in->at = p;
+    in->end = p += pattern;
+    if (!get_number_of(&p, end, &numbers))
+        return false;
+    for (at = p, value = numbers; value; value--)
+        if (!ti_get_varint(&at, end, &pattern))
+            return false;
+    if (!get_number_of(&at, end, &blobs))
+        return false;
+    f->parts = calloc(blobs * sizeof *blob + numbers * sizeof *number + 1, 1);
+    if (!f->parts)
+        return false;
+    blob = f->parts;
+    number = (int64_t *)(void *)(blob + blobs);
+    *in = (struct input){in->at, in->end, number, number + numbers, blob, blob + blobs};
+    for (uint64_t i = 0; i < numbers && ti_get_varint(&p, end, &value); i++)
+        number[i] = ti_unzigzag(value);
+    for (uint64_t i = 0; i < blobs; at += blob[i++].n) {
+        if (!get_number_of(&at, end, &value))
+            return false;
+        blob[i] = (struct ti_bytes){at, value};
+    }
+    return at == end;
+}
+
+const char *ti_folded_open_chunk(const uint8_t *payload, size_t bytes, struct ti_folded **out)
+{
+    struct ti_folded *f = calloc(1, sizeof *f);
+    uint64_t volume;
+    struct input in;
+    const char *wrong = MALFORMED;
+
+    if (!f)
+        return "memory is short";
+    f->runs = TI_RECORD_RUNS;
+    if (read_parts(payload, payload + bytes, f, &in) && read_volumes(&in, f) &&
+        read_vectors(&in, f) && read_symbols(&in, f, UINT32_MAX))
+        wrong = read_shape(&in, f);
+    if (!wrong && (!is_at_end(&in) || !ti__sum_volumes(f, &volume)))
+        wrong = MALFORMED;
+    if (wrong)
+        ti_folded_close(f);
+    else
+        *out = f;
+    return wrong;
 }
 
 const char *ti_folded_open(const struct ti_record *record, uint32_t nranks, struct ti_folded **out,

@@ -233,6 +233,7 @@ static ti_status try_limit(struct ti_encoder *e, uint32_t limit, struct candidat
     ti_symbols_begin(&e->symbols, limit);
     st = fold(e, f, &nothing, err);
     if (!st && !nothing) {
+        ti_fold_end(f);
         shape = ti_fold_shape(f, &nodes);
         if (ti__record_fold(e, shape, nodes, &c.record)) {
             if (is_sound(e, &c.record))

@@ -241,13 +241,12 @@ static int64_t *values_of(const struct ti_column *c, size_t n)
 {
     size_t cap = 0, at = 0;
     int64_t *value = ti_grow(NULL, &cap, n + 1, sizeof *value);
+    struct ti_run_iterator runs = ti_column_runs(c);
+    const struct ti_run *run;
 
-    for (size_t i = 0; i <= c->nruns && at < n; i++) {
-        const struct ti_run *run = i < c->nruns ? &c->run[i] : &c->open;
-
+    while (at < n && (run = ti_run_next(&runs)))
         for (uint64_t k = 0; k < run->n && at < n; k++)
             value[at++] = (int64_t)(run->first + k * run->stride);
-    }
     return value;
 }
 
@@ -287,12 +286,13 @@ static size_t choose_model(const int64_t *value, const size_t *start, size_t v)
  * values, which deflate makes smaller than the tokens of a column. */
 static void put_elements(struct parts *p, const int64_t *value, size_t n)
 {
-    struct ti_column column = {.run = NULL};
+    struct ti_pool pool = {.at = NULL};
+    struct ti_column column = {.head = NULL};
     struct ti_buffer blob = {NULL, 0, 0};
     uint8_t plain = TI_PLAIN;
 
     for (size_t i = 0; i < n; i++)
-        ti_column_add(&column, (uint64_t)value[i]);
+        ti_column_add(&pool, &column, (uint64_t)value[i]);
     ti_column_put(&blob, &column);
     if (2 * blob.n <= values_bytes(value, NULL, n)) {
         put_number(p, (int64_t)ti_column_first(&column));
@@ -304,13 +304,14 @@ static void put_elements(struct parts *p, const int64_t *value, size_t n)
             ti_buffer_varint(&p->blobs, ti_zigzag(value[i]));
     }
     end_blob(p);
-    ti_column_free(&column);
+    ti_pool_free(&pool);
     free(blob.data);
 }
 
 static void put_vectors(struct parts *p, const struct ti_symbols *s)
 {
-    struct ti_column models = {.run = NULL};
+    struct ti_pool pool = {.at = NULL};
+    struct ti_column models = {.head = NULL};
     size_t n = s->vector_map.n, cap = 0, *start = ti_grow(NULL, &cap, n + 1, sizeof *start);
     size_t *model;
     int64_t *length = values_of(&s->vector_lengths, n);
@@ -321,7 +322,7 @@ static void put_vectors(struct parts *p, const struct ti_symbols *s)
     for (size_t v = 0; v < n; v++) {
         start[v + 1] = start[v] + (size_t)length[v];
         model[v] = choose_model(value, start, v);
-        ti_column_add(&models, model[v]);
+        ti_column_add(&pool, &models, model[v]);
     }
     for (size_t v = n; v-- > 0;) /* models come before */
         for (size_t i = start[v]; model[v] && i < start[v + 1]; i++)
@@ -331,7 +332,7 @@ static void put_vectors(struct parts *p, const struct ti_symbols *s)
     put_column(p, &s->vector_lengths);
     put_column(p, &models);
     put_elements(p, value, start[n]);
-    ti_column_free(&models);
+    ti_pool_free(&pool);
     free(start);
     free(model);
     free(length);

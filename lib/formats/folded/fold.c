@@ -57,7 +57,7 @@ static void make_powers(struct ti_fold *f)
         f->high[i] = f->high[i - 1] * f->low[POWERS - 1] * BASE;
 }
 
-static uint64_t power(const struct ti_fold *f, uint64_t n)
+static uint64_t large_power(const struct ti_fold *f, uint32_t n)
 {
     uint64_t result = f->low[n % POWERS], square = f->high[POWERS - 1] * f->high[1];
 
@@ -66,6 +66,11 @@ static uint64_t power(const struct ti_fold *f, uint64_t n)
         if (n & 1)
             result *= square;
     return result;
+}
+
+static inline uint64_t power(const struct ti_fold *f, uint32_t n)
+{
+    return __builtin_expect(n < POWERS, 1) ? f->low[n] : large_power(f, n);
 }
 
 /* The length and the hash of the nodes after a place. */
@@ -185,12 +190,11 @@ static bool nests(struct ti_fold *f, const struct ti_node *to, const struct ti_n
 static struct ti_node *loop_before(struct ti_fold *f, uint32_t place)
 {
     uint32_t length = tail_length(f, place);
-    uint64_t hash = part_hash(f, place, f->n);
     struct ti_node *found = NULL;
     int depth = 1, at = 0;
 
     for (struct ti_node *loop = f->list[place].node; loop->child; loop = loop->last, depth++) {
-        if (loop->length == length && loop->hash == hash) {
+        if (loop->length == length && loop->hash == part_hash(f, place, f->n)) {
             found = loop;
             at = depth;
         }
@@ -312,20 +316,19 @@ struct ti_fold *ti_fold_new(const struct ti_pool *pool, uint32_t window, uint32_
 }
 
 /*
- * Each column that is folded away is moved to the end of another one, which may need a block in
- * addition (ti_column_move()); so may a column of trips for the last pass.  A loop that is folded
- * away may make a loop of the nodes that it is added to: a node, its column, and an arrival more
- * for its first leaf, whose columns move.  So may the two loops that a new leaf can begin and end.
+ * Each column that is folded away is moved to the end of another one, which may need a run in
+ * addition (ti_column_move()).  A loop that is folded away may make a loop of the nodes that it is
+ * added to: that takes a node, its column, and an arrival more for its first leaf, whose columns
+ * move.  At most half of the loops can be folded away, and the new leaf can begin and end two.
  */
 bool ti_fold_has_room(const struct ti_fold *f, uint32_t nfields)
 {
     const struct ti_nodes *all = &f->nodes;
-    uint64_t leaf = all->nvolumes + nfields, moved = all->widest + all->nvolumes;
-    uint64_t loops = all->loops + 2;
-    uint64_t columns = leaf + loops * (1 + moved);
+    uint64_t leaf = all->nvolumes + nfields, loops = all->loops / 2 + 2;
+    uint64_t columns = leaf + loops * (1 + all->widest + all->nvolumes);
 
     return columns * sizeof(struct ti_column) + (loops + 1) * sizeof(struct ti_node) +
-               (all->ncolumns + columns) * sizeof(struct ti_runs) <=
+               (all->ncolumns + leaf) * sizeof(struct ti_runs) <=
            ti_pool_left(&all->pool);
 }
 
@@ -334,24 +337,31 @@ struct ti_pool *ti_fold_pool(struct ti_fold *f)
     return &f->nodes.pool;
 }
 
-/* Add the trips of the last pass to the columns. */
+/* Of the window, only links are set, which folding sets anew. */
+const struct ti_node *ti_fold_shape(struct ti_fold *f, uint64_t *n)
+{
+    *n = f->ndone + f->n;
+    if (f->n)
+        *f->done_end = link_nodes(f, 0, f->n);
+    return f->done;
+}
+
 static void end_passes(struct ti_fold *f, struct ti_node *node)
 {
     for (; node; node = node->next) {
         if (node->child) {
             ti_column_add(&f->nodes.pool, node->column, node->trips);
+            node->trips = 0;
             end_passes(f, node->child);
         }
     }
 }
 
-const struct ti_node *ti_fold_shape(struct ti_fold *f, uint64_t *n)
+void ti_fold_end(struct ti_fold *f)
 {
     finish_nodes(f, f->n);
     f->n = 0;
     end_passes(f, f->done);
-    *n = f->ndone;
-    return f->done;
 }
 
 uint64_t ti_fold_nodes(const struct ti_fold *f)

@@ -43,7 +43,7 @@ struct ti_node {
     };
     uint32_t arrivals; /* of a leaf: 1 + the loops that begin with it */
     uint32_t ncolumns;
-    uint64_t trips;           /* of a loop: those of the last pass, which no column has yet */
+    uint64_t trips;           /* of a loop: those of the last pass, until ti_fold_end() */
     struct ti_column *column; /* of a loop: its trip counts.  Of a leaf: for each arrival its
                                * volumes, then its fields */
 };
@@ -60,16 +60,18 @@ struct ti_fold *ti_fold_new(const struct ti_pool *pool, uint32_t window, uint32_
 void ti_fold_add(struct ti_fold *f, uint32_t symbol, const int64_t *volumes, const int64_t *fields,
                  uint32_t nfields);
 
-/* Whether the next ti_fold_add() with that many fields, and then ti_fold_shape(), need no more
- * memory than the pool has. */
+/* Whether the next ti_fold_add() with that many fields needs no more memory than the pool has. */
 bool ti_fold_has_room(const struct ti_fold *f, uint32_t nfields);
 
 /* The pool, of which a caller may take pieces, too. */
 struct ti_pool *ti_fold_pool(struct ti_fold *f);
 
-/* The shape so far: the first of a list of *n nodes, which belong to `f`.  Nothing may be added
- * afterwards. */
+/* The shape so far: the first of a list of *n nodes, which belong to `f`. */
 const struct ti_node *ti_fold_shape(struct ti_fold *f, uint64_t *n);
+
+/* End the last pass of each loop: its trips are in the column then, and node->trips is 0.  Nothing
+ * may be added afterwards. */
+void ti_fold_end(struct ti_fold *f);
 
 /* Nodes in memory, for a caller that gives up where nothing folds. */
 uint64_t ti_fold_nodes(const struct ti_fold *f);

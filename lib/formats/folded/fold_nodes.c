@@ -21,10 +21,9 @@ static void drop_columns(struct ti_nodes *all, struct ti_column *c, uint32_t n)
 
 struct ti_node *ti__leaf_new(struct ti_nodes *all, uint32_t ncolumns)
 {
-    struct ti_node *node = ti_pool_take(&all->pool, sizeof *node);
+    struct ti_node *node = ti_pool_take_any(&all->pool, sizeof *node);
 
-    node->ncolumns = ncolumns;
-    node->column = new_columns(all, ncolumns);
+    *node = (struct ti_node){.ncolumns = ncolumns, .column = new_columns(all, ncolumns)};
     all->n++;
     return node;
 }

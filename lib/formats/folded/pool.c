@@ -47,7 +47,7 @@ static void more(struct ti_pool *p, size_t bytes)
     p->end = (uint8_t *)slab + bytes;
 }
 
-void *ti_pool_take(struct ti_pool *p, size_t bytes)
+void *ti_pool_take_any(struct ti_pool *p, size_t bytes)
 {
     struct ti_pool_piece **list, *piece;
 
@@ -56,13 +56,18 @@ void *ti_pool_take(struct ti_pool *p, size_t bytes)
     if (list && *list) {
         piece = *list;
         *list = piece->next;
-        return memset(piece, 0, bytes);
+        return piece;
     }
     if (bytes > ti_pool_left(p))
         more(p, bytes);
     piece = (void *)p->at;
     p->at += bytes;
     return piece;
+}
+
+void *ti_pool_take(struct ti_pool *p, size_t bytes)
+{
+    return memset(ti_pool_take_any(p, bytes), 0, bytes);
 }
 
 void ti_pool_give(struct ti_pool *p, void *piece, size_t bytes)
@@ -81,7 +86,7 @@ void ti_pool_free(struct ti_pool *p)
         next = slab->next;
         munmap(slab, slab->bytes);
     }
-    *p = (struct ti_pool){.at = NULL};
+    memset(p, 0, sizeof *p);
 }
 
 void ti_pool_use(struct ti_pool *p, void *memory, size_t bytes)

@@ -25,6 +25,9 @@ struct ti_pool {
 /* A zeroed piece. */
 void *ti_pool_take(struct ti_pool *p, size_t bytes);
 
+/* A piece with any content. */
+void *ti_pool_take_any(struct ti_pool *p, size_t bytes);
+
 /* Give back a piece of `bytes` bytes.  NULL is fine. */
 void ti_pool_give(struct ti_pool *p, void *piece, size_t bytes);
 

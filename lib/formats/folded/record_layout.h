@@ -45,6 +45,11 @@
  * Call sites are numbered in the order in which events use them.  Other strings keep the numbers
  * that they have in the trace, because events' hashes contain these.
  *
+ * A FLD chunk of a rank file (formats/trace.h) has a part of the events.  Its payload is: varint
+ * bytes of the pattern, the pattern; varint n, then n numbers as zigzag varints; varint n, then n
+ * blobs, each a varint length and its bytes.  The pattern is what a record has from `volumes` on,
+ * and call sites keep the numbers that they have in the trace.
+ *
  * A trace that folding does not make smaller becomes another record: version is TI_RECORD_COPY,
  * there are no numbers, and the blobs, one after the other, are the rank file.
  */

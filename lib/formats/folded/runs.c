@@ -8,9 +8,9 @@ _Static_assert(TI_TOKEN_BYTES >= 3 * TI_VARINT_MAX, "a token has three varints")
 
 static void close_run(struct ti_pool *pool, struct ti_column *c, struct ti_run next)
 {
-    struct ti_runs *closed = ti_pool_take(pool, sizeof *closed);
+    struct ti_runs *closed = ti_pool_take_any(pool, sizeof *closed);
 
-    closed->run = c->open;
+    *closed = (struct ti_runs){NULL, c->open};
     c->open = next;
     if (c->tail)
         c->tail->next = closed;
@@ -121,24 +121,47 @@ static void trim(struct ti_tokens *t)
     }
 }
 
+static void add_token(struct ti_tokens *t, struct ti_run r)
+{
+    t->ahead[t->nahead++] = (struct ti_token){r.n, r.first - t->last, r.n > 1 ? r.stride : 0};
+    t->last = r.first + r.stride * (r.n - 1);
+}
+
+/* Add the last run of the column, to which one value may belong. */
+static void add_last(struct ti_tokens *t, struct ti_run r)
+{
+    if (t->more && r.n == 1)
+        r.stride = t->more - r.first;
+    if (t->more && r.first + r.stride * r.n == t->more) {
+        r.n++;
+        t->more = 0;
+    }
+    add_token(t, r);
+}
+
 static void look_ahead(struct ti_tokens *t)
 {
-    while (t->nahead < 2 && t->at.c) {
+    while (t->nahead < 2 && (t->at.c || t->more)) {
         const struct ti_run *r = ti_run_next(&t->at);
 
-        if (r) {
-            t->ahead[t->nahead++] =
-                (struct ti_token){r->n, r->first - t->last, r->n > 1 ? r->stride : 0};
-            t->last = r->first + r->stride * (r->n - 1);
+        if (r && t->at.c) {
+            add_token(t, *r);
+        } else if (r) {
+            add_last(t, *r);
+        } else if (t->more) {
+            add_token(t, (struct ti_run){t->more, 0, 1});
+            t->more = 0;
         }
-        if (!t->at.c && t->nahead)
+        if (!t->at.c && !t->more && t->nahead)
             trim(t);
     }
 }
 
-struct ti_tokens ti_column_tokens(const struct ti_column *c)
+struct ti_tokens ti_column_tokens(const struct ti_column *c, uint64_t more)
 {
-    return (struct ti_tokens){.at = ti_column_runs(c), .last = ti_column_first(c)};
+    uint64_t first = c->open.n ? ti_column_first(c) : more;
+
+    return (struct ti_tokens){.at = ti_column_runs(c), .last = first, .more = more};
 }
 
 bool ti_token_next(struct ti_tokens *t, struct ti_token *out)

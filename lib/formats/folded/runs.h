@@ -61,12 +61,13 @@ struct ti_token {
  * have fewer tokens than runs. */
 struct ti_tokens {
     struct ti_run_iterator at;
-    uint64_t last;
+    uint64_t last, more;
     struct ti_token ahead[2]; /* tokens that are still to come */
     int nahead;
 };
 
-struct ti_tokens ti_column_tokens(const struct ti_column *c);
+/* `more`, if it is not 0, is one more value at the end. */
+struct ti_tokens ti_column_tokens(const struct ti_column *c, uint64_t more);
 bool ti_token_next(struct ti_tokens *t, struct ti_token *out); /* false at the end */
 
 /* Write a token at `p`, which has room for TI_TOKEN_BYTES; returns its bytes. */

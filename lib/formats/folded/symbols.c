@@ -35,22 +35,6 @@ static int64_t vector_number(struct ti_symbols *s, const struct ti_vec *vec)
 
 /* ------------------------------------------------------------------ classes -- */
 
-static uint32_t kinds_of(const struct ti_event *ev)
-{
-    uint32_t kinds = 0;
-    int shift = 0;
-
-#define KIND(name)                                                                                 \
-    if (ev->mask & TI_M_##name) {                                                                  \
-        uint64_t kind = (uint64_t)ev->arg[TI_F_##name] - (uint64_t)TI_ANY + 1;                     \
-        kinds |= kind <= 3 ? (uint32_t)kind << shift : 0;                                          \
-    }                                                                                              \
-    shift += 2;
-    TI_SPECIALS(KIND)
-#undef KIND
-    return kinds;
-}
-
 static uint32_t new_class(struct ti_symbols *s, const struct ti_event *ev, uint32_t kinds)
 {
     uint32_t n = (uint32_t)s->class_map.n - 1;
@@ -71,7 +55,7 @@ static uint32_t new_class(struct ti_symbols *s, const struct ti_event *ev, uint3
 /* The class of an event.  The one that followed last time is tried first. */
 static uint32_t class_of(struct ti_symbols *s, const struct ti_event *ev)
 {
-    uint32_t kinds = ev->mask & TI_M_SPECIAL ? kinds_of(ev) : 0, last = s->last_class, number;
+    uint32_t kinds = ti_event_kinds(ev), last = s->last_class, number;
     size_t n = s->class_map.n;
 
     if (last != NONE && s->class[last].next != NONE) {

@@ -41,7 +41,7 @@ static ti_status check_type(const struct ti_reader *r, const struct ti_chunk *c,
                             struct ti_err *err)
 {
     *optional = false;
-    if (c->type <= TI_CHUNK_XTR && c->type != TI_CHUNK_NONE && c->version == TI_CHUNK_VERSION)
+    if (c->type <= TI_CHUNK_FLD && c->type != TI_CHUNK_NONE && c->version == TI_CHUNK_VERSION)
         return TI_OK;
     *optional = c->flags & TI_CHUNK_OPTIONAL;
     if (*optional)
@@ -114,6 +114,39 @@ static ti_status load_events(struct ti_reader *r, const struct ti_chunk *c, stru
     return TI_OK;
 }
 
+static void drop_part(struct ti_reader *r)
+{
+    ti_folded_close(r->part);
+    free(r->part_payload);
+    r->part = NULL;
+    r->part_payload = NULL;
+    r->part_left = 0;
+}
+
+/* Open a chunk of folded events. */
+static ti_status open_part(struct ti_reader *r, const struct ti_chunk *c, struct ti_err *err)
+{
+    const char *wrong = "a chunk of events is malformed";
+    ti_status st;
+
+    r->chunk_at = r->file.at;
+    st = ti__file_payload(&r->file, c, &r->part_payload, err);
+    if (st)
+        return st;
+    if (c->first == r->events && c->events &&
+        !ti_folded_open_chunk(r->part_payload, c->raw, &r->part) &&
+        ti_folded_events(r->part) == c->events)
+        wrong = NULL;
+    if (!wrong && ti_folded_extras(r->part) != (uint32_t)r->tables.nextras)
+        wrong = "a chunk of events has other extra values than the metadata names";
+    if (wrong)
+        return ti__file_damaged(&r->file, r->chunk_at, err, wrong);
+    r->part_left = c->events;
+    if (r->want_extras)
+        ti_folded_want_extras(r->part);
+    return TI_OK;
+}
+
 /* Count the events of a chunk without reading them. */
 static ti_status skip_events(struct ti_reader *r, const struct ti_chunk *c, struct ti_err *err)
 {
@@ -148,13 +181,14 @@ static ti_status finish(struct ti_reader *r, struct ti_err *err)
     return TI_OK;
 }
 
-/* Process chunks up to and including the next EVT; with `skip`, to the end without the payloads of
- * EVT, XTR and VEC. */
+/* Process chunks up to and including the next EVT or FLD; with `skip`, to the end without the
+ * payloads of EVT, FLD, XTR and VEC. */
 static ti_status advance(struct ti_reader *r, bool skip, struct ti_err *err)
 {
     ti_status st = TI_OK;
 
     ti__decoder_drop(&r->decoder);
+    drop_part(r);
     while (!st && !r->file.at_end) {
         struct ti_chunk c;
         bool optional;
@@ -168,8 +202,10 @@ static ti_status advance(struct ti_reader *r, bool skip, struct ti_err *err)
         if (optional || (c.type == TI_CHUNK_VEC && skip) ||
             (c.type == TI_CHUNK_XTR && (skip || !r->want_extras)))
             st = ti__file_pass(&r->file, &c, err);
-        else if (c.type == TI_CHUNK_EVT && skip)
+        else if ((c.type == TI_CHUNK_EVT || c.type == TI_CHUNK_FLD) && skip)
             st = skip_events(r, &c, err);
+        else if (c.type == TI_CHUNK_FLD)
+            return open_part(r, &c, err);
         else if (c.type == TI_CHUNK_EVT)
             return load_events(r, &c, err);
         else
@@ -182,15 +218,25 @@ static int fail(struct ti_reader *r)
 {
     r->file.at_end = true;
     r->decoder.left = 0;
+    r->part_left = 0;
     r->end = TI_END_KILLED;
     r->have_totals = false;
     return -1;
 }
 
+/* The next event of a chunk of folded events. */
+static bool next_in_part(struct ti_reader *r, struct ti_event *ev)
+{
+    r->part_left--;
+    return ti_folded_next(r->part, ev) > 0;
+}
+
 /* The next event from chunks of events; returns as ti_reader_next(). */
 static int next_in_chunk(struct ti_reader *r, struct ti_event *ev, struct ti_err *err)
 {
-    if (__builtin_expect(r->decoder.left == 0, 0)) {
+    bool ok;
+
+    if (__builtin_expect(r->decoder.left == 0, 0) && r->part_left == 0) {
         if (r->file.at_end)
             return 0;
         if (advance(r, false, err))
@@ -198,7 +244,8 @@ static int next_in_chunk(struct ti_reader *r, struct ti_event *ev, struct ti_err
         if (r->file.at_end)
             return 0;
     }
-    if (!ti__decoder_next(&r->decoder, ev)) {
+    ok = r->part_left ? next_in_part(r, ev) : ti__decoder_next(&r->decoder, ev);
+    if (!ok) {
         ti__file_damaged(&r->file, r->chunk_at, err, "a chunk of events is malformed");
         return fail(r);
     }
@@ -237,7 +284,7 @@ ti_status ti_reader_skip(struct ti_reader *r, struct ti_err *err)
         return TI_OK;
     if (r->folded)
         return ti__record_end(r, err);
-    r->events += r->decoder.left;
+    r->events += r->decoder.left + r->part_left;
     return advance(r, true, err);
 }
 
@@ -352,6 +399,7 @@ void ti_reader_close(struct ti_reader *r)
     if (!r)
         return;
     ti__decoder_free(&r->decoder);
+    drop_part(r);
     ti__tables_free(&r->tables);
     ti__file_close(&r->file);
     ti_folded_close(r->folded);

@@ -223,8 +223,11 @@ struct ti_reader {
     struct ti_folded *folded;       /* the events; NULL: they are in chunks */
     struct ti_buffer folded_end;    /* payload of TOT, for the end */
     struct tables tables;
-    struct decoder decoder; /* of the current chunk of events */
-    int64_t chunk_at;       /* its place in the file */
+    struct decoder decoder; /* of the current chunk of events, if it is EVT; if it is FLD: */
+    struct ti_folded *part; /* NULL: it is EVT, or there is none */
+    uint8_t *part_payload;
+    uint32_t part_left; /* events in it still to be returned */
+    int64_t chunk_at;   /* the chunk's place in the file */
     bool want_extras;
     uint64_t events; /* returned or skipped */
     bool have_totals, have_index;

@@ -56,7 +56,7 @@ void ti__flush(struct ti_writer *w)
 
         ti__strings_write(w);
         ti__comms_write(w);
-        ti__events_write(w);
+        ti__fold_or_columns_write(w);
         w->flush_ns += now_ns() - start;
         w->chunk_limit *= CHUNK_GROWTH;
         if (w->chunk_limit > w->chunk_most)
@@ -136,6 +136,8 @@ ti_status ti_writer_close(struct ti_writer *w, enum ti_end how, const char *cons
         write_end(w, how, pairs, n);
     ti__out_close(w);
     st = ti_writer_error(w, err);
+    if (w->fold)
+        munmap(w->fold, TI_FOLD_BYTES);
     if (w->store_mapped)
         munmap(w->store, w->store_mapped);
     munmap(w, TI_WRITER_BYTES);

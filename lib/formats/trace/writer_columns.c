@@ -119,5 +119,5 @@ ti_status ti_writer_buffer(struct ti_writer *w, size_t bytes, struct ti_err *err
 
 size_t ti_writer_memory(const struct ti_writer *w)
 {
-    return TI_WRITER_BYTES + w->store_mapped;
+    return TI_WRITER_BYTES + w->store_mapped + (w->fold ? TI_FOLD_BYTES : 0);
 }

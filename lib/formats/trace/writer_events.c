@@ -4,25 +4,6 @@
 
 /* --------------------------------------------------------------- symbols -- */
 
-/* The `kinds` of an event's symbol: two bits for each special field, see columns.h. */
-static uint32_t event_kinds(const struct ti_event *ev)
-{
-    uint32_t rest = ev->mask & TI_M_SPECIAL, kinds = 0;
-    int shift = 0;
-
-    while (rest && ev->arg[__builtin_ctz(rest)] > TI_SELF)
-        rest &= rest - 1;
-    if (!rest)
-        return 0;
-#define KIND(name)                                                                                 \
-    if (ev->mask & TI_M_##name && ev->arg[TI_F_##name] <= TI_SELF)                                 \
-        kinds |= ((uint32_t)(ev->arg[TI_F_##name] - TI_ANY) + 1) << shift;                         \
-    shift += 2;
-    TI_SPECIALS(KIND)
-#undef KIND
-    return kinds;
-}
-
 /* The fields of `mask` that have a column: those whose kind is a number. */
 static uint32_t column_fields(uint32_t mask, uint32_t kinds)
 {
@@ -238,22 +219,13 @@ static inline uint64_t put_fields(struct ti_writer *w, const struct ti_event *ev
     return hash;
 }
 
-/* noinline: otherwise compilers split off a part for ti_writer_event_extra(), which costs each
- * event one more call. */
-__attribute__((noinline)) ti_status ti_writer_event(struct ti_writer *w, const struct ti_event *ev)
+static void put_event(struct ti_writer *w, const struct ti_event *ev)
 {
-    uint32_t kinds;
+    uint32_t kinds = ti_event_kinds(ev);
+    uint16_t s = w->sym[w->prev].next;
     struct column *c;
     uint64_t hash;
-    uint16_t s;
 
-    if (ti__is_over(w))
-        return w->failed;
-    ti__begin(w);
-    if (!has_room(w, ev))
-        ti__flush(w);
-    kinds = event_kinds(ev);
-    s = w->sym[w->prev].next;
     if (__builtin_expect(is_symbol(&w->sym[s], ev, kinds), 1)) {
         w->col[0].run++;
     } else {
@@ -275,6 +247,25 @@ __attribute__((noinline)) ti_status ti_writer_event(struct ti_writer *w, const s
     for (uint32_t rest = w->sym[s].vecs; rest; rest &= rest - 1)
         put_vec(w, c++, &ev->vec[__builtin_ctz(rest)]);
     w->prev = s;
+}
+
+/* noinline: otherwise compilers split off a part for ti_writer_event_extra(), which costs each
+ * event one more call. */
+__attribute__((noinline)) ti_status ti_writer_event(struct ti_writer *w, const struct ti_event *ev)
+{
+    bool alone;
+
+    if (ti__is_over(w))
+        return w->failed;
+    ti__begin(w);
+    alone = w->folding && (w->folding == FOLD_ALONE || !has_room(w, ev)) && ti__fold_alone(w, ev);
+    if (!alone) {
+        if (w->folding == FOLD_ALONE || !has_room(w, ev))
+            ti__flush(w);
+        put_event(w, ev);
+        if (w->folding)
+            ti__fold_beside(w, ev);
+    }
     w->chunk_events++;
     w->events++;
     w->volume += ev->volume;
@@ -289,7 +280,8 @@ ti_status ti_writer_event_extra(struct ti_writer *w, const struct ti_event *ev,
 
     w->busy |= w->more_to_come;
     w->more_to_come = 1;
-    if (ti_writer_event(w, ev) == TI_OK) {
+    w->extra = extra;
+    if (ti_writer_event(w, ev) == TI_OK && w->folding != FOLD_ALONE) {
         c = &w->col[w->sym[w->prev].vol_col];
         for (int k = 0; k < w->extras; k++)
             ti__column_value(w, ++c, extra[k]);
@@ -312,6 +304,7 @@ void ti__events_reset(struct ti_writer *w)
     w->chunk_events = 0;
     w->chunk_room = w->chunk_limit;
     ti__columns_reset(w);
+    ti__fold_reset(w);
 }
 
 static int count_volumes(const struct ti_writer *w)

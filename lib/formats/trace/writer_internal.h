@@ -2,6 +2,7 @@
  * The parts of a writer (formats/writer.h), for its own files:
  *
  *   writer_events.c   events become symbols and columns; these become EVT, XTR and VEC chunks
+ *   writer_fold.c     the choice between columns and a nest of loops, which becomes a FLD chunk
  *   writer_columns.c  the store of columns while a chunk of events is filled
  *   writer_tables.c   metadata, strings and communicators, which become INF, STR and COM chunks
  *   writer_file.c     chunks and bytes into the file
@@ -18,6 +19,7 @@
 #include <zlib.h>
 
 #include "formats/columns.h"
+#include "formats/folded/online.h"
 #include "formats/writer.h"
 
 /* Sizes of the tables; together they must fit TI_WRITER_BYTES. */
@@ -119,6 +121,19 @@ struct ti_writer {
     uint32_t block_bytes, blocks, block_data;
     uint32_t chunk_most, vec_inline; /* limits, at most TI_CHUNK_EVENTS_MOST and TI_VEC_INLINE */
     _Alignas(8) uint8_t own_store[TI_BUFFER_DEFAULT];
+
+    /* the same chunk as a nest of loops */
+    struct ti_online *fold; /* NULL: nothing is folded */
+    enum {
+        FOLD_OFF,
+        FOLD_BESIDE,
+        FOLD_ALONE
+    } folding; /* of this chunk: not, beside the columns,
+                * in place of them */
+    uint32_t fold_rests,
+        fold_rest;         /* chunks that are not folded, and how many of them are to come */
+    const uint64_t *extra; /* of the event being added */
+
     uint16_t kept_used;
     _Alignas(8) uint8_t kept[KEPT_BYTES];
 
@@ -127,6 +142,8 @@ struct ti_writer {
     uint64_t at;         /* where its next stored byte goes */
     uint8_t type, codec;
     uint32_t raw_bytes, stored_crc;
+    bool measuring; /* chunks are not written: only their bytes are counted */
+    uint64_t measured;
     uint64_t nchunks;
     uint32_t all_crc; /* over the CRCs of all chunks */
     z_stream z;
@@ -216,6 +233,20 @@ void ti__events_write(struct ti_writer *w);
 
 /* Begin a new chunk of events. */
 void ti__events_reset(struct ti_writer *w);
+
+/* -------------------------------------------------------- writer_fold.c -- */
+
+/* Begin a new chunk. */
+void ti__fold_reset(struct ti_writer *w);
+
+/* Fold an event, beside the columns. */
+void ti__fold_beside(struct ti_writer *w, const struct ti_event *ev);
+
+/* Fold an event in place of the columns, after those before it.  False if this chunk must end. */
+bool ti__fold_alone(struct ti_writer *w, const struct ti_event *ev);
+
+/* Write the chunk of events in its smaller form. */
+void ti__fold_or_columns_write(struct ti_writer *w);
 
 /* ----------------------------------------------------- writer_columns.c -- */
 
