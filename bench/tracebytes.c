@@ -33,7 +33,7 @@ static int64_t event_chunks(const char *path)
     while (fd >= 0 && pread(fd, h, sizeof h, at) == (ssize_t)sizeof h) {
         int64_t chunk = TI_CHUNK_BYTES + (int64_t)ti_get_u32(h + 24) + TI_CRC_BYTES;
 
-        if (h[0] == TI_CHUNK_EVT || h[0] == TI_CHUNK_VEC)
+        if (h[0] == TI_CHUNK_EVT || h[0] == TI_CHUNK_VEC || h[0] == TI_CHUNK_FLD)
             bytes += chunk;
         at += chunk;
     }

@@ -5,6 +5,7 @@
  *   TIARA_TRACE_DIR  folder of the rank files [tiara.run in the current directory]
  *   TIARA_COUNTER    auto, papi[:EVENT], valgrind, blocks, cputime [auto]
  *   TIARA_THREADS    caller, sum: whose work a burst is [caller]
+ *   TIARA_FOLD       0: do not fold events into loops [1]
  *   TIARA_TIMES      1: record durations of bursts and calls [0]
  *   TIARA_ALSO       PAPI events to count beside the volume [none]
  *   TIARA_MODE       full; whole: trace Init, Finalize and Abort only [full]

@@ -89,7 +89,7 @@ static int repair_chunk(struct repair *r)
     if (stored > room)
         return 0;
     ti_put_u32(payload + stored, ti_crc32c(0, payload, stored));
-    if (h[0] == TI_CHUNK_EVT)
+    if (h[0] == TI_CHUNK_EVT || h[0] == TI_CHUNK_FLD)
         r->events += ti_get_u32(h + 16);
     r->all_crc = ti_crc32c(r->all_crc, h + 28, TI_CRC_BYTES);
     r->all_crc = ti_crc32c(r->all_crc, payload + stored, TI_CRC_BYTES);

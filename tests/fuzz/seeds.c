@@ -34,7 +34,7 @@ static const char *const info[] = {"rank",    "1",
                                    "counter", "papi",
                                    "unit",    "instructions",
                                    "extra",   "burst_ns:ns call_ns:ns A::B:events"};
-static int extras; /* columns: 3, or none */
+static int extras, folds; /* columns: 3, or none */
 static const char *dir;
 
 static void check(int ok, const char *what)
@@ -146,6 +146,8 @@ static struct ti_writer *start(uint32_t nranks)
     check(ti_writer_open(path, 1, nranks, run_id, &w, &err) == TI_OK, err.text);
     ti_writer_info(w, info, extras ? 4 : 3);
     ti_writer_extras(w, extras);
+    if (folds)
+        check(ti_writer_fold(w, &err) == TI_OK, err.text);
     ti_writer_comm(w, 0, TI_KIND_WORLD, 1, nranks, NULL, 0, NULL);
     ti_writer_comm(w, 1, TI_KIND_SELF, 0, 1, self, 0, NULL);
     ti_writer_comm(w, 2, TI_KIND_SPLIT, 1, 2, odd, 0, NULL);
@@ -212,7 +214,7 @@ static void every_operation(int turn, const char *name)
     finish(w, name);
 }
 
-static void loop(void)
+static void loop(const char *name)
 {
     struct ti_writer *w = start(NP);
 
@@ -221,11 +223,11 @@ static void loop(void)
         event(w, TI_OP_SEND, turn % 2, 0);
         event(w, TI_OP_WAIT, turn / 100, 0);
     }
-    finish(w, "loop");
+    finish(w, name);
 }
 
 /* Two chunks, each with its extra values before it. */
-static void extra_columns(void)
+static void extra_columns(const char *name)
 {
     struct ti_writer *w;
 
@@ -237,7 +239,7 @@ static void extra_columns(void)
         if (turn == 70)
             ti_writer_flush(w);
     }
-    finish(w, "extra-columns");
+    finish(w, name);
     extras = 0;
 }
 
@@ -448,8 +450,13 @@ int main(int argc, char **argv)
     every_operation(1, "every-optional-field");
     every_operation(2, "every-null");
     every_operation(3, "every-root-self");
-    loop();
-    extra_columns();
+    loop("loop");
+    folds = 1;
+    loop("folded-loop");
+    every_operation(0, "folded-operations");
+    extra_columns("folded-extra-columns");
+    folds = 0;
+    extra_columns("extra-columns");
     long_vectors();
     communicators();
     finish(start(NP), "empty");

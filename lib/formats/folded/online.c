@@ -294,6 +294,15 @@ static uint16_t symbol_of(struct ti_online *o, const struct ti_event *ev, struct
     return next;
 }
 
+/* Remove the symbol that was added last, for an event that finds no room. */
+static void remove_symbol(struct ti_online *o, uint16_t symbol, const struct split *event)
+{
+    *slot_of(o, o->run.symbol[symbol]->class, event) = 0;
+    if (o->run.last != NONE && o->run.symbol[o->run.last]->next == symbol)
+        o->run.symbol[o->run.last]->next = NONE;
+    o->run.nsymbols--;
+}
+
 /* ------------------------------------------------------------------- events -- */
 
 bool ti_online_add(struct ti_online *o, const struct ti_event *ev, const uint64_t *extra)
@@ -301,7 +310,7 @@ bool ti_online_add(struct ti_online *o, const struct ti_event *ev, const uint64_
     size_t besides = sizeof(struct symbol) + sizeof(int64_t) * (TI_F_COUNT + TI_VECS);
     int64_t volumes[1 + TI_EXTRAS_MAX];
     struct split event;
-    uint16_t symbol;
+    uint16_t symbol, symbols;
 
     for (int v = 0; v < TI_VECS; v++) {
         if (ev->vec[v].len > TI_ONLINE_VECTOR)
@@ -310,9 +319,15 @@ bool ti_online_add(struct ti_online *o, const struct ti_event *ev, const uint64_
     }
     if (besides > ti_pool_left(ti_fold_pool(o->run.fold)))
         return false;
+    symbols = o->run.nsymbols;
     symbol = symbol_of(o, ev, &event);
-    if (symbol == NONE || !ti_fold_has_room(o->run.fold, event.nfields))
+    if (symbol == NONE)
         return false;
+    if (!ti_fold_has_room(o->run.fold, event.nfields)) {
+        if (o->run.nsymbols > symbols)
+            remove_symbol(o, symbol, &event);
+        return false;
+    }
     volumes[0] = (int64_t)ev->volume;
     for (uint32_t i = 1; i < o->nvolumes; i++)
         volumes[i] = (int64_t)extra[i - 1];
