@@ -58,6 +58,9 @@ trace/every-root-self events 211
 trace/long-vectors events 3
 trace/extra-columns events 200
 trace/loop events 1,200
+trace/folded-loop events 1,200
+trace/folded-operations events 211
+trace/folded-extra-columns events 200
 bundle/sound bundle of 3 ranks
 bombs/communicators at byte 140: a chunk's content is malformed
 bombs/dimensions cart_create 1
