@@ -6,8 +6,8 @@ t-bootstrap_src := $(addprefix lib/session/,payload.c bootstrap.c) lib/node/inst
 # so that it runs with any C library.  What needs libraries of the node's, which is
 # PAPI, it leaves to ti-node-counter.  Neither is for people.
 ti-node_src := $(addprefix lib/node/,main.c serve.c serve_requests.c serve_run.c serve_traces.c \
-               start.c procs.c task.c facts.c load.c waits.c send.c traces.c outbox.c install.c relay.c) \
-               $(session_src) $(node_src) $(remote_openssh_src)
+               start.c procs.c task.c facts.c load.c waits.c send.c traces.c merge.c outbox.c install.c relay.c) \
+               $(session_src) $(node_src) $(remote_openssh_src) $(merger_src)
 node_archives := libjansson.a libz.a libnettle.a
 node_static := $(if $(SAN),,$(shell echo 'int main(void) { return 0; }' | \
     $(CC) $(LDFLAGS) -static -o /dev/null -xc - $(node_archives:%=-l:%) 2>/dev/null && echo yes))

@@ -9,8 +9,9 @@
 
 #include "common/crc32c.h"
 #include "formats/trace.h"
-#include "session/messages.h"
+#include "node/merge.h"
 #include "node/traces.h"
+#include "session/messages.h"
 
 #define PIECE       (64 * 1024)
 /* After so many ranks without a file, the directory is listed once: a request may name a million.
@@ -44,22 +45,36 @@ bool ti_from_ok(const json_t *list)
 
 /* --- sending ------------------------------------------------------------- */
 
+static void begin_merge(struct ti_send *s)
+{
+    s->merged_fd = ti_merge_file(s->dir);
+    s->merging = s->merged_fd >= 0;
+    if (!s->merging &&
+        asprintf(&s->not_merged, "cannot make a temporary file there: %s", strerror(errno)) < 0)
+        s->not_merged = NULL;
+}
+
 ti_status ti_send_start(struct ti_send *s, const json_t *request, const char *directory,
                         const char *run_id, struct ti_err *err)
 {
     const json_t *credit = json_object_get(request, "credit");
+    bool merge = json_is_true(json_object_get(request, "merge"));
     ti_status st;
 
     if (s->active)
         return ti_err_set(err, TI_ERR_INPUT, "one \"send\" at a time");
     memset(s, 0, sizeof *s);
-    s->fd = -1;
+    s->fd = s->merged_fd = -1;
     if (!ti__ranks_ok(json_object_get(request, "ranks"), TI_RANKS_MAX))
         return ti_err_set(err, TI_ERR_INPUT, "\"ranks\" must be a list of [FIRST, LAST]");
     if (!ti_from_ok(json_object_get(request, "from")))
         return ti_err_set(err, TI_ERR_INPUT, "\"from\" must be a list of [RANK, BYTES, CRC32C]");
     if (credit && (!json_is_integer(credit) || json_integer_value(credit) < 0))
         return ti_err_set(err, TI_ERR_INPUT, "\"credit\" must be a number of bytes");
+    if (merge && !ti_merge_ranks_ok(json_object_get(request, "ranks")))
+        return ti_err_set(err, TI_ERR_INPUT,
+                          "\"ranks\" to be merged must ascend, and be %d at most",
+                          TI_MSG_MERGE_RANKS);
     st = ti__traces_folder(request, directory, run_id, &s->dir, s->run_id, err);
     if (st != TI_OK)
         return st;
@@ -68,6 +83,8 @@ ti_status ti_send_start(struct ti_send *s, const json_t *request, const char *di
     s->ranks = json_incref(json_object_get(request, "ranks"));
     s->rank = -1;
     s->active = true;
+    if (merge)
+        begin_merge(s);
     return TI_OK;
 }
 
@@ -77,11 +94,32 @@ void ti_send_end(struct ti_send *s)
         return;
     if (s->fd >= 0)
         close(s->fd);
+    if (s->merged_fd >= 0)
+        close(s->merged_fd);
     close(s->dir);
     free(s->there);
+    free(s->not_merged);
+    json_decref(s->merged);
     json_decref(s->ranks);
     json_decref(s->from);
     s->active = false;
+}
+
+/* Whether a rank is in the merged trace. */
+static bool is_merged(const struct ti_send *s, int64_t rank)
+{
+    size_t low = 0, high = json_array_size(s->merged);
+
+    while (low < high) {
+        size_t mid = (low + high) / 2;
+        json_int_t there = json_integer_value(json_array_get(json_array_get(s->merged, mid), 0));
+
+        if (there == rank)
+            return true;
+        low = there < rank ? mid + 1 : low;
+        high = there < rank ? high : mid;
+    }
+    return false;
 }
 
 /* Advance to the next rank; false when there is none. */
@@ -106,8 +144,13 @@ static bool next_rank(struct ti_send *s)
     return true;
 }
 
-static void tell_failed(const struct ti_send *s, struct ti_outbox *out, const char *why)
+/* Where that is the merged trace, its ranks follow as files. */
+static void tell_failed(struct ti_send *s, struct ti_outbox *out, const char *why)
 {
+    if (s->whole) {
+        json_decref(s->merged);
+        s->merged = NULL;
+    }
     ti_outbox_json(
         out, TI_FRAME_MESSAGE,
         json_pack("{s:s, s:I, s:s}", "is", "sent", "rank", (json_int_t)s->rank, "error", why));
@@ -115,7 +158,7 @@ static void tell_failed(const struct ti_send *s, struct ti_outbox *out, const ch
 
 static void tell_sent(struct ti_send *s, struct ti_outbox *out)
 {
-    s->sent++;
+    s->sent += s->whole ? (int64_t)json_array_size(s->merged) : 1;
     ti_outbox_json(out, TI_FRAME_MESSAGE,
                    json_pack("{s:s, s:I, s:I, s:I}", "is", "sent", "rank", (json_int_t)s->rank,
                              "bytes", (json_int_t)s->at, "crc32c", (json_int_t)s->crc));
@@ -124,8 +167,9 @@ static void tell_sent(struct ti_send *s, struct ti_outbox *out)
 static void tell_sending(const struct ti_send *s, struct ti_outbox *out)
 {
     ti_outbox_json(out, TI_FRAME_MESSAGE,
-                   json_pack("{s:s, s:I, s:I, s:I}", "is", "sending", "rank", (json_int_t)s->rank,
-                             "from", (json_int_t)s->at, "bytes", (json_int_t)s->size));
+                   json_pack("{s:s, s:I, s:I, s:I, s:O*}", "is", "sending", "rank",
+                             (json_int_t)s->rank, "from", (json_int_t)s->at, "bytes",
+                             (json_int_t)s->size, "merged", s->whole ? s->merged : NULL));
 }
 
 /* Look up the current rank in `from`.  Ranks usually come in the order of `from`. */
@@ -159,6 +203,31 @@ static ti_status open_file(struct ti_send *s, struct ti_err *err)
     if (s->there && !bsearch(&s->rank, s->there, s->nthere, sizeof *s->there, by_rank))
         return ti_err_set(err, TI_ERR_INPUT, TI_MSG_NO_TRACE);
     return ti__trace_open(s->dir, s->rank, s->run_id, &s->fd, &s->before, err);
+}
+
+void ti_send_merged(struct ti_send *s, json_t *result, struct ti_outbox *out)
+{
+    const char *error = json_string_value(json_object_get(result, "error"));
+
+    if (!s->active || !s->merging)
+        return;
+    s->merging = false;
+    if (result && !error && json_array_size(json_object_get(result, "merged")) == 0)
+        return;
+    if (result && !error) {
+        s->merged = json_incref(json_object_get(result, "merged"));
+        s->size = json_integer_value(json_object_get(result, "bytes"));
+        s->rank = json_integer_value(json_array_get(json_array_get(s->merged, 0), 0));
+        s->whole = true;
+        s->at = 0;
+        s->crc = 0;
+        s->fd = s->merged_fd;
+        s->merged_fd = -1;
+        fstat(s->fd, &s->before);
+        tell_sending(s, out);
+    } else {
+        s->not_merged = strdup(error ? error : "the process that merged them died");
+    }
 }
 
 static void begin_file(struct ti_send *s, struct ti_outbox *out)
@@ -244,12 +313,16 @@ static void send_piece(struct ti_send *s, struct ti_outbox *out)
     }
     close(s->fd);
     s->fd = -1;
+    if (s->whole)
+        s->rank = -1; /* from the first */
+    s->whole = false;
 }
 
 /* Finishing a file needs no credit. */
 bool ti_send_can(const struct ti_send *s)
 {
-    return s->active && (s->credit != 0 || s->fd < 0 || s->known || s->at == s->size);
+    return s->active && !s->merging &&
+           (s->credit != 0 || s->fd < 0 || s->known || s->at == s->size);
 }
 
 void ti_send_credit(struct ti_send *s, const json_t *request)
@@ -267,11 +340,12 @@ void ti_send_more(struct ti_send *s, int pieces, struct ti_outbox *out)
         if (s->fd >= 0) {
             send_piece(s, out);
         } else if (next_rank(s)) {
-            begin_file(s, out);
+            if (!is_merged(s, s->rank))
+                begin_file(s, out);
         } else {
             ti_outbox_json(out, TI_FRAME_MESSAGE,
-                           json_pack("{s:s, s:I, s:I}", "is", "send", "id", s->id, "sent",
-                                     (json_int_t)s->sent));
+                           json_pack("{s:s, s:I, s:I, s:s*}", "is", "send", "id", s->id, "sent",
+                                     (json_int_t)s->sent, "not_merged", s->not_merged));
             ti_send_end(s);
         }
     }

@@ -3,7 +3,9 @@
  * sends one piece at a time.
  *
  * Per rank: skip the bytes that the receiver has already, after comparing their CRC; then send the
- * rest, as far as the credit allows.
+ * rest, as far as the credit allows.  With "merge", first the ranks are merged, by a task
+ * (merge.h), and their merged trace is sent like one rank's file; then files, of the ranks that are
+ * not in it.
  */
 #ifndef TI_SEND_H
 #define TI_SEND_H
@@ -48,7 +50,12 @@ struct ti_send {
     int64_t size, at;   /* bytes at that time; bytes read */
     int64_t known;      /* bytes that the receiver has if known_crc is right; 0: none */
     uint32_t crc, known_crc;
-    int64_t sent;   /* files */
+    int64_t sent;     /* ranks */
+    bool merging;     /* nothing is sent before ti_send_merged() */
+    int merged_fd;    /* the file for the merged trace; -1 */
+    bool whole;       /* the merged trace is being sent */
+    json_t *merged;   /* [[RANK, BYTES, CRC32C]...] of it; NULL: none */
+    char *not_merged; /* why there is none, though it was asked for; NULL */
     int64_t credit; /* bytes that may be sent now; -1: any number */
 };
 
@@ -59,6 +66,9 @@ ti_status ti_send_start(struct ti_send *s, const json_t *request, const char *di
 /* Process up to `pieces` pieces, until the outbox is full, the credit is used up, or everything is
  * sent: then comes the answer. */
 void ti_send_more(struct ti_send *s, int pieces, struct ti_outbox *out);
+
+/* After ti_send_start() with `merging`: what ti_merge_ranks() answered; NULL: it died. */
+void ti_send_merged(struct ti_send *s, json_t *result, struct ti_outbox *out);
 
 /* Whether ti_send_more() would do something if the outbox had room. */
 bool ti_send_can(const struct ti_send *s);

@@ -63,10 +63,16 @@ void ti__task_done(struct ti__serve *s, struct ti_task *t)
     char is[32];
 
     snprintf(is, sizeof is, "%s", t->is);
-    if (!ti_task_read(t, &result))
+    if (!ti_task_read(t, &result)) {
+        if (strcmp(is, "merge") == 0 && ti_task_ticked(t) && !ti_outbox_full(&s->out))
+            ti_outbox_json(&s->out, TI_FRAME_MESSAGE, json_pack("{s:s}", "is", "merging"));
         return;
-    if (result && json_object_get(result, "error") &&
-        (strcmp(is, "list") == 0 || strcmp(is, "crc") == 0 || strcmp(is, "remove") == 0)) {
+    }
+    if (strcmp(is, "merge") == 0) {
+        ti_send_merged(&s->send, result, &s->out);
+        json_decref(result);
+    } else if (result && json_object_get(result, "error") &&
+               (strcmp(is, "list") == 0 || strcmp(is, "crc") == 0 || strcmp(is, "remove") == 0)) {
         json_object_set_new(result, "status", json_integer(TI_ERR_IO));
         ti__answer(s, "error", id, result);
     } else if (result && strcmp(is, "list") == 0) {

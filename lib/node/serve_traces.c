@@ -1,6 +1,7 @@
 #include "node/serve_internal.h"
 
 #include "node/facts.h"
+#include "node/merge.h"
 #include "node/traces.h"
 
 #define LISTED 1000 /* traces in one message */
@@ -92,13 +93,28 @@ ti_status ti__do_remove(struct ti__serve *s, const json_t *request, struct ti_er
 
 /* --- send, more -------------------------------------------------------------- */
 
+static json_t *merge_ranks(void *arg)
+{
+    const struct ti__work *w = arg;
+    const struct ti_send *send = &w->s->send;
+
+    return ti_merge_ranks(send->ranks, send->dir, send->run_id, send->merged_fd);
+}
+
 ti_status ti__do_send(struct ti__serve *s, const json_t *request, struct ti_err *err)
 {
     ti_status st = ti_send_start(&s->send, request, directory_of(s), run_id_of(s), err);
 
-    if (st == TI_OK)
-        s->send.id = ti__number_of(request, "id");
-    return st;
+    if (st != TI_OK)
+        return st;
+    s->send.id = ti__number_of(request, "id");
+    if (s->send.merging && ti__start_task(s, request, "merge", merge_ranks, err) != TI_OK) {
+        json_t *result = ti_facts_error(err);
+
+        ti_send_merged(&s->send, result, &s->out);
+        json_decref(result);
+    }
+    return TI_OK;
 }
 
 ti_status ti__do_more(struct ti__serve *s, const json_t *request, struct ti_err *err)

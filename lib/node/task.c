@@ -9,6 +9,23 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#define TICK ' ' /* JSON ignores it */
+
+static int to_parent = -1; /* in the process of a task */
+
+void ti_task_tick(void)
+{
+    static const char tick = TICK;
+    ssize_t n = to_parent < 0 ? 0 : write(to_parent, &tick, 1);
+
+    (void)n;
+}
+
+bool ti_task_ticked(const struct ti_task *t)
+{
+    return t->used && t->text[t->used - 1] == TICK;
+}
+
 static _Noreturn void child(json_t *(*work)(void *arg), void *arg, int fd, pid_t parent)
 {
     sigset_t none;
@@ -23,6 +40,7 @@ static _Noreturn void child(json_t *(*work)(void *arg), void *arg, int fd, pid_t
     if (getppid() != parent || setpgid(0, 0) < 0 || null < 0 || dup2(null, STDIN_FILENO) < 0 ||
         dup2(null, STDOUT_FILENO) < 0)
         _exit(1);
+    to_parent = fd;
     json = work(arg);
     rc = json ? json_dumpfd(json, fd, JSON_COMPACT | JSON_REAL_PRECISION(15)) : -1;
     _exit(rc < 0);

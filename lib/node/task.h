@@ -24,6 +24,11 @@ struct ti_task {
 ti_status ti_task_start(struct ti_task *t, json_t *(*work)(void *arg), void *arg,
                         struct ti_err *err);
 
+/* In the work's process: tell that it is at work; a signal handler may call it.  In the parent,
+ * after ti_task_read() returned false: whether it told so last. */
+void ti_task_tick(void);
+bool ti_task_ticked(const struct ti_task *t);
+
 /* Read what has arrived; call it when `fd` is readable.  True when the task is done: *result is a
  * new object, or NULL if the process died. */
 bool ti_task_read(struct ti_task *t, json_t **result);

@@ -208,8 +208,7 @@ json_t *ti_traces_list(const json_t *request, const char *directory, const char 
     return json_pack("{s:b, s:o}", "exists", 1, "traces", traces);
 }
 
-/* CRC of the first `bytes` bytes of a file; false if it cannot be read or is shorter. */
-static bool crc_of(int fd, int64_t bytes, uint32_t *crc)
+bool ti__trace_crc(int fd, int64_t bytes, uint32_t *crc)
 {
     static unsigned char buf[256 * 1024];
     int64_t at = 0;
@@ -235,7 +234,8 @@ static void crc_rank(int dir, int64_t rank, const char *run_id, json_t *list)
     uint32_t crc;
     int fd = -1;
 
-    if (ti__trace_open(dir, rank, run_id, &fd, &sb, NULL) == TI_OK && crc_of(fd, sb.st_size, &crc))
+    if (ti__trace_open(dir, rank, run_id, &fd, &sb, NULL) == TI_OK &&
+        ti__trace_crc(fd, sb.st_size, &crc))
         json_array_append_new(list, json_pack("[I, I, I]", (json_int_t)rank, (json_int_t)sb.st_size,
                                               (json_int_t)crc));
     if (fd >= 0)

@@ -41,6 +41,10 @@ ti_status ti__traces_folder(const json_t *request, const char *directory, const 
  * is NULL if the directory cannot be read. */
 void ti__traces_there(int dir, int64_t **rank, size_t *n);
 
+/* Compute the CRC-32C of the first `bytes` bytes of a file; false if it cannot be read or is
+ * shorter. */
+bool ti__trace_crc(int fd, int64_t bytes, uint32_t *crc);
+
 /* Open a rank's trace in `dir`; an error if it is of another run.  The caller closes *fd, also
  * after an error; it may be -1. */
 ti_status ti__trace_open(int dir, int64_t rank, const char *run_id, int *fd, struct stat *sb,

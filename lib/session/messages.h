@@ -77,11 +77,18 @@
  *            cannot be read are left out.
  * "send"     {"ranks": [[FIRST, LAST], ...], "directory", "run_id" (as for "list"),
  *             "from": [[RANK, BYTES, CRC32C], ...] that the receiver has already; may be left out,
- *             "credit": bytes of DATA that may be sent before "more" comes; left out: no limit}
+ *             "credit": bytes of DATA that may be sent before "more" comes; left out: no limit,
+ *             "merge": bool}
  *            For each rank, in order: {"is": "sending", "rank": N, "from": B, "bytes": size of the
  *            file}, where B is BYTES of "from" if the file begins with these bytes, else 0; DATA
  *            frames; {"is": "sent", "rank": N, "bytes", "crc32c"} of the whole file, or
- *            {"is": "sent", "rank": N, "error"}.  The answer comes last: "sent", how many files.
+ *            {"is": "sent", "rank": N, "error"}.  The answer comes last: "sent", how many ranks.
+ *            With "merge", ranks that ascend, at most TI_MSG_MERGE_RANKS, are first merged into one
+ *            trace.  It is sent like the file of its first rank, where "sending" has "merged":
+ *            [[RANK, BYTES, CRC32C], ...], the ranks in it and the files they were.  Files of the
+ *            other ranks follow, or of all, if "sent" of the merged trace has an "error".  The
+ *            answer's "not_merged" says why there is no merged trace.  While ranks are merged,
+ *            {"is": "merging"} comes every quarter of a second of processor time, without an id.
  * "more"     {"credit": N}
  *            Adds to the credit of "send".  It has no answer and causes no error, because
  *            everything may have been sent before it arrives.
@@ -120,6 +127,9 @@
 
 /* The "error" of "sent" if the rank has no file. */
 #define TI_MSG_NO_TRACE "no trace"
+
+/* Ranks of one merged trace: a frame has room for a list of them. */
+#define TI_MSG_MERGE_RANKS 1000
 
 #define TI_RELAY_CHILDREN 256
 

@@ -775,6 +775,165 @@ class Traces(NodeTest):
         self.assertEqual(node.end(), 0)
 
 
+def children(pid):
+    """Processes that a process started, and that these did."""
+    with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
+        found = [int(child) for child in f.read().split()]
+    return found + [below for child in found for below in children(child)]
+
+
+class Merged(NodeTest):
+    """Ranks that are merged before they are sent."""
+
+    def long_traces(self):
+        """Traces that take a second or more to be merged; what names them in a request."""
+        directory = self.scratch + "/long"
+        os.mkdir(directory)
+        subprocess.run([os.path.join(BUILD, "tests/mktrace"), "--np", "8", "--run-id", RUN_ID,
+                        "--iterations", "20000", "--noise", "1000000000", directory], check=True)
+        return dict(directory=directory, run_id=RUN_ID)
+
+    def at_work(self, node):
+        """The process that merges."""
+        found = []
+
+        def started():
+            found[:] = [pid for pid in children(node.process.pid)
+                        if os.getpriority(os.PRIO_PROCESS, pid) >
+                        os.getpriority(os.PRIO_PROCESS, node.process.pid)]
+            return found
+        wait_for(started, "nothing is merged")
+        return found[0]
+
+    def assert_files(self, node, directory):
+        """All came as files, in spite of what happened."""
+        for name in sorted(os.listdir(directory)):
+            with open("%s/%s" % (directory, name), "rb") as f:
+                content = f.read()
+            told = node.told("sent", rank=int(name[5:11]))
+            self.assertEqual((told["bytes"], node.output(int(name[5:11]), DATA)),
+                             (len(content), content))
+
+    def test_sound_ranks_come_merged_and_others_as_before(self):
+        node = self.serve()
+        directory = self.scratch + "/merged"
+        traces(directory, 8)
+        os.unlink(directory + "/rank-000004.ti")
+        os.rename(directory + "/rank-000006.ti", directory + "/rank-000005.ti")
+        with open(directory + "/rank-000006.ti", "wb") as f:
+            f.write(b"not a trace")
+        os.truncate(directory + "/rank-000007.ti", 400)
+        there = sorted(os.listdir(directory))
+        answer = node.ask("send", ranks=[[0, 1], [3, 7]], merge=True, directory=directory,
+                          run_id=RUN_ID)
+        self.assertNotIn("not_merged", answer)
+        listed = []
+        for rank in 0, 1, 3, 7:
+            with open("%s/rank-%06d.ti" % (directory, rank), "rb") as f:
+                content = f.read()
+            listed.append([rank, len(content), crc32c(content)])
+        sending = node.told("sending", rank=0)
+        self.assertEqual(sending["merged"], listed)
+        subprocess.run([os.path.join(BUILD, "ti-info"), "-q", "--merge", "-o", self.scratch + "/want"] +
+                       ["%s/rank-%06d.ti" % (directory, rank) for rank, _, _ in listed], check=True)
+        with open(self.scratch + "/want", "rb") as f:
+            want = f.read()
+        told = node.told("sent", rank=0)
+        self.assertEqual(node.output(0, DATA), want)
+        self.assertEqual((sending["bytes"], told["bytes"], told["crc32c"]),
+                         (len(want), len(want), crc32c(want)))
+        self.assertEqual(node.told("sent", rank=4)["error"], "no trace")
+        self.assertIn("no trace of this run", node.told("sent", rank=6)["error"])
+        # one that is not what its name says is sent as it is
+        with open(directory + "/rank-000005.ti", "rb") as f:
+            self.assertEqual(node.output(5, DATA), f.read())
+        self.assertEqual(answer["sent"], 5, answer)
+        self.assertFalse([f for f in node.frames if f[0] == MESSAGE and f[2].get("rank") in (1, 3, 7)])
+        # nothing to merge is no trouble
+        answer = node.ask("send", ranks=[[4, 4], [6, 6]], merge=True, directory=directory, run_id=RUN_ID)
+        self.assertEqual((answer["sent"], answer.get("not_merged")), (0, None), answer)
+        self.assertEqual(sorted(os.listdir(directory)), there)
+        self.assertEqual(node.end(), 0)
+
+    def test_ranks_to_be_merged_ascend_and_are_few(self):
+        node = self.serve()
+        directory = self.scratch + "/few"
+        traces(directory, 2)
+        for ranks in ([[1, 1], [0, 0]], [[0, 1], [1, 1]], [[0, 1000]]):
+            self.assert_error(node.ask("send", ranks=ranks, merge=True, directory=directory,
+                                       run_id=RUN_ID), "to be merged must ascend")
+        self.assertEqual(node.ask("send", ranks=[[0, 999]], merge=True, directory=directory,
+                                  run_id=RUN_ID)["sent"], 2)
+        self.assertEqual(node.end(), 0)
+
+    def test_merging_delays_nobody_and_tells_of_itself(self):
+        node = self.serve()
+        about = self.long_traces()
+        node.send({"do": "send", "id": 600, "ranks": [[0, 7]], "merge": True, "credit": 0, **about})
+        worker = self.at_work(node)
+        os.kill(worker, signal.SIGSTOP)
+        self.assertEqual(node.ask("list", **about)["traces"], 8)
+        self.assert_error(node.ask("send", ranks=[[0, 7]], **about), "one \"send\" at a time")
+        os.kill(worker, signal.SIGCONT)
+        node.told("merging")
+        node.told("sending", rank=0)
+        node.send({"do": "more", "id": 601, "credit": 1 << 30})
+        node.told("sent", rank=0)
+        self.assertEqual(node.wait(lambda f: f[0] == MESSAGE and f[2].get("id") == 600)[2]["sent"], 8)
+        self.assertEqual(node.end(), 0)
+
+    def test_process_that_is_killed_costs_no_trace(self):
+        node = self.serve()
+        about = self.long_traces()
+        node.send({"do": "send", "id": 600, "ranks": [[0, 7]], "merge": True, **about})
+        os.kill(self.at_work(node), signal.SIGKILL)
+        answer = node.wait(lambda f: f[0] == MESSAGE and f[2].get("id") == 600)[2]
+        self.assertEqual(answer["sent"], 8, answer)
+        self.assertIn("died", answer["not_merged"])
+        self.assert_files(node, about["directory"])
+        self.assertEqual(node.end(), 0)
+
+    def test_merging_ends_with_the_channel_and_with_the_server(self):
+        for end in ("channel", "server"):
+            with self.subTest(end):
+                node = self.serve()
+                about = self.long_traces()
+                node.send({"do": "send", "id": 600, "ranks": [[0, 7]], "merge": True, **about})
+                worker = self.at_work(node)
+                if end == "channel":
+                    self.assertEqual(node.end(), 0)
+                else:
+                    os.kill(children(node.process.pid)[0], signal.SIGKILL)
+                    node.process.wait(20)
+                wait_for(lambda pid=worker: not os.path.exists("/proc/%d" % pid), "it goes on")
+                self.assertEqual(len(os.listdir(about["directory"])), 8)
+                shutil.rmtree(about["directory"])
+
+    def test_full_disk_costs_no_trace(self):
+        node = self.serve()
+        about = self.long_traces()
+        disk = self.scratch + "/disk"
+        os.mkdir(disk)
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "none", disk],
+                          stderr=subprocess.DEVNULL).returncode:
+            self.skipTest("not root")
+        try:
+            for name in os.listdir(about["directory"]):
+                shutil.copy(about["directory"] + "/" + name, disk)
+            room = os.statvfs(disk).f_bavail * os.statvfs(disk).f_bsize - 65536
+            with open(disk + "/fill", "wb") as f:
+                f.write(b"x" * room)
+            about["directory"] = disk
+            node.send({"do": "send", "id": 600, "ranks": [[0, 7]], "merge": True, **about})
+            answer = node.wait(lambda f: f[0] == MESSAGE and f[2].get("id") == 600)[2]
+            self.assertIn("No space left", answer["not_merged"])
+            os.unlink(disk + "/fill")
+            self.assert_files(node, disk)
+            self.assertEqual(node.end(), 0)
+        finally:
+            subprocess.run(["umount", disk], check=True)
+
+
 class Heartbeats(NodeTest):
     """Heartbeats, in both directions."""
 

@@ -28,15 +28,16 @@
 #include "common/sha256.h"
 #include "formats/rankname.h"
 #include "formats/trace.h"
+#include "formats/writer.h"
 #include "node/facts.h"
-#include "session/frame.h"
 #include "node/launch.h"
-#include "session/paths.h"
 #include "node/rundir.h"
 #include "node/serve.h"
 #include "node/start.h"
 #include "node/task.h"
 #include "remote/embed.h"
+#include "session/frame.h"
+#include "session/paths.h"
 #include "tests/fuzz/fuzz.h"
 
 #define FIRST_PID 0x7f000000 /* there is no such process */
@@ -59,6 +60,7 @@ struct ti_remote {
 static char scratch[64];
 static double now;
 static int started, reaped; /* processes that are none */
+static unsigned turns;      /* of poll(), in which others came before the input */
 static struct ti_remote the_remote;
 
 static void must(int ok, const char *what)
@@ -115,11 +117,18 @@ double __wrap_ti_now(void)
     return now;
 }
 
-/* Time passes, and nobody waits for it. */
+/* Time passes, and nobody waits for it.  All of the input is there at once: where something else
+ * can be read, every second time that goes first. */
 int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout_ms)
 {
-    int got = __real_poll(fds, n, 0);
+    int got = __real_poll(fds, n, 0), others = 0;
 
+    for (nfds_t i = 2; i < n; i++)
+        others += (fds[i].revents & POLLIN) != 0;
+    if (n > 2 && others && fds[1].revents && turns++ % 2 == 0) {
+        fds[1].revents = 0;
+        got--;
+    }
     now += got ? 1e-4 : 1e-3 * (timeout_ms > 0 && timeout_ms < 10000 ? timeout_ms : 1);
     return got;
 }
@@ -548,6 +557,21 @@ static void at_exit(void)
     __real_rmdir(scratch);
 }
 
+/* A trace that can be merged. */
+static void write_sound(int rank)
+{
+    char name[TI_RANK_NAME_BYTES], path[128];
+    uint8_t run_id[TI_RUN_ID_BYTES];
+    struct ti_writer *w;
+    struct ti_err err;
+
+    memset(run_id, 0xab, sizeof run_id);
+    snprintf(path, sizeof path, "%s/run/%s", scratch, ti_rank_name(rank, name));
+    must(ti_writer_open(path, (uint32_t)rank, 8, run_id, &w, &err) == TI_OK &&
+             ti_writer_close(w, TI_END_COMPLETE, NULL, 0, &err) == TI_OK,
+         "cannot write a trace");
+}
+
 /* Traces of a run, as far as ti-node looks at them. */
 static void prepare(void)
 {
@@ -575,6 +599,8 @@ static void prepare(void)
         snprintf(path, sizeof path, "run/%s", ti_rank_name(r, name));
         write_file(path, trace, r == 2 ? sizeof trace : 100);
     }
+    write_sound(3);
+    write_sound(4);
 }
 
 /* --- serve --------------------------------------------------------------- */
@@ -730,6 +756,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         null = fopen("/dev/null", "w");
     prepare();
     now = 1000;
+    turns = 0;
     started = reaped = 0;
     stderr = null; /* what ti-node says there */
     if (data[0] & 1)
