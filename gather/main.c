@@ -10,6 +10,7 @@
 #include "formats/rankname.h"
 #include "gather/bundle/bundle.h"
 #include "gather/bundle/check.h"
+#include "gather/bundle/node_traces.h"
 #include "gather/bundle/scanner.h"
 #include "gather/fetch/fetch.h"
 #include "gather/fetch/nodes.h"
@@ -29,6 +30,7 @@ struct work {
     struct ti_report_rate rate;
     struct ti_scanner *scanner; /* NULL: scan after the fetch only */
     struct ti_bundle *bundle;   /* NULL: a plan */
+    struct ti_node_traces *from_nodes; /* ranks that came merged; NULL: nodes send files */
 };
 
 static void on_signal(int number)
@@ -79,6 +81,7 @@ static ti_status fetch(struct work *w, struct ti_err *err)
     struct ti_err ignored;
     ti_status st;
 
+    settings.from_nodes = w->from_nodes;
     settings.progress = on_progress;
     settings.arrived = on_arrival;
     settings.arg = w;
@@ -202,7 +205,8 @@ static void hint_missing(const struct work *w, bool force, struct ti_err *err)
             err, "no node has them any more; unless a disk there is not mounted, only another run "
                  "can give them");
     else if ((command = again(w->o, force)) != NULL)
-        ti_err_hint(err, "\"%s\" fetches what is missing; what is here stays", command);
+        ti_err_hint(err, "\"%s\" fetches what is missing%s; what is here stays", command,
+                    w->fetched.merged ? " and what came merged" : "");
     free(command);
 }
 
@@ -335,16 +339,22 @@ static ti_status gather(const struct ti_gather_options *o, struct ti_err *err)
         st = ti_bundle_begin(o->output, o->force, &w.bundle, err);
     if (st != TI_OK)
         return st;
-    if (w.bundle && o->merge.how == TI_MERGE_ROOT)
-        ti_bundle_merge(w.bundle, &o->merge.quality);
-    w.scanner = ti_scanner_new(o->run, w.bundle);
-    st = fetch(&w, err);
+    if (w.bundle && o->merge.how == TI_MERGE_NODE)
+        w.from_nodes = ti_node_traces_new(o->run);
+    if (w.bundle && o->merge.how != TI_MERGE_NONE)
+        ti_bundle_merge(w.bundle, &o->merge.quality, w.from_nodes);
+    w.scanner = ti_scanner_new(o->run, w.bundle, w.from_nodes);
+    if (w.from_nodes && !w.scanner)
+        st = ti_err_errno(err, TI_ERR_IO, "cannot read the run directory '%s'", o->run);
+    if (st == TI_OK)
+        st = fetch(&w, err);
     if (st == TI_OK)
         st = gather_fetched(&w, err);
     if (st == TI_ERR_IO && ti_gather_stop && !o->plan && !*err->hint)
         ti_err_hint(err, "the same command resumes");
     ti_scanner_free(w.scanner);
     ti_bundle_free(w.bundle);
+    ti_node_traces_free(w.from_nodes);
     ti_fetch_free(&w.fetched);
     ti_nodes_free(&w.nodes);
     return st;

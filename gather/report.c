@@ -257,16 +257,19 @@ static void report_other_ways(const struct ti_fetch *f)
 
 void ti_report_fetched(const struct ti_fetch *f, const struct ti_tree_cost *predicted, bool verbose)
 {
-    char size[32], of[32] = "";
+    char size[32], before[32], of[32] = "", merged[96] = "";
     int64_t senders = 0;
 
     for (int64_t i = 0; i < f->nnodes; i++)
         senders += f->node[i].ranks > 0;
     if (senders < f->nodes)
         snprintf(of, sizeof of, "%" PRId64 " of ", senders);
-    ti_say("fetched %" PRId64 " of %" PRId64 " ranks from %s%" PRId64 " node%s, %s in %.1f s",
+    if (f->merged)
+        snprintf(merged, sizeof merged, "; %" PRId64 " came merged, %s before", f->merged,
+                 ti_format_size(f->merged_bytes, before, sizeof before));
+    ti_say("fetched %" PRId64 " of %" PRId64 " ranks from %s%" PRId64 " node%s, %s in %.1f s%s",
            f->fetched, f->wanted, of, f->nodes, f->nodes == 1 ? "" : "s",
-           ti_format_size(f->bytes, size, sizeof size), f->seconds);
+           ti_format_size(f->bytes, size, sizeof size), f->seconds, merged);
     if (f->connected_s > 0 && f->nodes > 1 && f->bytes)
         report_times(f);
     if (f->resumed)
@@ -318,11 +321,13 @@ static void summary_json(const struct ti_run *run, const struct ti_gather_option
     json_t *sum = run_json(run, o, bytes, removed, seconds);
 
     if (sum && f->nodes)
-        json_object_set_new(
-            sum, "fetch",
-            json_pack("{s:I, s:I, s:I, s:I, s:f, s:o}", "nodes", (json_int_t)f->nodes, "wanted",
-                      (json_int_t)f->wanted, "ranks", (json_int_t)f->fetched, "bytes",
-                      (json_int_t)f->bytes, "seconds", f->seconds, "failed", ti_fetch_json(f)));
+        json_object_set_new(sum, "fetch",
+                            json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:o}", "nodes",
+                                      (json_int_t)f->nodes, "wanted", (json_int_t)f->wanted,
+                                      "ranks", (json_int_t)f->fetched, "bytes",
+                                      (json_int_t)f->bytes, "merged", (json_int_t)f->merged,
+                                      "bytes_before", (json_int_t)f->merged_bytes, "seconds",
+                                      f->seconds, "failed", ti_fetch_json(f)));
     if (sum && tree)
         json_object_set(sum, "tree", tree);
     if (sum) {

@@ -14,6 +14,7 @@
 #include "formats/rankname.h"
 #include "gather/bundle/manifest.h"
 #include "gather/bundle/merging.h"
+#include "gather/bundle/node_traces.h"
 #include "gather/bundle/output.h"
 #include "gather/bundle/rank_scan.h"
 #include "gather/bundle/read_back.h"
@@ -36,6 +37,7 @@ struct ti_bundle {
     char *folder;       /* of `output` */
     bool force;
     const struct ti_qualities *merge; /* NULL: ranks are not merged */
+    struct ti_node_traces *from_nodes; /* ranks that came merged; NULL: none */
     int fd;
     bool ours; /* we created the file: remove it unless it is finished */
 
@@ -194,13 +196,20 @@ static enum copied encode_file(const struct ti_bundle *b, int fd, const char *na
 }
 
 /* Safe from several threads. */
-static enum copied encode_rank(const struct ti_bundle *b, int dir, const char *name,
+static enum copied encode_rank(const struct ti_bundle *b, int dir, const char *name, int64_t rank,
                                const struct stat *file, uint32_t crc, struct ti_record *out,
                                struct ti_err *err)
 {
-    int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK), cause;
-    enum copied how = fd < 0 ? UNREADABLE : encode_file(b, fd, name, file, crc, out, err);
+    enum copied how;
+    int fd, cause;
 
+    if (ti_node_traces_has(b->from_nodes, rank, NULL)) {
+        ti_status st = ti_node_traces_record(b->from_nodes, rank, b->merge, out, err);
+
+        return st == TI_OK ? COPIED : st == TI_ERR_INPUT ? UNFIT : FAILED;
+    }
+    fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    how = fd < 0 ? UNREADABLE : encode_file(b, fd, name, file, crc, out, err);
     cause = errno;
     if (fd >= 0)
         close(fd);
@@ -258,7 +267,7 @@ static enum copied add_record(struct ti_bundle *b, int dir, const char *name, in
     enum copied how;
 
     pthread_mutex_unlock(&b->lock);
-    how = encode_rank(b, dir, name, &r->file, r->crc32, &record, &ignored);
+    how = encode_rank(b, dir, name, rank, &r->file, r->crc32, &record, &ignored);
     pthread_mutex_lock(&b->lock);
     if (how != COPIED)
         return how;
@@ -276,7 +285,7 @@ void ti_bundle_add(struct ti_bundle *b, int dir, const char *name, int64_t rank,
 
     pthread_mutex_lock(&b->lock);
     if (!b->closed && !is_held(b, rank) && is_gatherable(b, rank, r) &&
-        fstatat(dir, name, &is, 0) == 0 && ti_rank_scan_is_current(r, &is)) {
+        (r->from_node || (fstatat(dir, name, &is, 0) == 0 && ti_rank_scan_is_current(r, &is)))) {
         how = b->merge ? add_record(b, dir, name, rank, r)
                        : copy_rank(b, dir, name, rank, &r->file, r->crc32);
         /* finish() adds again what was in it */
@@ -346,7 +355,7 @@ static ti_status add_rank(struct ti_bundle *b, const struct ti_run *run, int64_t
     if (!b->merge) {
         how = copy_rank(b, run->fd, rank->name, i, &rank->file, rank->crc32);
     } else {
-        how = encode_rank(b, run->fd, rank->name, &rank->file, rank->crc32, &record, err);
+        how = encode_rank(b, run->fd, rank->name, i, &rank->file, rank->crc32, &record, err);
         if (how == COPIED)
             how = merge_record(b, i, &rank->file, rank->crc32, &record, err);
     }
@@ -394,12 +403,12 @@ static ti_status add_traces(struct ti_bundle *b, struct ti_run *run, struct ti_e
     ti_status st = add_the_rest(b, run, err);
 
     run->merged.groups = 0;
-    if (st == TI_ERR_INPUT) {
+    if (st == TI_ERR_INPUT && ti_node_traces_next(b->from_nodes, 0) >= 0) {
+        ti_err_hint(err, "'--merge none' fetches and stores files");
+    } else if (st == TI_ERR_INPUT) {
         ti_warn("ranks are not merged, their files are stored: %s", err->text);
         b->merge = NULL;
-        st = restart(b, err);
-        if (st == TI_OK)
-            st = add_the_rest(b, run, err);
+        st = restart(b, err) == TI_OK ? add_the_rest(b, run, err) : TI_ERR_IO;
     }
     return st == TI_OK && b->merge ? store_merged(b, run, err) : st;
 }
@@ -528,9 +537,11 @@ ti_status ti_bundle_begin(const char *output, bool force, struct ti_bundle **out
     return TI_OK;
 }
 
-void ti_bundle_merge(struct ti_bundle *b, const struct ti_qualities *q)
+void ti_bundle_merge(struct ti_bundle *b, const struct ti_qualities *q,
+                     struct ti_node_traces *from_nodes)
 {
     b->merge = q;
+    b->from_nodes = from_nodes;
 }
 
 void ti_bundle_free(struct ti_bundle *b)

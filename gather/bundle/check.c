@@ -14,6 +14,7 @@
 #include "common/map.h"
 #include "formats/differ.h"
 #include "formats/rankname.h"
+#include "gather/bundle/node_traces.h"
 #include "gather/bundle/run_internal.h"
 #include "gather/bundle/scanner.h"
 
@@ -46,10 +47,21 @@ static void add_stray(struct ti_run *run, const char *name, char *reason)
 
 /* ---------------------------------------------------------- what is there -- */
 
-static ti_status list_files(struct ti_run *run, struct ti_err *err)
+static bool add_file(struct ti_run *run, const char *name, int64_t claim, size_t *room)
+{
+    run->file = ti_grow(run->file, room, (size_t)run->nfiles + 1, sizeof *run->file);
+    run->file[run->nfiles] = (struct ti_run_file){.name = strdup(name), .claim = claim};
+    return run->file[run->nfiles].name && ++run->nfiles;
+}
+
+/* Lists the ranks that came merged, and the files.  A file in the place of such a rank was none
+ * that could be used, else the rank would not have been fetched. */
+static ti_status list_files(struct ti_run *run, struct ti_node_traces *from_nodes,
+                            struct ti_err *err)
 {
     int copy = fcntl(run->fd, F_DUPFD_CLOEXEC, 0);
     DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+    char usual[TI_RANK_NAME_BYTES];
     struct dirent *d;
     size_t room = 0;
     ti_status st = TI_OK;
@@ -60,16 +72,17 @@ static ti_status list_files(struct ti_run *run, struct ti_err *err)
             close(copy);
         return st;
     }
+    for (int64_t r = -1; (r = ti_node_traces_next(from_nodes, r + 1)) >= 0;)
+        if (!add_file(run, ti_rank_name(r, usual), r, &room))
+            break;
     while ((errno = 0, d = readdir(dir))) {
         int64_t claim = ti_rank_of_name(d->d_name);
 
-        if (claim < 0)
+        if (claim < 0 || (ti_node_traces_has(from_nodes, claim, NULL) &&
+                          strcmp(d->d_name, ti_rank_name(claim, usual)) == 0))
             continue;
-        run->file = ti_grow(run->file, &room, (size_t)run->nfiles + 1, sizeof *run->file);
-        run->file[run->nfiles] = (struct ti_run_file){.name = strdup(d->d_name), .claim = claim};
-        if (!run->file[run->nfiles].name)
+        if (!add_file(run, d->d_name, claim, &room))
             break;
-        run->nfiles++;
     }
     if (errno)
         st = ti_err_errno(err, TI_ERR_IO, "cannot read directory '%s'", run->path);
@@ -126,6 +139,9 @@ static ti_status check_file(struct ti_run *run, struct ti_run_file *f, struct ti
     }
     rank->file = r->file;
     rank->crc32 = r->crc32;
+    rank->from_node = r->from_node;
+    if (r->from_node)
+        rank->crc32c = r->crc32;
     rank->state = r->state;
     rank->name = f->name;
     rank->reason = r->problem ? strdup(r->problem) : NULL;
@@ -344,9 +360,9 @@ ti_status ti_run_check(const char *path, json_t *json, struct ti_scanner *scanne
     for (size_t n = strlen(run->path); n > 1 && run->path[n - 1] == '/'; n--)
         run->path[n - 1] = '\0';
     run->json = json_incref(json);
-    st = list_files(run, err);
+    st = list_files(run, ti_scanner_from_nodes(scanner), err);
     if (st == TI_OK) {
-        run->scanner = scanner ? scanner : ti_scanner_new(run->path, NULL);
+        run->scanner = scanner ? scanner : ti_scanner_new(run->path, NULL, NULL);
         st = run->scanner ? check(run, err) : ti__run_no_memory(run, err);
         if (!scanner)
             ti_scanner_free(run->scanner);

@@ -7,6 +7,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "gather/bundle/node_traces.h"
+
 #define BLOCK_BYTES   (256 * 1024)
 #define STOP_EVERY    4096 /* events between checks of the stop flag */
 
@@ -195,24 +197,37 @@ static ti_status open_file(int dir, const char *path, const char *name, int *fd,
     return st;
 }
 
-static ti_status read_all(int fd, const char *name, struct ti_rank_scan *r,
-                          struct ti_reader *reader, bool *enough, const volatile int *stop,
-                          struct ti_err *err)
+static void keep_header(struct ti_rank_scan *r, const struct ti_reader *reader)
 {
-    struct ti_scan s = {0};
-    ti_status st;
-
     r->header = true;
     r->rank = ti_reader_rank(reader);
     r->nranks = ti_reader_nranks(reader);
     memcpy(r->run_id, ti_reader_run_id(reader), sizeof r->run_id);
-    st = ti_rank_scan_crc(fd, name, r->file.st_size, stop, &r->crc32, err);
-    if (st == TI_OK)
-        st = scan(reader, &s, stop, err);
+}
+
+static ti_status read_all(struct ti_rank_scan *r, struct ti_reader *reader, bool *enough,
+                          const volatile int *stop, struct ti_err *err)
+{
+    struct ti_scan s = {0};
+    ti_status st = scan(reader, &s, stop, err);
+
     if (st == TI_OK)
         *enough = keep(r, reader, &s);
     ti_scan_free(&s);
     return st;
+}
+
+/* Returns the scan that ended with `st`; NULL: it was stopped, or memory is short. */
+static struct ti_rank_scan *finish(struct ti_rank_scan *r, ti_status st, bool enough,
+                                   const volatile int *stop, const struct ti_err *err)
+{
+    if (st != TI_OK)
+        set_problem(r, st == TI_ERR_INPUT ? TI_RANK_DAMAGED : TI_RANK_UNREADABLE, err->text);
+    if (stopped(stop) || !enough || (r->state != TI_RANK_OK && !r->problem)) {
+        ti_rank_scan_free(r);
+        return NULL;
+    }
+    return r;
 }
 
 struct ti_rank_scan *ti_rank_scan_file(int dir, const char *path, const char *name,
@@ -228,18 +243,42 @@ struct ti_rank_scan *ti_rank_scan_file(int dir, const char *path, const char *na
     if (!r)
         return NULL;
     st = open_file(dir, path, name, &fd, r, &reader, &err);
+    if (st == TI_OK) {
+        keep_header(r, reader);
+        st = ti_rank_scan_crc(fd, name, r->file.st_size, stop, &r->crc32, &err);
+    }
     if (st == TI_OK)
-        st = read_all(fd, name, r, reader, &enough, stop, &err);
-    if (st != TI_OK)
-        set_problem(r, st == TI_ERR_INPUT ? TI_RANK_DAMAGED : TI_RANK_UNREADABLE, err.text);
+        st = read_all(r, reader, &enough, stop, &err);
     ti_reader_close(reader);
     if (fd >= 0)
         close(fd);
-    if (stopped(stop) || !enough || (r->state != TI_RANK_OK && !r->problem)) {
-        ti_rank_scan_free(r);
+    return finish(r, st, enough, stop, &err);
+}
+
+struct ti_rank_scan *ti_rank_scan_merged(struct ti_node_traces *t, int64_t rank,
+                                         const volatile int *stop)
+{
+    struct ti_rank_scan *r = calloc(1, sizeof *r);
+    struct ti_reader *reader = NULL;
+    struct ti_err err = {"", ""};
+    struct ti_node_rank source;
+    bool enough = true;
+    ti_status st;
+
+    if (!r || !ti_node_traces_has(t, rank, &source)) {
+        free(r);
         return NULL;
     }
-    return r;
+    r->from_node = true;
+    r->file.st_size = source.bytes;
+    r->crc32 = source.crc32c;
+    st = ti_node_traces_reader(t, rank, &reader, &err);
+    if (st == TI_OK) {
+        keep_header(r, reader);
+        st = read_all(r, reader, &enough, stop, &err);
+    }
+    ti_reader_close(reader);
+    return finish(r, st, enough, stop, &err);
 }
 
 void ti_rank_scan_free(struct ti_rank_scan *r)

@@ -1,6 +1,6 @@
 /*
- * The scan of one rank's file, from first to last byte: checksum, soundness, sums, metadata.
- * Needs only the file, so several threads may scan different files.
+ * The scan of one rank's trace, from first to last byte: checksum, soundness, sums, metadata.
+ * Needs only the trace, so several threads may scan different traces.
  */
 #ifndef TI_RANK_SCAN_H
 #define TI_RANK_SCAN_H
@@ -13,7 +13,8 @@ struct ti_rank_scan_op {
 };
 
 struct ti_rank_scan {
-    struct stat file;
+    struct stat file; /* of a trace that came merged: only the size, of the file on its node */
+    bool from_node;   /* it came merged (node_traces.h): there is no file here */
     /* by the contents alone: OK, CUT, DAMAGED or UNREADABLE */
     enum ti_rank_state state;
     char *problem; /* unless OK */
@@ -22,7 +23,7 @@ struct ti_rank_scan {
     uint8_t run_id[TI_RUN_ID_BYTES];
 
     /* valid for OK and CUT */
-    uint32_t crc32; /* of the whole file, as in zip */
+    uint32_t crc32; /* of the whole file, as in zip; of a trace that came merged, its CRC-32C */
     enum ti_end end;
     /* as in formats/scan.h */
     uint64_t events, volume, hash, messages, negative, whole, outside, blocks, blocks_own;
@@ -48,6 +49,11 @@ struct ti_rank_scan {
  */
 struct ti_rank_scan *ti_rank_scan_file(int dir, const char *path, const char *name,
                                        const volatile int *stop);
+
+/* The same of a rank of `t`. */
+struct ti_node_traces;
+struct ti_rank_scan *ti_rank_scan_merged(struct ti_node_traces *t, int64_t rank,
+                                         const volatile int *stop);
 void ti_rank_scan_free(struct ti_rank_scan *r); /* NULL is fine */
 
 /* Computes the CRC of zip over the first `bytes` bytes of a file, whatever its position; `name` is

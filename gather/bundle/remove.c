@@ -59,15 +59,17 @@ static bool unchanged(const struct stat *was, const struct stat *is)
 }
 
 /* The record of the rank is in the bundle, so the CRC that nodes are asked for is that of the file
- * here.  unlink_sources() keeps one that changed. */
+ * here, or of a rank that came merged, the one that its node told.  unlink_sources() keeps a file
+ * that changed. */
 static ti_status compare_file(const struct ti_run *run, struct ti_run_rank *rank, uint8_t *block,
                               struct ti_err *err)
 {
-    int fd = openat(run->fd, rank->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = rank->from_node ? -1 : openat(run->fd, rank->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     ti_status st = TI_OK;
     struct stat sb;
 
-    rank->crc32c = 0;
+    if (!rank->from_node)
+        rank->crc32c = 0;
     if (fd >= 0 && fstat(fd, &sb) == 0 && unchanged(&rank->file, &sb))
         st = compare_bytes(fd, 0, sb.st_size, rank, block, run->path, err);
     if (fd >= 0)
@@ -81,7 +83,7 @@ static ti_status unlink_sources(struct ti_run *run, int64_t *removed, struct ti_
         const struct ti_run_rank *rank = &run->rank[i];
         struct stat sb;
 
-        if (rank->state != TI_RANK_OK)
+        if (rank->state != TI_RANK_OK || rank->from_node)
             continue; /* an incomplete trace may be the only copy, or still grow */
         if (fstatat(run->fd, rank->name, &sb, AT_SYMLINK_NOFOLLOW) != 0 ||
             !unchanged(&rank->file, &sb)) {

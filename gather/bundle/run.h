@@ -38,15 +38,17 @@ const char *ti_rank_state_text(enum ti_rank_state state);
  * no memory. */
 struct ti_run_rank {
     enum ti_rank_state state;
-    const char *name; /* of its file; NULL if there is none */
+    const char *name; /* of its file, here or on its node; NULL if there is none */
     char *reason;     /* NULL when OK, or without a file; see ti_run_reason() */
     int node;         /* index in `node` + 1; 0: unknown */
     enum ti_end end;
     uint64_t events, volume, hash;
     uint32_t crc32; /* of the whole file, as in zip */
-    uint32_t crc32c; /* the same with CRC-32C; set by ti_bundle_remove_sources() */
+    uint32_t crc32c; /* the same with CRC-32C; set by ti_bundle_remove_sources(),
+                      * or by the check if the trace came merged */
     uint32_t record; /* CRC-32C of its record, if ranks are merged; set by ti_bundle_finish() */
-    struct stat file;
+    struct stat file; /* of a trace that came merged: only the size, of the file on its node */
+    bool from_node;   /* it came merged from its node (node_traces.h): there is no file here */
 };
 
 /* A file that is ignored: its rank has a better one, or there is no such rank. */
@@ -56,6 +58,7 @@ struct ti_run_stray {
 };
 
 struct ti_run_file; /* private */
+struct ti_node_traces;
 struct ti_differ;
 struct ti_scanner;
 

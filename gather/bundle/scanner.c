@@ -14,6 +14,7 @@
 
 #include "formats/rankname.h"
 #include "gather/bundle/bundle.h"
+#include "gather/bundle/node_traces.h"
 #include "gather/bundle/rank_scan.h"
 
 #define THREADS_MAX 4
@@ -33,6 +34,7 @@ struct ti_scanner {
     char *path;
     int dir;
     struct ti_bundle *bundle;
+    struct ti_node_traces *from_nodes;
 
     pthread_mutex_t lock; /* protects all that follows */
     pthread_cond_t more, done;
@@ -157,7 +159,9 @@ static void scan_rank(struct ti_scanner *a, int64_t rank)
     a->item[rank].again = false;
     pthread_mutex_unlock(&a->lock);
     ti_rank_name(rank, name);
-    r = ti_rank_scan_file(a->dir, a->path, name, &a->stop);
+    r = ti_node_traces_has(a->from_nodes, rank, NULL)
+            ? ti_rank_scan_merged(a->from_nodes, rank, &a->stop)
+            : ti_rank_scan_file(a->dir, a->path, name, &a->stop);
     if (r && a->bundle)
         ti_bundle_add(a->bundle, a->dir, name, rank, r);
     pthread_mutex_lock(&a->lock);
@@ -194,18 +198,22 @@ static void *run_thread(void *arg)
     return NULL;
 }
 
-/* True if the file is unchanged since its scan. */
+/* True if the trace is unchanged since its scan. */
 static bool is_current(const struct ti_scanner *a, const struct ti_rank_scan *r, const char *name)
 {
     struct stat sb;
 
-    return r && fstatat(a->dir, name, &sb, 0) == 0 && ti_rank_scan_is_current(r, &sb);
+    return r && (r->from_node ||
+                 (fstatat(a->dir, name, &sb, 0) == 0 && ti_rank_scan_is_current(r, &sb)));
 }
 
-static const struct ti_rank_scan *scan_unusual(struct ti_scanner *a, const char *name)
+static const struct ti_rank_scan *scan_unusual(struct ti_scanner *a, int64_t rank, const char *name,
+                                               bool usual)
 {
     ti_rank_scan_free(a->unusual);
-    a->unusual = ti_rank_scan_file(a->dir, a->path, name, &a->stop);
+    a->unusual = usual && ti_node_traces_has(a->from_nodes, rank, NULL)
+                     ? ti_rank_scan_merged(a->from_nodes, rank, &a->stop)
+                     : ti_rank_scan_file(a->dir, a->path, name, &a->stop);
     return a->unusual;
 }
 
@@ -215,7 +223,7 @@ const struct ti_rank_scan *ti_scanner_get(struct ti_scanner *a, int64_t rank, co
     char usual[TI_RANK_NAME_BYTES];
 
     if (strcmp(name, ti_rank_name(rank, usual)) != 0)
-        return scan_unusual(a, name);
+        return scan_unusual(a, rank, name, false);
     pthread_mutex_lock(&a->lock);
     if (grow_items(a, rank)) {
         struct item *item = &a->item[rank];
@@ -236,7 +244,7 @@ const struct ti_rank_scan *ti_scanner_get(struct ti_scanner *a, int64_t rank, co
         r = a->item[rank].scan;
     }
     pthread_mutex_unlock(&a->lock);
-    return r ? r : scan_unusual(a, name);
+    return r ? r : scan_unusual(a, rank, name, true);
 }
 
 /* --------------------------------------------------------- beginning, end -- */
@@ -294,13 +302,15 @@ static void add_present(struct ti_scanner *a)
         qsort(a->queue, (size_t)a->waiting, sizeof *a->queue, by_number);
 }
 
-struct ti_scanner *ti_scanner_new(const char *path, struct ti_bundle *bundle)
+struct ti_scanner *ti_scanner_new(const char *path, struct ti_bundle *bundle,
+                                  struct ti_node_traces *from_nodes)
 {
     struct ti_scanner *a = calloc(1, sizeof *a);
 
     if (!a)
         return NULL;
     a->bundle = bundle;
+    a->from_nodes = from_nodes;
     a->path = strdup(path);
     a->dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     pthread_mutex_init(&a->lock, NULL);
@@ -315,6 +325,11 @@ struct ti_scanner *ti_scanner_new(const char *path, struct ti_bundle *bundle)
     add_present(a);
     start_threads(a);
     return a;
+}
+
+struct ti_node_traces *ti_scanner_from_nodes(const struct ti_scanner *a)
+{
+    return a ? a->from_nodes : NULL;
 }
 
 void ti_scanner_add(struct ti_scanner *a, int64_t rank)

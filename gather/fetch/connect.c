@@ -180,10 +180,12 @@ static void on_message(struct ti_conn *w, const json_t *j, void *arg)
         ti__on_crc(p, j);
     else if (strcmp(is, "sending") == 0)
         ti__on_sending(p, j);
+    else if (strcmp(is, "merging") == 0)
+        ti__on_merging(p);
     else if (strcmp(is, "sent") == 0)
         ti__on_sent(p, j);
     else if (strcmp(is, "send") == 0)
-        ti__on_send_end(p);
+        ti__on_send_end(p, j);
     else if (strcmp(is, "remove") == 0)
         list_again = ti__on_removed(p, j);
     else if (strcmp(is, "error") == 0)

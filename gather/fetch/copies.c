@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "formats/rankname.h"
+#include "gather/bundle/node_traces.h"
 #include "gather/fetch/failures.h"
 
 void ti__queue_checksum(struct ti__peer *p, int64_t rank)
@@ -38,7 +39,13 @@ void ti__conflict(struct ti__job *job, int64_t rank, int32_t a, int32_t b)
              name_of(job, a), name_of(job, b));
     ti__add_finding(job, a, b, rank, why, "remove the wrong one there, and start again");
     if (r->state == TI__RECEIVED) {
-        unlinkat(job->nodes.dir, ti_rank_name(rank, name), 0);
+        if (ti_node_traces_has(job->settings->from_nodes, rank, NULL)) {
+            ti_node_traces_forget(job->settings->from_nodes, rank);
+            job->f->merged--;
+            job->f->merged_bytes -= r->bytes;
+        } else {
+            unlinkat(job->nodes.dir, ti_rank_name(rank, name), 0);
+        }
         job->f->fetched--;
         if (sender)
             sender->result->ranks--;

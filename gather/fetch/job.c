@@ -95,6 +95,7 @@ void ti__job_free(struct ti__job *job)
         ti_ranges_free(&p->being_removed);
         ti_ranges_free(&p->not_compared);
         ti_ranges_free(&p->remove_answered);
+        free(p->merged);
     }
     ti_ranges_free(&job->local_queue);
     if (job->local.fd >= 0)

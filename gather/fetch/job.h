@@ -5,7 +5,7 @@
  *     requests.h, senders.h  what a node was asked for; which node sends a rank
  *     abandon.h              nodes that are given up
  *     copies.h, removal.h, checksums.h, listing.h   copies of a rank's trace; --remove
- *     transfer.h, receive.h, window.h               requests and receives traces
+ *     transfer.h, merged.h, receive.h, window.h     requests and receives traces
  *     connect.h              opens connections and hands messages on
  *     plan.h, loop.h         what is to be done; the main loop
  *
@@ -14,6 +14,7 @@
 #ifndef TI_FETCH_JOB_H
 #define TI_FETCH_JOB_H
 
+#include "gather/bundle/node_traces.h"
 #include "gather/bundle/run.h"
 #include "gather/fetch/nodes.h"
 #include "gather/fetch/receive.h"
@@ -90,7 +91,12 @@ struct ti__peer {
     struct ti_ranges answered;     /* of these: the node reported their end */
     struct ti_ranges not_compared; /* ranks that others have too, and whose CRC is not known */
     struct ti_window window; /* flow control of "send" */
-    struct ti_receive in;    /* the file being received */
+    struct ti_receive in;    /* the file, or merged trace, being received */
+    bool merging;            /* the current "send" asks for a merged trace */
+    bool not_merged;         /* the node could not make one, and is not asked again */
+    struct ti_node_rank *merged; /* ranks of the merged trace being received */
+    int64_t nmerged;             /* 0: none is */
+    int64_t merged_bytes;        /* of the files of these ranks */
     double progress_at;      /* job->clock of the last progress on a request */
     int64_t progress_bytes;  /* job->f->bytes at that time */
     size_t partial_bytes;    /* of an incomplete frame, at the last look */

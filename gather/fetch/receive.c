@@ -195,6 +195,16 @@ bool ti_receive_begin(struct ti_receive *r, int dir, int64_t rank, const struct 
     return r->fd >= 0;
 }
 
+bool ti_receive_begin_at(struct ti_receive *r, int fd, int64_t start, int64_t rank, int64_t size)
+{
+    char path[32];
+
+    *r = (struct ti_receive){.rank = rank, .start = start, .size = size};
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd); /* with a position of its own */
+    r->fd = open(path, O_WRONLY | O_CLOEXEC);
+    return r->fd >= 0 && lseek(r->fd, start, SEEK_SET) == start;
+}
+
 bool ti_receive_data(struct ti_receive *r, const void *data, size_t bytes)
 {
     if (!ti_write_all(r->fd, data, bytes))

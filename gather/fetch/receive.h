@@ -43,12 +43,13 @@ void ti_parts_keep(struct ti_parts *p, const struct ti_part *part);
 /* Removes the .part file of this rank, if it is a regular file.  Returns whether it did. */
 bool ti_parts_remove(const struct ti_parts *p, int64_t rank);
 
-/* One file being received. */
+/* One file being received, or a merged trace. */
 struct ti_receive {
     int fd; /* -1: none */
     int64_t rank;
-    int64_t size; /* in the end */
-    int64_t at;   /* bytes received, with those resumed */
+    int64_t start; /* where it begins in fd: 0 for a file */
+    int64_t size;  /* in the end */
+    int64_t at;    /* bytes received, with those resumed */
     uint32_t crc; /* CRC-32C of these */
 };
 
@@ -58,6 +59,10 @@ bool ti_receive_begin(struct ti_receive *r, int dir, int64_t rank, const struct 
                       int64_t size);
 bool ti_receive_data(struct ti_receive *r, const void *data, size_t bytes);
 bool ti_receive_done(struct ti_receive *r, int dir);
+
+/* Begin to receive a part of the file `fd` of the caller's, from `start` on: what is received in
+ * the name of `rank`.  It ends with ti_receive_keep(), whose part is of no use then. */
+bool ti_receive_begin_at(struct ti_receive *r, int fd, int64_t start, int64_t rank, int64_t size);
 
 /* Interrupted: keep the .part file, and describe it in *part; or remove it. */
 void ti_receive_keep(struct ti_receive *r, struct ti_part *part);

@@ -11,10 +11,39 @@ struct ti_ranges ti__unanswered_ranks(const struct ti__peer *p)
     return left;
 }
 
+bool ti__is_expected(const struct ti__peer *p, int64_t rank)
+{
+    return rank >= 0 && rank < p->job->np && ti_ranges_hold(&p->requested, rank) &&
+           !ti_ranges_hold(&p->answered, rank) && p->job->rank[rank].sender == p->i;
+}
+
+void ti__received(struct ti__peer *p, int64_t rank)
+{
+    struct ti__job *job = p->job;
+
+    job->rank[rank].state = TI__RECEIVED;
+    job->f->fetched++;
+    p->result->ranks++;
+    if (job->settings->arrived)
+        job->settings->arrived(rank, job->settings->arg);
+}
+
+void ti__drop_merged(struct ti__peer *p)
+{
+    struct ti_part none;
+
+    if (!p->nmerged)
+        return;
+    p->result->wanted_bytes += p->merged_bytes + p->in.at - p->in.size;
+    p->nmerged = 0;
+    ti_receive_keep(&p->in, &none);
+}
+
 void ti__end_send(struct ti__peer *p)
 {
     struct ti_part part;
 
+    ti__drop_merged(p);
     if (p->in.fd >= 0) {
         ti_receive_keep(&p->in, &part);
         ti_parts_keep(&p->job->parts, &part);

@@ -7,7 +7,16 @@
 /* Requested ranks that were neither received nor queued again; release with ti_ranges_free(). */
 struct ti_ranges ti__unanswered_ranks(const struct ti__peer *p);
 
-/* The request "send" is over.  Of a trace that came in part, the part is kept. */
+/* True if the rank was requested from this node and its end was not reported yet. */
+bool ti__is_expected(const struct ti__peer *p, int64_t rank);
+
+/* The rank's trace is complete here. */
+void ti__received(struct ti__peer *p, int64_t rank);
+
+/* The merged trace that is being received will not be complete: forget what came of it. */
+void ti__drop_merged(struct ti__peer *p);
+
+/* The request "send" is over.  Of a file that came in part, the part is kept. */
 void ti__end_send(struct ti__peer *p);
 
 /* The node will answer nothing more: what was requested of it is to be requested again. */

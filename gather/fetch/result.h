@@ -61,6 +61,7 @@ struct ti_fetch {
     int64_t wanted;  /* ranks that were not here */
     struct ti_ranges away; /* these, of a plan; else none */
     int64_t fetched; /* ranks */
+    int64_t merged, merged_bytes; /* of these: ranks that came merged, bytes of their files */
     int64_t bytes;   /* of traces, received */
     int64_t total;   /* to be received in all; 0: not known yet */
     int64_t resumed; /* bytes that were here in .part files and did not have to be sent again */

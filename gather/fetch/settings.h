@@ -9,6 +9,7 @@
 #include "remote/remote.h"
 
 struct ti_fetch;
+struct ti_node_traces;
 
 struct ti_fetch_settings {
     enum ti_transport transport;
@@ -18,10 +19,12 @@ struct ti_fetch_settings {
     const struct ti_tree_costs *costs; /* NULL: ti_tree_costs_default() */
     bool forward_agent;                /* as in struct ti_conns_config */
     bool trust;                        /* execute whatever RUN.json names */
+    struct ti_node_traces
+        *from_nodes; /* nodes merge their ranks, which go here; NULL: they do not */
     const struct ti_fetch *before;     /* of the same RUN.json: its `closed` is reused; NULL */
 
     /* Callbacks, either may be NULL.  progress: about ten times a second, and once at the end.
-     * arrived: a rank's file is complete and has its name. */
+     * arrived: a rank's file is complete and has its name, or the rank is in `from_nodes`. */
     void (*progress)(const struct ti_fetch *f, void *arg);
     void (*arrived)(int64_t rank, void *arg);
     void *arg;

@@ -6,8 +6,10 @@
 #include "common/clock.h"
 #include "gather/fetch/abandon.h"
 #include "gather/fetch/failures.h"
+#include "gather/fetch/merged.h"
 #include "gather/fetch/requests.h"
 #include "gather/fetch/senders.h"
+#include "session/messages.h"
 
 /* Nodes that send at a time.  Each costs a window of data in flight (gather/fetch/window.h), a
  * partial frame and an open file; fewer nodes fill any link. */
@@ -24,6 +26,10 @@ static void request_rank(struct ti__peer *p, int64_t rank, json_t *from)
     const struct ti_part *part = ti_parts_of(&p->job->parts, rank);
 
     ti_ranges_add(&p->requested, rank);
+    if (p->merging) {
+        p->resume_bytes += p->job->rank[rank].bytes;
+        return;
+    }
     if (!part)
         return;
     p->resume_bytes += part->bytes;
@@ -31,17 +37,31 @@ static void request_rank(struct ti__peer *p, int64_t rank, json_t *from)
                                           (json_int_t)part->crc));
 }
 
-/* Moves as many ranks of to_send as fit into one request to `requested`. */
+static bool is_full(const struct ti__peer *p, const json_t *from)
+{
+    return p->requested.n >= RANGES_MAX || json_array_size(from) >= RESUMED_MAX ||
+           (p->merging && ti_ranges_count(&p->requested) >= TI_MSG_MERGE_RANKS);
+}
+
+/* Moves as many ranks of to_send as fit into one request to `requested`.  If some of them may be
+ * merged, it has only these. */
 static void divide(struct ti__peer *p, json_t *from)
 {
     struct ti_ranges later = {0};
 
+    p->merging = false;
+    ti_ranges_foreach (&p->to_send, r)
+        p->merging |= p->job->rank[r].state == TI__WANTED && ti__may_merge(p, r);
     ti_ranges_foreach (&p->to_send, r) {
-        if (p->requested.n >= RANGES_MAX || json_array_size(from) >= RESUMED_MAX) {
+        if (is_full(p, from)) {
             ti_ranges_add_range(&later, r, p->to_send.range[r_range].last);
             break;
         }
-        if (p->job->rank[r].state == TI__WANTED)
+        if (p->job->rank[r].state != TI__WANTED)
+            continue;
+        if (p->merging && !ti__may_merge(p, r))
+            ti_ranges_add(&later, r);
+        else
             request_rank(p, r, from);
     }
     ti_ranges_free(&p->to_send);
@@ -63,11 +83,11 @@ static void ask_send(struct ti__peer *p)
     }
     p->job->sending++;
     p->result->state = TI_FETCH_SENDING;
-    ti_conn_request(p->conn,
-                    json_pack("{s:s, s:i, s:o, s:o, s:s, s:s, s:I}", "do", "send", "id", SEND_ID,
-                              "ranks", ti_ranges_json(&p->requested), "from", from, "directory",
-                              p->node->directory, "run_id", p->job->nodes.run_id, "credit",
-                              (json_int_t)ti_window_begin(&p->window, ti_now())));
+    ti_conn_request(
+        p->conn, json_pack("{s:s, s:i, s:o, s:o, s:s, s:s, s:I, s:b}", "do", "send", "id", SEND_ID,
+                           "ranks", ti_ranges_json(&p->requested), "from", from, "directory",
+                           p->node->directory, "run_id", p->job->nodes.run_id, "credit",
+                           (json_int_t)ti_window_begin(&p->window, ti_now()), "merge", p->merging));
 }
 
 static bool waits_to_send(const struct ti__peer *p)
@@ -98,23 +118,22 @@ void ti__start_sends(struct ti__job *job)
 
 /* --- receiving ----------------------------------------------------------- */
 
-/* True if the rank was requested from this node and its end was not reported yet. */
-static bool is_expected(const struct ti__peer *p, int64_t rank)
+void ti__on_merging(struct ti__peer *p)
 {
-    return rank >= 0 && rank < p->job->np && ti_ranges_hold(&p->requested, rank) &&
-           !ti_ranges_hold(&p->answered, rank) && p->job->rank[rank].sender == p->i;
+    if (p->requested.n && p->merging)
+        ti__made_progress(p);
 }
 
 void ti__on_sending(struct ti__peer *p, const json_t *j)
 {
     struct ti__job *job = p->job;
-    const json_t *rank_json = json_object_get(j, "rank");
+    const json_t *rank_json = json_object_get(j, "rank"), *merged = json_object_get(j, "merged");
     int64_t rank = json_integer_value(rank_json),
             from = json_integer_value(json_object_get(j, "from")),
             bytes = json_integer_value(json_object_get(j, "bytes"));
     const struct ti_part *part = ti_parts_of(&job->parts, rank);
 
-    if (!json_is_integer(rank_json) || !is_expected(p, rank) || p->in.fd >= 0 ||
+    if (!json_is_integer(rank_json) || !ti__is_expected(p, rank) || p->in.fd >= 0 ||
         job->rank[rank].state == TI__RECEIVED) {
         ti__protocol_error(p, "traces nobody asked for");
         return;
@@ -125,6 +144,10 @@ void ti__on_sending(struct ti__peer *p, const json_t *j)
         return;
     }
     ti__made_progress(p);
+    if (merged) {
+        ti__begin_merged(p, merged, bytes);
+        return;
+    }
     p->result->wanted_bytes +=
         bytes - job->rank[rank].bytes; /* if the file changed since the listing */
     job->rank[rank].bytes = bytes;
@@ -235,15 +258,21 @@ static void on_complete(struct ti__peer *p, int64_t rank)
         ti__local_error(job);
         return;
     }
-    r->state = TI__RECEIVED;
     if (r->reference == p->i) {
         r->crc = p->in.crc;
         r->crc_known = true;
     }
-    job->f->fetched++;
-    p->result->ranks++;
-    if (job->settings->arrived)
-        job->settings->arrived(rank, job->settings->arg);
+    ti__received(p, rank);
+}
+
+static void on_merged(struct ti__peer *p, const json_t *j)
+{
+    struct ti_ranges damaged;
+
+    ti__end_merged(p, j, &damaged);
+    ti_ranges_foreach (&damaged, r)
+        on_damaged(p, r);
+    ti_ranges_free(&damaged);
 }
 
 void ti__on_sent(struct ti__peer *p, const json_t *j)
@@ -254,11 +283,15 @@ void ti__on_sent(struct ti__peer *p, const json_t *j)
     bool ours = p->in.fd >= 0 && p->in.rank == rank;
     struct ti_err why;
 
-    if (!json_is_integer(rank_json) || !is_expected(p, rank) || (!error && !ours)) {
+    if (!json_is_integer(rank_json) || !ti__is_expected(p, rank) || (!error && !ours)) {
         ti__protocol_error(p, "the end of a trace that was not sent");
         return;
     }
     ti__made_progress(p);
+    if (ours && p->nmerged) {
+        on_merged(p, j);
+        return;
+    }
     ti_ranges_add(&p->answered, rank);
     if (p->job->rank[rank].state != TI__WANTED || error) {
         if (ours)
@@ -278,15 +311,24 @@ void ti__on_sent(struct ti__peer *p, const json_t *j)
 
 /* --- end of a request ---------------------------------------------------- */
 
-void ti__on_send_end(struct ti__peer *p)
+void ti__on_send_end(struct ti__peer *p, const json_t *j)
 {
+    const char *not_merged = json_string_value(json_object_get(j, "not_merged"));
     struct ti_ranges left;
+    struct ti_err why;
 
     if (!p->requested.n) {
         ti__protocol_error(p, "the end of what nobody asked for");
         return;
     }
     ti__made_progress(p);
+    if (not_merged && p->merging && !p->not_merged) {
+        ti_err_set(&why, TI_ERR_REMOTE, "%s", not_merged); /* bounded and printable */
+        ti_progress_clear();
+        ti_warn("node '%s' sends files, since it could not merge its ranks: %s", p->result->name,
+                why.text);
+        p->not_merged = true;
+    }
     left = ti__unanswered_ranks(p);
     ti__end_send(p);
     ti_ranges_foreach (&left, r)

@@ -62,6 +62,10 @@ struct ti_qualities;
 ti_status ti_source_record(struct ti_source *s, int64_t rank, const struct ti_qualities *q,
                            struct ti_record *out, struct ti_err *err);
 
+/* Whether the trace of `r` has the quality that `q` asks for, or a lower one, so that its record
+ * need not be encoded again.  NULL: exact. */
+bool ti_source_is_enough(const struct ti_reader *r, const struct ti_qualities *q);
+
 /* Check what reading all ranks does not: all of a merged trace.  TI_ERR_INPUT, TI_ERR_IO. */
 ti_status ti_source_verify(struct ti_source *s, struct ti_err *err);
 

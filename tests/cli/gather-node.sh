@@ -7,6 +7,7 @@ cd "$here/../.." || exit 1
 . tests/cli/gather-lib.bash
 [ -x "$o/ti-node" ] || { echo "ti-node was not built"; exit 77; }
 command -v python3 >/dev/null || { echo "no python3"; exit 77; }
+command -v unzip >/dev/null || { echo "there is no unzip"; exit 77; }
 
 # nodes N NP: NP ranks on N nodes, of two sites; kept/ has all traces
 nodes() {
@@ -448,9 +449,54 @@ slow() {
     for what in "${pids[@]}"; do wait "$what" || failed=1; done
 }
 
+# nodes that merge their ranks: nothing of a merged trace is taken that is not as it was said, and
+# what cannot be had merged comes as files
+merged() {
+    local mode status merged files text
+    while IFS='|' read -r mode status merged files text; do
+        nodes 3 9
+        run 0 ti-gather --trust --merge root run -o root.tib
+        rm run/rank-*
+        [ "$mode" = - ] || echo "$mode" >mode/node0
+        run "$status" ti-gather --trust --merge node --json run -o node.tib
+        says err "$text"
+        # shellcheck disable=SC2086
+        come $files
+        [ "$(json out fetch.merged)" = "$merged" ] || fail "$mode: $(json out fetch.merged) came merged"
+        if [ "$status" = 0 ]; then
+            cmp <(unzip -p root.tib ranks.ti) <(unzip -p node.tib ranks.ti) || fail "$mode: another trace"
+        else
+            run 1 ti-info --verify node.tib
+            says out "3 ranks missing: 0-2"
+        fi
+    done <<'END'
+-|0|9||fetched 9 of 9 ranks from 3 nodes
+files|0|6|0 1 2|fetched 9 of 9 ranks from 3 nodes
+cannot-merge|0|6|0 1 2|node 'node0' sends files, since it could not merge its ranks: no ?[1mroom
+merged-error|0|6|0 1 2|fetched 9 of 9 ranks from 3 nodes
+flip-once|0|6|0 1 2|3 ranks had to be sent again
+merged-lacks|0|6|0 1 2|3 ranks had to be sent again
+die|0|9||fetched 9 of 9 ranks from 3 nodes
+flip|1|6||ranks 0-2: it came damaged, twice
+more|1|6||ranks 0-2: what ti-node sends makes no sense: more of a trace than there is
+merged-other|1|6||ranks 0-2: what ti-node sends makes no sense: a merged trace nobody asked for
+END
+    # a copy of another node that differs; what a crash left here; a .part of what comes merged now
+    nodes 3 9
+    sed 's/./x/100' kept/rank-000001.ti >node2/rank-000001.ti
+    head -c 1000 kept/rank-000004.ti >run/rank-000004.ti.part
+    : >run/rank-000005.ti
+    run 1 ti-gather --trust --merge node run -o node.tib
+    says err "have different traces of it"
+    says err "fetched 8 of 9 ranks from 3 nodes"
+    run 1 ti-info --verify node.tib
+    says out "1 rank missing: 1"
+    [ "$(cd run && echo ./*)" = "./RUN.json ./rank-000005.ti" ] || fail "here are: $(ls run)"
+}
+
 # each in a folder of its own, some at a time: nodes that are slow are waited for
 parts=(stuck slow wrong once elsewhere parts stale unknown shared alike late lost given_up told together removed
-    rude foreign crashed)
+    rude foreign crashed merged)
 for part in "${parts[@]}"; do
     (mkdir "$part" && cd "$part" && "$part" && exit $failed) >"$part.out" 2>&1 || touch "$part.failed" &
     while [ "$(jobs -pr | wc -l)" -ge 5 ]; do wait -n; done

@@ -25,11 +25,19 @@ The file mode/NODE, if there is one, has one line that says how the node goes wr
     flip [RANK]          sends a trace with another checksum
     flip-once [RANK]     does so once
     flip-first [RANK]    does so if no other node was asked for that rank before
+    files                sends files though it is to merge ranks, as an older ti-node does
+    cannot-merge         the same, and tells why
+    merged-error         cannot send the merged trace: the files follow
+    merged-other         says that a rank is in the merged trace which was not asked for
+    merged-lacks         says so of a rank that was asked for, and is not in it
+A merged trace counts as the trace of its first rank.
 """
 import json
 import os
 import struct
+import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -132,6 +140,25 @@ def do_crc(q):
     tell(what="crc", id=q["id"], crc=[[r, len(data), crc32c(data)] for r, data in have])
 
 
+def send_merged(q):
+    """Merge the ranks, and send them; gives those that were sent."""
+    files = {r: path_of(q, r) for r in each(q["ranks"]) if os.path.exists(path_of(q, r))}
+    ranks = sorted(files)
+    if mode[0] == "merged-lacks":
+        files.pop(ranks[-1])
+    with tempfile.TemporaryDirectory() as scratch:
+        subprocess.run(["ti-info", "-q", "--merge", *files.values(), "-o", scratch + "/ranks.ti"], check=True)
+        data = open(scratch + "/ranks.ti", "rb").read()
+    if mode[0] == "merged-other":
+        ranks[-1] += 1
+    merged = []
+    for r in ranks:
+        content = open(path_of(q, r), "rb").read() if os.path.exists(path_of(q, r)) else b""
+        merged.append([r, len(content), crc32c(content)])
+    send_data(q, ranks[0], {}, data, merged=merged)
+    return [] if mode[0] == "merged-error" else ranks
+
+
 def send_one(q, rank, have):
     if mode[0] == "rude":
         tell(what="sent", rank=rank, error="\033]0;owned\007 " + "x" * 100000)
@@ -139,11 +166,17 @@ def send_one(q, rank, have):
     if not os.path.exists(path_of(q, rank)):
         tell(what="sent", rank=rank, error="no trace")
         return
-    data = open(path_of(q, rank), "rb").read()
+    send_data(q, rank, have, open(path_of(q, rank), "rb").read())
+
+
+def send_data(q, rank, have, data, **more):
     begin, crc = have.get(rank, (0, 0))
     if begin > len(data) or crc32c(data[:begin]) != crc:
         begin = 0
-    tell(what="sending", rank=rank, bytes=len(data), **{"from": begin})
+    tell(what="sending", rank=rank, bytes=len(data), **{"from": begin}, **more)
+    if more and mode[0] == "merged-error":
+        tell(what="sent", rank=rank, error="cannot read it")
+        return
     goes_wrong = mode[0] and mode[0] not in ("hang", "dawdle", "dribble", "keeps-late") and (len(mode) == 1 or int(mode[1]) == rank)
     if goes_wrong and mode[0] == "more":
         data += b"more than it said"
@@ -172,9 +205,12 @@ def do_send(q):
     if hangs("send"):
         return
     have = {r: (n, crc) for r, n, crc in q.get("from", [])}
+    merged = send_merged(q) if q.get("merge") and mode[0] not in ("files", "cannot-merge") else []
     for rank in each(q["ranks"]):
-        send_one(q, rank, have)
-    tell(what="send", id=q["id"], sent=len(each(q["ranks"])))
+        if rank not in merged:
+            send_one(q, rank, have)
+    tell(what="send", id=q["id"], sent=len(each(q["ranks"])),
+         **{"not_merged": "no \033[1mroom"} if mode[0] == "cannot-merge" and q.get("merge") else {})
 
 
 def do_remove(q):

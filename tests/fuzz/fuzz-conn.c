@@ -5,7 +5,7 @@
  *
  * The first byte: bits 0 and 1, the arity; 2, remove instead of fetch; 3, parts that are here
  * before; 4, nodes fall silent at the end instead of being lost; 5, ranks that RUN.json does not
- * name.  Then steps: kind (STEPS), connection, arguments.
+ * name; 6, nodes are to merge their ranks.  Then steps: kind (STEPS), connection, arguments.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -20,6 +20,7 @@
 #include "common/crc32c.h"
 #include "common/sha256.h"
 #include "formats/rankname.h"
+#include "gather/bundle/node_traces.h"
 #include "gather/fetch/fetch.h"
 #include "gather/fetch/nodes.h"
 #include "remote/embed.h"
@@ -36,7 +37,7 @@
 #define TEXT(x)   #x
 #define NUMBER(x) TEXT(x)
 
-enum { HELLO, MESSAGE, DATA, FRAME, BYTES, END, PASS, WHOLE, STEPS };
+enum { HELLO, MESSAGE, DATA, FRAME, BYTES, END, PASS, WHOLE, MERGED, STEPS };
 
 /* A connection to a node, from here or through another one. */
 struct end {
@@ -420,6 +421,29 @@ static void say_whole(struct end *e)
     say_text(e, TI_FRAME_MESSAGE, text);
 }
 
+/* As ti-node sends a merged trace. */
+static void say_merged(struct end *e)
+{
+    unsigned rank = take() % NP, more = take() % NP;
+    size_t n, used;
+    const uint8_t *data = take_bytes(&n);
+    char text[512];
+
+    used = (size_t)snprintf(text, sizeof text,
+                            "{\"is\":\"sending\",\"rank\":%u,\"from\":0,\"bytes\":%zu,"
+                            "\"merged\":[[%u,10,5]",
+                            rank, n, rank);
+    for (unsigned i = 1; i <= more; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, ",[%u,10,5]", rank + i);
+    snprintf(text + used, sizeof text - used, "]}");
+    say_text(e, TI_FRAME_MESSAGE, text);
+    if (n)
+        say_frame(e, TI_FRAME_DATA, rank, data, n);
+    snprintf(text, sizeof text, "{\"is\":\"sent\",\"rank\":%u,\"bytes\":%zu,\"crc32c\":%u}", rank,
+             n, ti_crc32c(0, data, n));
+    say_text(e, TI_FRAME_MESSAGE, text);
+}
+
 static void say_end(struct end *e)
 {
     enum ti_channel_end end = take() % TI_CHANNEL_END_COUNT;
@@ -485,6 +509,9 @@ static void step(void)
         break;
     case WHOLE:
         say_whole(e);
+        break;
+    case MERGED:
+        say_merged(e);
         break;
     default:
         say_end(e);
@@ -594,11 +621,16 @@ static void prepare(uint8_t how)
 }
 
 /* Nothing is here that has no business here; how many ranks are. */
-static int64_t look_at_files(bool rank[NP])
+static int64_t look_at_files(bool rank[NP], struct ti_node_traces *from_nodes)
 {
     DIR *d = opendir(run_dir);
     struct dirent *e;
     int64_t n = 0;
+
+    for (int64_t r = -1; (r = ti_node_traces_next(from_nodes, r + 1)) >= 0; n++) {
+        must(r < NP, "a merged rank that is none");
+        rank[r] = true;
+    }
 
     while (d && (e = readdir(d)) != NULL) {
         char name[64], canonical[TI_RANK_NAME_BYTES];
@@ -624,10 +656,10 @@ static int64_t look_at_files(bool rank[NP])
     return n;
 }
 
-static void account(const struct ti_fetch *f, ti_status st)
+static void account(const struct ti_fetch *f, struct ti_node_traces *from_nodes, ti_status st)
 {
     bool rank[NP] = {false};
-    int64_t here = look_at_files(rank), missing = 0, came = 0;
+    int64_t here = look_at_files(rank, from_nodes), missing = 0, came = 0;
 
     if (st != TI_OK)
         return;
@@ -696,16 +728,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     s.arity = arity[data[0] & 3];
     srandom(1);
     prepare(data[0]);
+    if (data[0] & 64)
+        s.from_nodes = ti_node_traces_new(scratch);
     must(ti_nodes_read(run_dir, &nodes, &err) == TI_OK, "RUN.json cannot be read");
     if (data[0] & 4) {
         st = remove_them(&nodes, &s, &f, &err);
     } else {
         st = ti_fetch(&nodes, &s, false, &f, &err);
-        account(&f, st);
+        account(&f, s.from_nodes, st);
     }
     must(st == TI_OK || err.text[0], "an error without a text");
     ti_fetch_free(&f);
     ti_nodes_free(&nodes);
+    ti_node_traces_free(s.from_nodes);
     for (int i = 0; i < at.ends; i++)
         ti_frame_reader_free(&at.end[i].in);
     return 0;

@@ -88,14 +88,14 @@ static struct ti_bundle *begin_bundle(void)
     if (ti_bundle_begin(bundle, true, &b, &err) != TI_OK)
         fail_msg("%s", err.text);
     if (merge)
-        ti_bundle_merge(b, &exact);
+        ti_bundle_merge(b, &exact, NULL);
     return b;
 }
 
 static void begin(struct ti_bundle **b, struct ti_scanner **a)
 {
     *b = begin_bundle();
-    *a = ti_scanner_new(run_dir, *b);
+    *a = ti_scanner_new(run_dir, *b, NULL);
     assert_non_null(*a);
 }
 

@@ -1,8 +1,7 @@
 #include "formats/folded/encode.h"
 #include "formats/source/source_internal.h"
 
-/* Whether a trace is already of the quality that is asked for, or of a lower one. */
-static bool is_enough(const struct ti_reader *r, const struct ti_qualities *q)
+bool ti_source_is_enough(const struct ti_reader *r, const struct ti_qualities *q)
 {
     return !q || ((q->volumes.kind == TI_EXACT || ti_reader_info(r, "volumes")) &&
                   (q->extras.kind == TI_EXACT || ti_reader_extras(r) == 0 ||
@@ -18,7 +17,7 @@ ti_status ti_source_record(struct ti_source *s, int64_t rank, const struct ti_qu
     st = ti_source_reader(s, rank, &r, err);
     if (st != TI_OK)
         return st;
-    if (s->merged && is_enough(r, q))
+    if (s->merged && ti_source_is_enough(r, q))
         st = ti_merged_record(s->merged, rank, out, err);
     else
         st = ti_folded_encode(r, q, out, err);
