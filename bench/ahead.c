@@ -146,7 +146,7 @@ int main(int argc, char **argv)
         return fail("cannot open the directories");
     if (ti_bundle_begin(argv[3], true, &b, &err) != TI_OK)
         return fail(err.text);
-    a = ti_scanner_new(argv[2], b);
+    a = ti_scanner_new(argv[2], b, NULL);
     if (!a || pass_all(from, to, a, atof(argv[4])) < 0)
         return fail("cannot copy");
     if (make(argv[2], a, b))

@@ -19,8 +19,8 @@ struct ti_rank_scan;
 
 /* Starts the threads on the run directory `path`, with the files that are there already.  Complete
  * traces go into `bundle`, and ranks of `from_nodes` are there, too; both must outlive the scanner.
- * NULL: none.  Returns NULL when memory is
- * short or the directory cannot be read: ti_run_check() then scans everything itself. */
+ * NULL: none.  Returns NULL when memory is short or the directory cannot be read: ti_run_check()
+ * then scans everything itself. */
 struct ti_scanner *ti_scanner_new(const char *path, struct ti_bundle *bundle,
                                   struct ti_node_traces *from_nodes);
 
