@@ -1,16 +1,18 @@
 /*
  * Writer of one rank's trace, in the traced process.
  *
- * All its memory is one mapping of TI_WRITER_BYTES, made by ti_writer_open().  Afterwards it
- * allocates nothing, except in ti_writer_buffer() and ti_writer_fold().  Events go into columns.
- * The columns are compressed into the file as one chunk when a table or the column store is full,
- * or when TI_CHUNK_EVENTS events are there.  When the process dies, the chunks written so far stay
- * readable.
+ * Its memory is one mapping of TI_WRITER_BYTES, made by ti_writer_open(), and what
+ * ti_writer_buffer() and ti_writer_fold() map beside it.  It allocates nothing else.  Events go
+ * into columns.  The columns are compressed into the file as one chunk when a table or the column
+ * store is full, or when TI_CHUNK_EVENTS events are there.  When the process dies, the chunks
+ * written so far stay readable.
  *
  * After ti_writer_fold(), events are also folded into a nest of loops.  Each chunk has the smaller
- * of the two.  Where the nest is smaller when the columns are full, the chunk goes on with the nest
- * alone, until its memory is full or the chunk has a quarter of the events before it.  So the trace
- * of a regular program hardly grows, and at most a fifth of it is lost with the process.
+ * of the two forms.  Where the nest is smaller when the columns are full, further events of the
+ * chunk are only folded.  Such a chunk ends when the memory of the nest is full, or when it has a
+ * quarter as many events as are in the file.  So the trace of a regular program hardly grows, and
+ * what is lost with the process is at most a fifth of the events, or one chunk of columns if that
+ * is more.
  *
  * After an I/O error the writer takes no more events; ti_writer_error() returns the first error. In
  * a child made by fork(), the parent's writer fails as soon as it would write to the file.  Only
@@ -33,7 +35,7 @@
 #include "formats/event.h"
 #include "formats/trace.h"
 
-#define TI_WRITER_BYTES (84 * 1024) /* of the 96 KiB that the library maps */
+#define TI_WRITER_BYTES (84 * 1024)
 
 /* Most events of a chunk.  The first chunk holds TI_CHUNK_EVENTS_FIRST, so that a short trace of a
  * killed rank is not lost.  Each further chunk holds four times as many as the one before, up to

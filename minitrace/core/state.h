@@ -196,9 +196,9 @@ uint32_t ti_site(const void *address);
 /*
  * memory.c: zeroed memory outside the application's heap.
  *
- * At most TI_MEMORY_BYTES of it is anonymous memory, counted in memory_bytes.  A piece
- * that does not fit, or that is larger than 32 KiB, is mapped from an unnamed file in
- * the trace directory, which the system can write out when memory is scarce; it is
+ * At most TI_MEMORY_BYTES and what ti_map_begin() adds of it is anonymous memory, counted in
+ * memory_bytes.  A piece that does not fit, or that is larger than 32 KiB, is mapped from an
+ * unnamed file in the trace directory, which the system can write out when memory is scarce; it is
  * counted in spilled_bytes.  If no such file can be made, anonymous memory is used
  * after all.  Sizes are rounded up to pages, but pieces up to 1 KiB share pages.  NULL without
  * memory.

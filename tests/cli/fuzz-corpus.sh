@@ -70,5 +70,8 @@ bombs/events barrier 983,040
 bombs/events-over at byte 91: a chunk is too large
 bombs/inline-length at byte 91: a chunk of events is malformed
 bombs/topologies graph_create 1,966,080
+bombs/nest barrier 1,000
+bombs/nest-trips a chunk of events is malformed
+bombs/nest-columns a chunk of events is malformed
 END
 exit $status

@@ -52,7 +52,7 @@ static void put_raw(enum ti_chunk_type type, uint32_t events, const struct bytes
     put_chunk(type, events, (uint32_t)b->n, TI_CODEC_RAW, b->data, b->n);
 }
 
-static void put_deflated(enum ti_chunk_type type, const struct bytes *b)
+static void put_deflated(enum ti_chunk_type type, uint32_t events, const struct bytes *b)
 {
     static uint8_t out[1 << 16];
     z_stream z = {.next_in = (uint8_t *)(uintptr_t)b->data,
@@ -63,7 +63,7 @@ static void put_deflated(enum ti_chunk_type type, const struct bytes *b)
     if (deflateInit2(&z, 9, Z_DEFLATED, -MAX_WBITS, 9, Z_DEFAULT_STRATEGY) != Z_OK ||
         deflate(&z, Z_FINISH) != Z_STREAM_END)
         exit(1);
-    put_chunk(type, 0, (uint32_t)b->n, TI_CODEC_ZLIB, out, z.total_out);
+    put_chunk(type, events, (uint32_t)b->n, TI_CODEC_ZLIB, out, z.total_out);
     deflateEnd(&z);
 }
 
@@ -222,7 +222,7 @@ static void dimensions(void)
         put_varint(b, ti_zigzag(1));
         memset(b->data + b->n, 0, DIMENSIONS - 1);
         b->n += DIMENSIONS - 1;
-        put_deflated(TI_CHUNK_VEC, b);
+        put_deflated(TI_CHUNK_VEC, 0, b);
         value[TI_F_COUNT + v - 1] = -1 - (int64_t)v;
     }
     value[TI_F_NEWCOMM] = 1;
@@ -245,6 +245,28 @@ static void topologies(void)
     end("topologies");
 }
 
+/* A nest of loops with `numbers` numbers and `blobs` blobs: a barrier in a loop of `trips` trips,
+ * if they are those of such a nest. */
+static void nest(const char *name, int64_t trips, uint64_t numbers, uint64_t blobs)
+{
+    static const uint8_t pattern[] = {1, 1, TI_OP_BARRIER, 0, TI_M_COMM, 0, 0, 0, 1, 3, 0};
+    struct bytes *b = calloc(1, sizeof *b);
+
+    begin(1);
+    put_world(0, 1, TI_KIND_WORLD);
+    put_varint(b, sizeof pattern);
+    memcpy(b->data + b->n, pattern, sizeof pattern);
+    b->n += sizeof pattern;
+    put_varint(b, numbers);
+    for (uint64_t i = 0; i < numbers; i++)
+        put_varint(b, ti_zigzag(i == 5 ? trips : 0)); /* behind vectors and the communicator */
+    put_varint(b, blobs);
+    b->n += blobs; /* empty ones */
+    put_deflated(TI_CHUNK_FLD, (uint32_t)trips, b);
+    end(name);
+    free(b);
+}
+
 int main(int argc, char **argv)
 {
     int64_t value[VALUES] = {0};
@@ -264,5 +286,8 @@ int main(int argc, char **argv)
     communicators();
     dimensions();
     topologies();
+    nest("nest", 1000, 8, 6);
+    nest("nest-trips", INT64_C(1000) << 32 | 1000, 8, 6); /* the events of its header */
+    nest("nest-columns", 1000, 70000, 70000);             /* TI_CHUNK_COLUMNS */
     return 0;
 }

@@ -11,7 +11,7 @@ trace "$scratch/many" 1 cputime "$TI_BUILD/tests/mpi/outstanding" 500000 >"$scra
 # value KEY: of the trace's metadata, where a pair is text, NUL, text, NUL
 value() { strings "$scratch/many/rank-000000.ti" | grep -A 1 -x "$1" | tail -n 1; }
 memory=$(value memory_bytes) spilled=$(value spilled_bytes)
-[ "${memory:-999999}" -le 131072 ] || fail "memory_bytes: '$memory'"
+[ "${memory:-999999}" -le 196608 ] || fail "memory_bytes: '$memory'"
 [ "${spilled:-0}" -ge 50000000 ] || fail "spilled_bytes: '$spilled'"
 dump "$scratch/many" 0 --no-volumes | tail -n 2 >"$scratch/found"
 printf 'waitall all=1\nfinalize\n' >"$scratch/expected"

@@ -569,12 +569,29 @@ static void test_depth(void **state)
     free(l.item);
 }
 
+/* Memory does not depend on trips, for leaves with any number of columns. */
+static void test_memory(void **state)
+{
+    (void)state;
+    for (uint32_t nvolumes = 1; nvolumes <= 17; nvolumes++) {
+        static const int64_t volumes[17];
+        struct ti_pool pool = {.at = NULL};
+        struct ti_fold *f = ti_fold_new(&pool, 64, nvolumes);
+
+        for (int i = 0; i < 13 * 2000; i++) /* ((a a a b) * 3 c) * 2000 */
+            ti_fold_add(f, i % 13 == 12 ? 'c' : i % 13 % 4 == 3 ? 'b' : 'a', volumes, NULL, 0);
+        assert_int_equal(ti_fold_nodes(f), 6);
+        assert_in_range(ti_fold_pool(f)->slab_bytes, 1, 64 << 10); /* one slab */
+        ti_fold_free(f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_programs),    cmocka_unit_test(test_random),
         cmocka_unit_test(test_adversaries), cmocka_unit_test(test_shapes),
-        cmocka_unit_test(test_depth),
+        cmocka_unit_test(test_depth),       cmocka_unit_test(test_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1221,6 +1221,8 @@ int main(void)
         FOLDED(test_cut_everywhere),
         FOLDED(test_flip_everywhere),
         FOLDED(test_buffers),
+        FOLDED(test_extras_roundtrip),
+        FOLDED(test_tables_overflow),
         FOLDED(test_interrupted),
         cmocka_unit_test(test_choice),
     };

@@ -507,7 +507,8 @@ static bool read_histograms(struct ti_folded *f, const struct node *node)
         for (uint32_t i = 0; i < f->nvolumes; i++, column++)
             if (!ti_draw_new((uint64_t)f->column_first[column], f->column_blob[column].data,
                              f->column_blob[column].n, ti__leaf_arrivals(node, a),
-                             &f->cursor[column].draw))
+                             &f->cursor[column].draw) ||
+                (f->parts && f->cursor[column].draw)) /* chunks are exact */
                 return false;
     return true;
 }
@@ -584,7 +585,7 @@ static bool get_number_of(const uint8_t **p, const uint8_t *end, uint64_t *n)
 /* Find the parts of the payload of a chunk. */
 static bool read_parts(const uint8_t *p, const uint8_t *end, struct ti_folded *f, struct input *in)
 {
-    uint64_t pattern, numbers, blobs, value;
+    uint64_t pattern, numbers, blobs, value, i;
     struct ti_bytes *blob;
     int64_t *number;
     const uint8_t *at;
@@ -593,12 +594,12 @@ static bool read_parts(const uint8_t *p, const uint8_t *end, struct ti_folded *f
         return false;
     in->at = p;
     in->end = p += pattern;
-    if (!get_number_of(&p, end, &numbers))
+    if (!get_number_of(&p, end, &numbers) || numbers > TI_CHUNK_COLUMNS)
         return false;
-    for (at = p, value = numbers; value; value--)
-        if (!ti_get_varint(&at, end, &pattern))
+    for (at = p, i = 0; i < numbers; i++)
+        if (!ti_get_varint(&at, end, &value))
             return false;
-    if (!get_number_of(&at, end, &blobs))
+    if (!get_number_of(&at, end, &blobs) || blobs > TI_CHUNK_COLUMNS)
         return false;
     f->parts = calloc(blobs * sizeof *blob + numbers * sizeof *number + 1, 1);
     if (!f->parts)
@@ -606,9 +607,9 @@ static bool read_parts(const uint8_t *p, const uint8_t *end, struct ti_folded *f
     blob = f->parts;
     number = (int64_t *)(void *)(blob + blobs);
     *in = (struct input){in->at, in->end, number, number + numbers, blob, blob + blobs};
-    for (uint64_t i = 0; i < numbers && ti_get_varint(&p, end, &value); i++)
+    for (i = 0; i < numbers && ti_get_varint(&p, end, &value); i++)
         number[i] = ti_unzigzag(value);
-    for (uint64_t i = 0; i < blobs; at += blob[i++].n) {
+    for (i = 0; i < blobs; at += blob[i++].n) {
         if (!get_number_of(&at, end, &value))
             return false;
         blob[i] = (struct ti_bytes){at, value};

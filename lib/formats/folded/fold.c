@@ -232,9 +232,12 @@ static uint32_t pair_before(struct ti_fold *f, uint32_t b)
 /* Fold the nodes after a place, if they equal what ends there. */
 static bool try_fold(struct ti_fold *f, uint32_t place)
 {
-    struct ti_node *loop = loop_before(f, place);
+    struct ti_node *loop;
     uint32_t before;
 
+    if (f->list[place].symbol[TI_TAIL - 1] != f->list[f->n].symbol[TI_TAIL - 1])
+        return false;
+    loop = loop_before(f, place);
     if (loop) {
         add_trip(f, loop, place);
         return true;
@@ -317,14 +320,15 @@ struct ti_fold *ti_fold_new(const struct ti_pool *pool, uint32_t window, uint32_
 
 /*
  * Each column that is folded away is moved to the end of another one, which may need a run in
- * addition (ti_column_move()).  A loop that is folded away may make a loop of the nodes that it is
- * added to: that takes a node, its column, and an arrival more for its first leaf, whose columns
- * move.  At most half of the loops can be folded away, and the new leaf can begin and end two.
+ * addition (ti_column_move()), and one more for a run that is cut: at most half of the columns are
+ * moved.  A loop that is folded away may make a loop of the nodes that it is added to: that takes a
+ * node, its column, and an arrival more for its first leaf, whose columns move.  All loops may be
+ * folded away, and the new leaf can begin and end two.
  */
 bool ti_fold_has_room(const struct ti_fold *f, uint32_t nfields)
 {
     const struct ti_nodes *all = &f->nodes;
-    uint64_t leaf = all->nvolumes + nfields, loops = all->loops / 2 + 2;
+    uint64_t leaf = all->nvolumes + nfields, loops = all->loops + 2;
     uint64_t columns = leaf + loops * (1 + all->widest + all->nvolumes);
 
     return columns * sizeof(struct ti_column) + (loops + 1) * sizeof(struct ti_node) +

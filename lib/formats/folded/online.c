@@ -36,7 +36,7 @@ struct vector {
     int64_t len;
 };
 
-/* What is forgotten with the events. */
+/* What ti_online_clear() forgets. */
 struct run {
     struct ti_fold *fold;
     uint16_t last; /* symbol of the last event */
@@ -117,10 +117,12 @@ static uint16_t class_of(struct ti_online *o, const struct ti_event *ev, uint32_
 }
 
 /* Whether more than `most` of a value and those of the symbols of a class are different: of the
- * constant at `at`, which all of the symbols have. */
-static bool are_more(const struct ti_online *o, uint16_t class, uint32_t columns, uint32_t at,
-                     int64_t value, uint32_t most)
+ * constant at `at`.  Only symbols with the columns that the class has now are looked at; the others
+ * have their constants elsewhere. */
+static bool are_more(const struct ti_online *o, uint16_t class, uint32_t at, int64_t value,
+                     uint32_t most)
 {
+    const struct class *c = &o->class[class];
     int64_t met[TI_FIELD_VALUES + 1] = {value};
     uint32_t n = 1;
 
@@ -128,7 +130,7 @@ static bool are_more(const struct ti_online *o, uint16_t class, uint32_t columns
         const struct symbol *s = o->run.symbol[i];
         uint32_t k = 0;
 
-        if (s->class != class || s->columns != columns)
+        if (s->class != class || s->columns != c->columns || s->vector_columns != c->vector_columns)
             continue;
         while (k < n && met[k] != s->constant[at])
             k++;
@@ -147,14 +149,13 @@ static bool promote(struct ti_online *o, uint16_t class, const struct split *s)
     uint8_t vectors = 0;
 
     for (uint32_t rest = c->mask & ~c->columns; rest; rest &= rest - 1, at++)
-        if (c->numbers & rest & -rest &&
-            are_more(o, class, c->columns, at, s->constant[at], TI_FIELD_VALUES))
+        if (c->numbers & rest & -rest && are_more(o, class, at, s->constant[at], TI_FIELD_VALUES))
             more |= rest & -rest;
     for (uint8_t v = 0; v < TI_VECS; v++) {
         uint8_t bit = (uint8_t)(1u << v);
 
         if (c->vectors & ~c->vector_columns & bit)
-            vectors |= are_more(o, class, c->columns, at, s->constant[at], 1) ? bit : 0;
+            vectors |= are_more(o, class, at, s->constant[at], 1) ? bit : 0;
         at += (c->vectors & ~c->vector_columns & bit) != 0;
     }
     c->columns |= more;
@@ -307,7 +308,7 @@ static void remove_symbol(struct ti_online *o, uint16_t symbol, const struct spl
 
 bool ti_online_add(struct ti_online *o, const struct ti_event *ev, const uint64_t *extra)
 {
-    size_t besides = sizeof(struct symbol) + sizeof(int64_t) * (TI_F_COUNT + TI_VECS);
+    size_t most = sizeof(struct symbol) + sizeof(int64_t) * (TI_F_COUNT + TI_VECS);
     int64_t volumes[1 + TI_EXTRAS_MAX];
     struct split event;
     uint16_t symbol, symbols;
@@ -315,9 +316,9 @@ bool ti_online_add(struct ti_online *o, const struct ti_event *ev, const uint64_
     for (int v = 0; v < TI_VECS; v++) {
         if (ev->vec[v].len > TI_ONLINE_VECTOR)
             return false;
-        besides += (size_t)ev->vec[v].len * sizeof(struct ti_runs);
+        most += ((size_t)ev->vec[v].len + 1) * sizeof(struct ti_runs);
     }
-    if (besides > ti_pool_left(ti_fold_pool(o->run.fold)))
+    if (most > ti_pool_left(ti_fold_pool(o->run.fold)))
         return false;
     symbols = o->run.nsymbols;
     symbol = symbol_of(o, ev, &event);

@@ -1,13 +1,13 @@
 /*
  * Folding while the program runs, in memory of fixed size.
  *
- * Events get symbols as they arrive, and symbols are folded (fold.h).  Symbols are those of
- * symbols.h, but the trace is not read twice: a field with more than TI_FIELD_VALUES values gets a
- * column from then on, and so does a vector with more than one.  What is known of classes outlasts
- * ti_online_clear().
+ * Events get symbols as they arrive, and symbols are folded (fold.h).  Symbols are as in symbols.h,
+ * but events are read once: a field gets a column when its TI_FIELD_VALUES + 1st value arrives, and
+ * a vector when its second one does.
  *
- * The result is the payload of a FLD chunk (formats/trace.h).  It depends on the events and on the
- * size of the memory only.
+ * The result is the payload of a FLD chunk (formats/trace.h).  ti_online_clear() forgets the
+ * events, but not which fields have columns.  So the result depends on all events since
+ * ti_online_new(), on when they were forgotten, and on the size of the memory; on nothing else.
  */
 #ifndef TI_ONLINE_H
 #define TI_ONLINE_H

@@ -1,5 +1,6 @@
 #include "formats/folded/pool.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -9,6 +10,7 @@
 
 struct ti_pool_piece {
     struct ti_pool_piece *next;
+    size_t bytes; /* of a large piece only: a small one may have no room for it */
 };
 
 struct ti_pool_slab {
@@ -21,10 +23,25 @@ static size_t whole(size_t bytes)
     return (bytes + TI_POOL_GRAIN - 1) / TI_POOL_GRAIN * TI_POOL_GRAIN;
 }
 
-/* The list of free pieces of a size; NULL: there is none. */
+static bool is_large(size_t bytes)
+{
+    return bytes / TI_POOL_GRAIN >= TI_POOL_SIZES;
+}
+
+/* The list of free pieces of a size.  Large ones of all sizes are in list 0. */
 static struct ti_pool_piece **list_of(struct ti_pool *p, size_t bytes)
 {
-    return bytes / TI_POOL_GRAIN < TI_POOL_SIZES ? &p->free[bytes / TI_POOL_GRAIN] : NULL;
+    return &p->free[is_large(bytes) ? 0 : bytes / TI_POOL_GRAIN];
+}
+
+/* Where a free piece of that size is linked, or NULL is, if there is none. */
+static struct ti_pool_piece **find(struct ti_pool *p, size_t bytes)
+{
+    struct ti_pool_piece **at = list_of(p, bytes);
+
+    while (is_large(bytes) && *at && (*at)->bytes != bytes)
+        at = &(*at)->next;
+    return at;
 }
 
 /* Map memory for at least a piece of that size. */
@@ -49,13 +66,13 @@ static void more(struct ti_pool *p, size_t bytes)
 
 void *ti_pool_take_any(struct ti_pool *p, size_t bytes)
 {
-    struct ti_pool_piece **list, *piece;
+    struct ti_pool_piece **at, *piece;
 
     bytes = whole(bytes);
-    list = list_of(p, bytes);
-    if (list && *list) {
-        piece = *list;
-        *list = piece->next;
+    at = find(p, bytes);
+    piece = *at;
+    if (piece) {
+        *at = piece->next;
         return piece;
     }
     if (bytes > ti_pool_left(p))
@@ -72,11 +89,15 @@ void *ti_pool_take(struct ti_pool *p, size_t bytes)
 
 void ti_pool_give(struct ti_pool *p, void *piece, size_t bytes)
 {
-    struct ti_pool_piece **list = list_of(p, whole(bytes)), *free = piece;
+    struct ti_pool_piece *free = piece, **list;
 
-    if (!piece || !list || bytes == 0)
+    if (!piece || bytes == 0)
         return;
+    bytes = whole(bytes);
+    list = list_of(p, bytes);
     free->next = *list;
+    if (is_large(bytes))
+        free->bytes = bytes;
     *list = free;
 }
 

@@ -1,7 +1,7 @@
 /*
  * Memory of a fold: pieces of many sizes.  A piece that is given back is taken again for a piece of
  * the same size.  A zeroed struct is an empty pool.  It maps memory when it has none left; the
- * program is aborted when that fails.
+ * program is aborted when that fails.  The library in a traced process asks ti_pool_left() first.
  */
 #ifndef TI_POOL_H
 #define TI_POOL_H
@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #define TI_POOL_GRAIN 8   /* sizes are multiples of it */
-#define TI_POOL_SIZES 128 /* so many sizes are kept apart */
+#define TI_POOL_SIZES 128 /* sizes with a list of their own; larger pieces share one */
 
 struct ti_pool_piece;
 struct ti_pool_slab;

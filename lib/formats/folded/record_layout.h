@@ -45,10 +45,11 @@
  * Call sites are numbered in the order in which events use them.  Other strings keep the numbers
  * that they have in the trace, because events' hashes contain these.
  *
- * A FLD chunk of a rank file (formats/trace.h) has a part of the events.  Its payload is: varint
- * bytes of the pattern, the pattern; varint n, then n numbers as zigzag varints; varint n, then n
- * blobs, each a varint length and its bytes.  The pattern is what a record has from `volumes` on,
- * and call sites keep the numbers that they have in the trace.
+ * Chunk: a FLD chunk of a rank file (formats/trace.h) has a part of the events.  Its payload is:
+ * varint bytes of the pattern, the pattern; varint n, then n numbers as zigzag varints; varint n,
+ * then n blobs, each a varint length and its bytes.  Version, end, metadata, communicators and
+ * strings are missing, and so are their numbers and blobs.  Call sites keep the numbers that they
+ * have in the trace.  No column is a histogram.
  *
  * A trace that folding does not make smaller becomes another record: version is TI_RECORD_COPY,
  * there are no numbers, and the blobs, one after the other, are the rank file.
@@ -68,6 +69,8 @@
 
 #define TI_OFFSET_MARK   "+0x" /* in call sites */
 #define TI_OFFSET_DIGITS 15
+
+#define TI_CHUNK_COLUMNS (1u << 16) /* numbers of a FLD chunk, and blobs; writers make < 2^14 */
 
 #define TI_DECIMALS_MAX 9 /* of a number in metadata, and 18 digits in all */
 

@@ -27,9 +27,10 @@ struct ti_column {
 /* Append a value.  The column takes memory from `pool`, always the same one. */
 void ti_column_add(struct ti_pool *pool, struct ti_column *c, uint64_t value);
 
-/* Append all values of a run, or those of another column, which is empty afterwards.  The latter
- * takes memory for at most one run more than *more had. */
+/* Append the values of a run. */
 void ti_column_add_run(struct ti_pool *pool, struct ti_column *c, const struct ti_run *run);
+
+/* Append the values of *more, which is empty afterwards. */
 void ti_column_move(struct ti_pool *pool, struct ti_column *c, struct ti_column *more);
 
 void ti_column_free(struct ti_pool *pool, struct ti_column *c); /* the column is empty then */

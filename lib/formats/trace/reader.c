@@ -114,36 +114,40 @@ static ti_status load_events(struct ti_reader *r, const struct ti_chunk *c, stru
     return TI_OK;
 }
 
-static void drop_part(struct ti_reader *r)
+static void drop_folded_chunk(struct ti_reader *r)
 {
-    ti_folded_close(r->part);
-    free(r->part_payload);
-    r->part = NULL;
-    r->part_payload = NULL;
-    r->part_left = 0;
+    ti_folded_close(r->folded_chunk);
+    free(r->folded_payload);
+    r->folded_chunk = NULL;
+    r->folded_payload = NULL;
+    r->folded_left = 0;
 }
 
 /* Open a chunk of folded events. */
-static ti_status open_part(struct ti_reader *r, const struct ti_chunk *c, struct ti_err *err)
+static ti_status open_folded_chunk(struct ti_reader *r, const struct ti_chunk *c,
+                                   struct ti_err *err)
 {
     const char *wrong = "a chunk of events is malformed";
     ti_status st;
 
     r->chunk_at = r->file.at;
-    st = ti__file_payload(&r->file, c, &r->part_payload, err);
+    if (r->decoder.xtr)
+        return ti__file_damaged(&r->file, r->chunk_at, err,
+                                "extra values are not followed by their events");
+    st = ti__file_payload(&r->file, c, &r->folded_payload, err);
     if (st)
         return st;
     if (c->first == r->events && c->events &&
-        !ti_folded_open_chunk(r->part_payload, c->raw, &r->part) &&
-        ti_folded_events(r->part) == c->events)
+        !ti_folded_open_chunk(r->folded_payload, c->raw, &r->folded_chunk) &&
+        ti_folded_events(r->folded_chunk) == c->events)
         wrong = NULL;
-    if (!wrong && ti_folded_extras(r->part) != (uint32_t)r->tables.nextras)
+    if (!wrong && ti_folded_extras(r->folded_chunk) != (uint32_t)r->tables.nextras)
         wrong = "a chunk of events has other extra values than the metadata names";
     if (wrong)
         return ti__file_damaged(&r->file, r->chunk_at, err, wrong);
-    r->part_left = c->events;
+    r->folded_left = c->events;
     if (r->want_extras)
-        ti_folded_want_extras(r->part);
+        ti_folded_want_extras(r->folded_chunk);
     return TI_OK;
 }
 
@@ -188,7 +192,7 @@ static ti_status advance(struct ti_reader *r, bool skip, struct ti_err *err)
     ti_status st = TI_OK;
 
     ti__decoder_drop(&r->decoder);
-    drop_part(r);
+    drop_folded_chunk(r);
     while (!st && !r->file.at_end) {
         struct ti_chunk c;
         bool optional;
@@ -205,7 +209,7 @@ static ti_status advance(struct ti_reader *r, bool skip, struct ti_err *err)
         else if ((c.type == TI_CHUNK_EVT || c.type == TI_CHUNK_FLD) && skip)
             st = skip_events(r, &c, err);
         else if (c.type == TI_CHUNK_FLD)
-            return open_part(r, &c, err);
+            return open_folded_chunk(r, &c, err);
         else if (c.type == TI_CHUNK_EVT)
             return load_events(r, &c, err);
         else
@@ -218,17 +222,17 @@ static int fail(struct ti_reader *r)
 {
     r->file.at_end = true;
     r->decoder.left = 0;
-    r->part_left = 0;
+    r->folded_left = 0;
     r->end = TI_END_KILLED;
     r->have_totals = false;
     return -1;
 }
 
 /* The next event of a chunk of folded events. */
-static bool next_in_part(struct ti_reader *r, struct ti_event *ev)
+static bool next_in_folded_chunk(struct ti_reader *r, struct ti_event *ev)
 {
-    r->part_left--;
-    return ti_folded_next(r->part, ev) > 0;
+    r->folded_left--;
+    return ti_folded_next(r->folded_chunk, ev) > 0;
 }
 
 /* The next event from chunks of events; returns as ti_reader_next(). */
@@ -236,7 +240,7 @@ static int next_in_chunk(struct ti_reader *r, struct ti_event *ev, struct ti_err
 {
     bool ok;
 
-    if (__builtin_expect(r->decoder.left == 0, 0) && r->part_left == 0) {
+    if (__builtin_expect(r->decoder.left == 0, 0) && r->folded_left == 0) {
         if (r->file.at_end)
             return 0;
         if (advance(r, false, err))
@@ -244,7 +248,7 @@ static int next_in_chunk(struct ti_reader *r, struct ti_event *ev, struct ti_err
         if (r->file.at_end)
             return 0;
     }
-    ok = r->part_left ? next_in_part(r, ev) : ti__decoder_next(&r->decoder, ev);
+    ok = r->folded_left ? next_in_folded_chunk(r, ev) : ti__decoder_next(&r->decoder, ev);
     if (!ok) {
         ti__file_damaged(&r->file, r->chunk_at, err, "a chunk of events is malformed");
         return fail(r);
@@ -284,7 +288,7 @@ ti_status ti_reader_skip(struct ti_reader *r, struct ti_err *err)
         return TI_OK;
     if (r->folded)
         return ti__record_end(r, err);
-    r->events += r->decoder.left + r->part_left;
+    r->events += r->decoder.left + r->folded_left;
     return advance(r, true, err);
 }
 
@@ -399,7 +403,7 @@ void ti_reader_close(struct ti_reader *r)
     if (!r)
         return;
     ti__decoder_free(&r->decoder);
-    drop_part(r);
+    drop_folded_chunk(r);
     ti__tables_free(&r->tables);
     ti__file_close(&r->file);
     ti_folded_close(r->folded);

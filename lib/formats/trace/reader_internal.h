@@ -15,7 +15,8 @@
  * more than deflate can make of its bytes.  Tables take at most KEEP_MAX.  A chunk of events yields
  * at most EVENTS_MAX events with ELEMENTS_MAX inline elements, from SYMS_MAX symbols and COLS_MAX
  * columns, which takes less than a second.  The writer stays far below these limits; of elements it
- * may reach half.
+ * may reach half.  A chunk of folded events (FLD) yields up to 2^32 - 1 events, of at most
+ * TI_CHUNK_COLUMNS columns: its memory is limited, the time to read all its events is not.
  */
 #ifndef TI_READER_INTERNAL_H
 #define TI_READER_INTERNAL_H
@@ -224,9 +225,9 @@ struct ti_reader {
     struct ti_buffer folded_end;    /* payload of TOT, for the end */
     struct tables tables;
     struct decoder decoder; /* of the current chunk of events, if it is EVT; if it is FLD: */
-    struct ti_folded *part; /* NULL: it is EVT, or there is none */
-    uint8_t *part_payload;
-    uint32_t part_left; /* events in it still to be returned */
+    struct ti_folded *folded_chunk; /* NULL: it is EVT, or there is none */
+    uint8_t *folded_payload;
+    uint32_t folded_left; /* events in it still to be returned */
     int64_t chunk_at;   /* the chunk's place in the file */
     bool want_extras;
     uint64_t events; /* returned or skipped */

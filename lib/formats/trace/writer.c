@@ -39,7 +39,7 @@ ti_status ti_writer_open(const char *path, uint32_t rank, uint32_t nranks,
     return st;
 }
 
-static uint64_t now_ns(void)
+uint64_t ti__now_ns(void)
 {
     struct timespec t;
 
@@ -52,12 +52,12 @@ void ti__flush(struct ti_writer *w)
     if (w->failed)
         return;
     if (w->chunk_events) {
-        uint64_t start = now_ns();
+        uint64_t start = ti__now_ns();
 
         ti__strings_write(w);
         ti__comms_write(w);
         ti__fold_or_columns_write(w);
-        w->flush_ns += now_ns() - start;
+        w->flush_ns += ti__now_ns() - start;
         w->chunk_limit *= CHUNK_GROWTH;
         if (w->chunk_limit > w->chunk_most)
             w->chunk_limit = w->chunk_most;

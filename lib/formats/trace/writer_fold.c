@@ -2,7 +2,7 @@
 
 #include "formats/trace/writer_internal.h"
 
-#define RESTS_MOST 15
+#define PAUSE_MOST 15 /* chunks */
 
 ti_status ti_writer_fold(struct ti_writer *w, struct ti_err *err)
 {
@@ -19,7 +19,7 @@ ti_status ti_writer_fold(struct ti_writer *w, struct ti_err *err)
 void ti__fold_reset(struct ti_writer *w)
 {
     w->folding = FOLD_OFF;
-    if (!w->fold || w->fold_rest > 0)
+    if (!w->fold || w->fold_paused > 0)
         return;
     ti_online_clear(w->fold);
     w->folding = FOLD_BESIDE;
@@ -62,13 +62,17 @@ static uint64_t measure(struct ti_writer *w, void (*write)(struct ti_writer *))
     return w->measured;
 }
 
-/* Whether the nest of this chunk, which has columns, too, is smaller than these. */
-static bool fold_is_smaller(struct ti_writer *w)
+/* Find out whether the nest takes fewer bytes than the columns.  The chunk has both. */
+static void compare(struct ti_writer *w)
 {
-    return w->folding && measure(w, fold_write) < measure(w, ti__events_write);
+    if (measure(w, fold_write) < measure(w, ti__events_write))
+        w->folding = FOLD_WINS;
+    else
+        w->folding = FOLD_OFF;
 }
 
-/* What a chunk may have of events that exist only in the process. */
+/* Most events of a chunk without columns.  They are lost if the process dies, so they are at most a
+ * quarter of those in the file. */
 static uint64_t most_alone(const struct ti_writer *w)
 {
     uint64_t most = w->chunk_first / 4;
@@ -82,8 +86,12 @@ bool ti__fold_alone(struct ti_writer *w, const struct ti_event *ev)
 {
     if (w->chunk_events >= most_alone(w))
         return false;
-    if (w->folding == FOLD_BESIDE && !fold_is_smaller(w))
-        w->folding = FOLD_OFF;
+    if (w->folding == FOLD_BESIDE) {
+        uint64_t start = ti__now_ns();
+
+        compare(w);
+        w->flush_ns += ti__now_ns() - start;
+    }
     if (!w->folding || !fold(w, ev))
         return false;
     w->hash = ti_hash_event(w->hash, ev);
@@ -91,30 +99,33 @@ bool ti__fold_alone(struct ti_writer *w, const struct ti_event *ev)
     return true;
 }
 
-/* A chunk that was not worth folding is followed by some that are not folded, and by more of them
- * each time. */
-static void rest(struct ti_writer *w, bool tried, bool won)
+/* A chunk that was not worth folding is followed by a pause of chunks that are not folded, which is
+ * longer each time.  A chunk of few events decides nothing. */
+static void plan_pause(struct ti_writer *w, bool worth)
 {
-    if (!tried) {
-        w->fold_rest--;
+    if (w->fold_paused > 0) {
+        w->fold_paused--;
         return;
     }
     if (w->chunk_events < TI_CHUNK_EVENTS / 4)
         return;
-    w->fold_rests = won ? 0 : 2 * w->fold_rests + 1;
-    if (w->fold_rests > RESTS_MOST)
-        w->fold_rests = RESTS_MOST;
-    w->fold_rest = w->fold_rests;
+    w->fold_pause = worth ? 0 : 2 * w->fold_pause + 1;
+    if (w->fold_pause > PAUSE_MOST)
+        w->fold_pause = PAUSE_MOST;
+    w->fold_paused = w->fold_pause;
 }
 
 void ti__fold_or_columns_write(struct ti_writer *w)
 {
-    bool won = w->folding == FOLD_ALONE || fold_is_smaller(w);
+    bool worth;
 
-    if (won)
+    if (w->folding == FOLD_BESIDE)
+        compare(w);
+    worth = w->folding != FOLD_OFF;
+    if (worth)
         fold_write(w);
     else
         ti__events_write(w);
     if (w->fold)
-        rest(w, w->fold_rest == 0, won);
+        plan_pause(w, worth);
 }

@@ -8,7 +8,8 @@
  *   writer_file.c     chunks and bytes into the file
  *   writer.c          opening, flushing, closing
  *
- * All memory is in struct ti_writer, one mapping; only a larger column store is mapped beside it.
+ * All memory is in struct ti_writer, one mapping, but for a larger column store and the memory of
+ * folding.
  * Functions ti__X() that change the writer are called between ti__begin() and ti__end().
  */
 #ifndef TI_WRITER_INTERNAL_H
@@ -98,7 +99,7 @@ struct ti_writer {
 
     uint64_t events, volume, hash;
     uint64_t flush_ns;
-    uint64_t chunk_first; /* number of the first event in the columns */
+    uint64_t chunk_first; /* number of the first event of this chunk */
     uint32_t chunk_events, chunk_limit;
     uint32_t chunk_room;          /* chunk_limit; 0: another event may not fit */
     uint32_t sites, calls, files; /* strings of each kind */
@@ -125,13 +126,13 @@ struct ti_writer {
     /* the same chunk as a nest of loops */
     struct ti_online *fold; /* NULL: nothing is folded */
     enum {
-        FOLD_OFF,
-        FOLD_BESIDE,
-        FOLD_ALONE
-    } folding; /* of this chunk: not, beside the columns,
-                * in place of them */
-    uint32_t fold_rests,
-        fold_rest;         /* chunks that are not folded, and how many of them are to come */
+        FOLD_OFF,    /* the chunk has columns only */
+        FOLD_BESIDE, /* columns and nest */
+        FOLD_WINS,   /* the same, and the nest takes fewer bytes */
+        FOLD_ALONE   /* the nest only */
+    } folding;
+    uint32_t fold_pause;   /* chunks that are not folded after the next one that was not worth it */
+    uint32_t fold_paused;  /* of the present pause, chunks still to come */
     const uint64_t *extra; /* of the event being added */
 
     uint16_t kept_used;
@@ -169,6 +170,9 @@ _Static_assert(SYMS < SYM_SLOTS && COLS < VOL_SLOTS, "hash tables must not fill 
 
 /* Write what is buffered, and begin a new chunk of events. */
 void ti__flush(struct ti_writer *w);
+
+/* The monotonic clock. */
+uint64_t ti__now_ns(void);
 
 /* -------------------------------------------------------- writer_file.c -- */
 
