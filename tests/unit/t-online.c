@@ -52,7 +52,7 @@ static size_t must_have(const struct ti_online *o, struct ti_reader *r, uint64_t
 
     ti_online_put(o, &(struct ti_sink){put, &payload});
     bytes = payload.n;
-    wrong = ti_folded_open_chunk(payload.data, payload.n, &f);
+    wrong = ti_folded_open_chunk(payload.data, payload.n, 300, &f);
     if (wrong)
         fail_msg("%s", wrong);
     assert_true(ti_folded_events(f) == n);

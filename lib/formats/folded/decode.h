@@ -35,9 +35,10 @@ const char *ti_folded_open(const struct ti_record *record, uint32_t nranks, stru
                            struct ti_folded_tables *tables);
 void ti_folded_close(struct ti_folded *f); /* NULL is fine */
 
-/* Open the payload of a FLD chunk (formats/trace.h), which the caller keeps.  Returns as
- * ti_folded_open(). */
-const char *ti_folded_open_chunk(const uint8_t *payload, size_t bytes, struct ti_folded **out);
+/* Open the payload of a FLD chunk (formats/trace.h), which the caller keeps.  The trace has call
+ * sites up to number `sites`.  Returns as ti_folded_open(). */
+const char *ti_folded_open_chunk(const uint8_t *payload, size_t bytes, uint64_t sites,
+                                 struct ti_folded **out);
 void ti_folded_tables_free(struct ti_folded_tables *tables);
 
 /* Number of events, and number of extra columns. */

@@ -617,7 +617,8 @@ static bool read_parts(const uint8_t *p, const uint8_t *end, struct ti_folded *f
     return at == end;
 }
 
-const char *ti_folded_open_chunk(const uint8_t *payload, size_t bytes, struct ti_folded **out)
+const char *ti_folded_open_chunk(const uint8_t *payload, size_t bytes, uint64_t sites,
+                                 struct ti_folded **out)
 {
     struct ti_folded *f = calloc(1, sizeof *f);
     uint64_t volume;
@@ -628,7 +629,7 @@ const char *ti_folded_open_chunk(const uint8_t *payload, size_t bytes, struct ti
         return "memory is short";
     f->runs = TI_RECORD_RUNS;
     if (read_parts(payload, payload + bytes, f, &in) && read_volumes(&in, f) &&
-        read_vectors(&in, f) && read_symbols(&in, f, UINT32_MAX))
+        read_vectors(&in, f) && read_symbols(&in, f, sites))
         wrong = read_shape(&in, f);
     if (!wrong && (!is_at_end(&in) || !ti__sum_volumes(f, &volume)))
         wrong = MALFORMED;

@@ -138,7 +138,7 @@ static ti_status open_folded_chunk(struct ti_reader *r, const struct ti_chunk *c
     if (st)
         return st;
     if (c->first == r->events && c->events &&
-        !ti_folded_open_chunk(r->folded_payload, c->raw, &r->folded_chunk) &&
+        !ti_folded_open_chunk(r->folded_payload, c->raw, r->tables.sites.n, &r->folded_chunk) &&
         ti_folded_events(r->folded_chunk) == c->events)
         wrong = NULL;
     if (!wrong && ti_folded_extras(r->folded_chunk) != (uint32_t)r->tables.nextras)
