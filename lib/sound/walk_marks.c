@@ -7,7 +7,7 @@
 /* Beside requests, messages and counters, what must be equal for a walk to be steady. */
 struct ti_walk_mark {
     uint64_t index;
-    uint64_t made, ahead;
+    uint64_t made, asked;
     int64_t kept, entries;
     struct count *count;
     struct request *live;
@@ -41,7 +41,7 @@ void ti_walk_remember(const struct ti_walk *w, struct ti_walk_mark *m)
 {
     m->index = w->index;
     m->made = w->comms.made;
-    m->ahead = w->ahead.index;
+    m->asked = w->ahead.asked;
     m->kept = w->kept;
     m->entries = w->topologies.entries;
     m->ncounts = w->channels.n;
@@ -102,7 +102,7 @@ static bool same_request(const struct ti_walk *w, const struct ti_walk_mark *m,
 
 bool ti_walk_steady(const struct ti_walk *w, const struct ti_walk_mark *m)
 {
-    if (w->comms.made != m->made || w->ahead.index != m->ahead || w->kept != m->kept ||
+    if (w->comms.made != m->made || w->ahead.asked != m->asked || w->kept != m->kept ||
         w->topologies.entries != m->entries || w->channels.n != m->ncounts ||
         w->nlive != m->nlive || w->nprobed != m->nprobed)
         return false;

@@ -139,6 +139,7 @@ ti_status ti_wildcards_ask(struct ti_wildcards *w, struct ti_source *s, int64_t 
     ti_status st = w->r ? TI_OK : ti_source_reader(s, rank, &w->r, err);
     size_t i = 0;
 
+    w->asked++;
     *out = (struct ti_match){.state = TI_MATCH_NEVER};
     if (st)
         return st;

@@ -33,6 +33,7 @@ struct ti_wildcards {
         bool persistent; /* every start posts a wildcard */
     } * live;            /* by request */
     size_t nlive, live_cap;
+    uint64_t asked; /* calls of ti_wildcards_ask() */
     uint64_t index; /* events read */
     bool ended;
 };

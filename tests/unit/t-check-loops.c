@@ -197,6 +197,28 @@ static void wildcards(void **state)
     assert_true(left_out() < 300); /* of the sender only */
 }
 
+/* A receive with a wildcard that is completed after a loop makes the second reader run ahead of
+ * the loop, which then asks nothing new of it. */
+static void wildcards_around_loops(void **state)
+{
+    (void)state;
+    begin(); /* the receive of the last trip takes a message of another tag than the others */
+    say("0 irecv peer=any tag=any bytes=8 req=0\n0 irecv peer=1 tag=4 bytes=8 req=1\n");
+    REPEAT(300, say("0 wait req=1 from=1 fromtag=4\n0 irecv peer=any tag=any bytes=8 req=1\n"
+                    "1 send peer=-1 tag=4 bytes=8\n"))
+    say("0 wait req=1 from=1 fromtag=5\n0 wait req=0 from=1 fromtag=6\n"
+        "1 send peer=-1 tag=4 bytes=8\n1 send peer=-1 tag=6 bytes=8\n");
+    end(2);
+    expect_problem("a tag", 2, 1, 301, "rank 0 never receives it");
+    begin(); /* receives that may have taken a message */
+    say("0 irecv peer=any tag=any bytes=8 req=0\n"); /* leaked */
+    REPEAT(300, say("0 irecv peer=any tag=any bytes=8 req=1\n0 request_free req=1\n"
+                    "1 send peer=-1 tag=4 bytes=8\n"))
+    end(2);
+    must_be_sound();
+    leaks(1, 0, 1, "irecv");
+}
+
 static void new_communicators(void **state)
 {
     (void)state;
@@ -440,6 +462,7 @@ int main(void)
         cmocka_unit_test(persistent_requests),
         cmocka_unit_test(vector_collectives),
         cmocka_unit_test(wildcards),
+        cmocka_unit_test(wildcards_around_loops),
         cmocka_unit_test(new_communicators),
         cmocka_unit_test(growing_state),
         cmocka_unit_test(a_million_million_events),
