@@ -72,6 +72,8 @@ static uint64_t add_messages(struct ti_check_state *st, int64_t rank, const stru
             ti_pairs_withdraw(&st->check->pairs, m);
         if (m->cancelled || ti_may_be_cancelled(m, step))
             st->cancels[rank] = 1;
+        if (m->recv && step->ev.op == TI_OP_REQUEST_FREE)
+            st->unfinished[rank] = 1;
     }
     if (step->lost)
         note_open(st, rank, step->gid);
@@ -237,9 +239,12 @@ static ti_status name_leak(struct ti_check_state *st, struct ti_walk *w,
 
     if (leak->probed)
         add_probed(st, leak->msg);
-    for (int i = 0; i < leak->nmsgs; i++)
+    for (int i = 0; i < leak->nmsgs; i++) {
         if (leak->msg[i].cancelling)
             st->cancels[ti_walk_rank(w)] = 1;
+        if (leak->msg[i].recv && !leak->probed)
+            st->unfinished[ti_walk_rank(w)] = 1;
+    }
     if (ti_problems_room(&st->check->leaked))
         ti_event_text(st->s, ti_walk_rank(w), leak->event, call, sizeof call);
     ti_problems_add(&st->check->leaked, ti_walk_rank(w), leak->event, call,
@@ -387,14 +392,15 @@ static void count_unchecked(struct ti_check_state *st, const int64_t *key,
 }
 
 /* Whether it is certain without reading again that messages from `src` to `dst` differ in a lane
- * that does not agree: none of them was, or may have been, cancelled or taken by a wildcard. */
+ * that does not agree: none of them was, or may have been, cancelled or taken by a wildcard, and all
+ * receives took one. */
 static bool surely_differs(const struct ti_check_state *st, int64_t src, int64_t dst,
                            const struct ti_lane *lane)
 {
     for (size_t i = 0; i < st->open.n; i++)
         if (st->open.key[i][0] == dst)
             return false;
-    return !st->cancels[src] && !st->cancels[dst] &&
+    return !st->cancels[src] && !st->cancels[dst] && !st->unfinished[dst] &&
            (lane->sent.n != lane->taken.n || lane->sent.places != lane->taken.places);
 }
 
@@ -474,6 +480,7 @@ static void free_state(struct ti_check_state *st)
     free(st->seq);
     free(st->sound);
     free(st->cancels);
+    free(st->unfinished);
     free(st->huge);
     ti__levels_free(st->levels);
     ti_map_free(&st->open);
@@ -491,6 +498,8 @@ ti_status ti_check(struct ti_source *s, const struct ti_visitor *visitor, struct
     st.sound = ti_grow(NULL, &none, (size_t)out->np, 1);
     none = 0;
     st.cancels = ti_grow(NULL, &none, (size_t)out->np, 1);
+    none = 0;
+    st.unfinished = ti_grow(NULL, &none, (size_t)out->np, 1);
     none = 0;
     st.huge = ti_grow(NULL, &none, (size_t)out->np, 1);
     ti_comms_init(&out->comms, out->np);

@@ -37,6 +37,7 @@ struct ti_check_state {
     uint8_t *huge;            /* by rank: it has too many events to be read again */
     struct ti_levels *levels; /* of the rank that is being read; see trips.c */
     uint8_t *cancels;         /* by rank: it has messages that were, or may have been, cancelled */
+    uint8_t *unfinished;      /* by rank: it has receives that were freed, or never completed */
     /* (rank, communicator) -> receives that may have taken a message of unknown
      * source or tag: with a wildcard, and never seen to complete */
     struct ti_map open;

@@ -314,6 +314,32 @@ static void a_million_million_events(void **state)
     assert_int_equal(check.conserved.messages, 0);
 }
 
+/* Two messages in each of 2^31 trips, and receives with room for `small` and `large` bytes. */
+static void two_messages(const char *before, int small, int large)
+{
+    begin();
+    say("%s", before);
+    REPEAT(617, say("0 send peer=1 tag=3 bytes=8\n0 ssend peer=1 tag=3 bytes=16\n"
+                    "1 recv peer=-1 tag=3 bytes=%d\n"
+                    "1 irecv peer=-1 tag=3 bytes=%d req=1\n1 wait req=1\n",
+                    small, large))
+    fclose(script);
+    check_stretched(2, text, 617, (const int64_t[]){INT64_C(1) << 31, INT64_C(1) << 31});
+    free(text);
+}
+
+static void a_receive_is_not_finished(void **state)
+{
+    (void)state;
+    two_messages("1 irecv peer=-1 tag=9 bytes=8 req=0\n", 8, 16);
+    must_be_sound();
+    leaks(1, 1, 1, "irecv");
+    conserved(UINT64_C(2) << 31, UINT64_C(24) << 31);
+    two_messages("1 irecv peer=-1 tag=9 bytes=8 req=0\n1 request_free req=0\n", 8, 16);
+    must_be_sound();
+    conserved(UINT64_C(2) << 31, UINT64_C(24) << 31);
+}
+
 /* ---- random loops ---- */
 
 static uint64_t seed;
@@ -466,6 +492,7 @@ int main(void)
         cmocka_unit_test(new_communicators),
         cmocka_unit_test(growing_state),
         cmocka_unit_test(a_million_million_events),
+        cmocka_unit_test(a_receive_is_not_finished),
         cmocka_unit_test(damage_is_found),
         cmocka_unit_test(random_programs),
     };
