@@ -148,10 +148,11 @@ static bool is_unanswered(const struct ti_used_node *u)
     return u->peer[0] && u->peer_at - u->peer_since >= NO_ANSWER_S;
 }
 
-/* Where one daemon's connection counts as unanswered, those of others that began later will. */
+/* The same connection was unanswered at two looks.  If that of one node is so for NO_ANSWER_S,
+ * others that began later are named, too. */
 static bool is_waiting(const struct ti_used_node *u)
 {
-    return u->peer[0] != '\0';
+    return u->peer[0] && u->peer_at > u->peer_since;
 }
 
 static bool is_daemon_missing(const struct ti_used_node *u)
@@ -247,7 +248,8 @@ static ti_status cut_off(struct ti_nodes_backend *b, const struct ti_used_node *
         return TI_ERR_REMOTE;
     }
     name_nodes(b, is_waiting, names, sizeof names);
-    ti_err_set(err, TI_ERR_REMOTE, "mpirun's daemon on %s gets no answer from %s", names, u->peer);
+    ti_err_set(err, TI_ERR_REMOTE, "mpirun's daemon on %s gets no answer, for instance from %s",
+               names, u->peer);
     ti_err_hint(err, NETWORK_HINT);
     return TI_ERR_REMOTE;
 }

@@ -294,7 +294,7 @@ firewall_before_the_front() { # SSH is let through, what mpirun's daemons say is
     chmod +x late
     "$bed" replace n2.site2 /usr/bin/orted late
     acquire 5 --np 8 "$program" ok
-    says "mpirun's daemon on 'n1.site2', 'n2.site2' gets no answer from 10.0.0.2:" oob_tcp_if_include hint:
+    says "mpirun's daemon on 'n1.site2', 'n2.site2' gets no answer, for instance from 10.0.0.2:" oob_tcp_if_include hint:
     ends_with n1.site2
     rm late
     traces=some
