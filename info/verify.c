@@ -456,7 +456,7 @@ static void print_text(const struct verify *v)
            ti_format_count(c->conserved.collectives, d, sizeof d));
     if (c->unchecked.messages || c->unchecked.collectives)
         printf("not checked: %s messages, %s collectives; some rank of theirs is not here in "
-               "full\n",
+               "full, or too long to be read again\n",
                ti_format_count(c->unchecked.messages, a, sizeof a),
                ti_format_count(c->unchecked.collectives, b, sizeof b));
     if (c->left_out.ranks)

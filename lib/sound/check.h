@@ -23,6 +23,9 @@
  *
  * A rank that is missing, was cut off, has calls that are not traced, or has impossible events is
  * not compared with others.  Its messages and collectives count as unchecked, which is no problem.
+ * A rank of which too many events were left out is not read again.  If its sums differ from those of
+ * another rank, but do not prove that a message lacks its receive or is too large for it, then the
+ * messages count as unchecked, too.
  */
 #ifndef TI_CHECK_H
 #define TI_CHECK_H

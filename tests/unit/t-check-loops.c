@@ -210,8 +210,8 @@ static void wildcards_around_loops(void **state)
         "1 send peer=-1 tag=4 bytes=8\n1 send peer=-1 tag=6 bytes=8\n");
     end(2);
     expect_problem("a tag", 2, 1, 301, "rank 0 never receives it");
-    begin(); /* receives that may have taken a message */
-    say("0 irecv peer=any tag=any bytes=8 req=0\n"); /* leaked */
+    begin(); /* receives that may have taken a message; the first is leaked */
+    say("0 irecv peer=any tag=any bytes=8 req=0\n");
     REPEAT(300, say("0 irecv peer=any tag=any bytes=8 req=1\n0 request_free req=1\n"
                     "1 send peer=-1 tag=4 bytes=8\n"))
     end(2);
@@ -317,12 +317,14 @@ static void a_million_million_events(void **state)
 /* Two messages in each of 2^31 trips, and receives with room for `small` and `large` bytes. */
 static void two_messages(const char *before, int small, int large)
 {
+    int req = *before ? 1 : 0;
+
     begin();
     say("%s", before);
     REPEAT(617, say("0 send peer=1 tag=3 bytes=8\n0 ssend peer=1 tag=3 bytes=16\n"
                     "1 recv peer=-1 tag=3 bytes=%d\n"
-                    "1 irecv peer=-1 tag=3 bytes=%d req=1\n1 wait req=1\n",
-                    small, large))
+                    "1 irecv peer=-1 tag=3 bytes=%d req=%d\n1 wait req=%d\n",
+                    small, large, req, req))
     fclose(script);
     check_stretched(2, text, 617, (const int64_t[]){INT64_C(1) << 31, INT64_C(1) << 31});
     free(text);
@@ -338,6 +340,27 @@ static void a_receive_is_not_finished(void **state)
     two_messages("1 irecv peer=-1 tag=9 bytes=8 req=0\n1 request_free req=0\n", 8, 16);
     must_be_sound();
     conserved(UINT64_C(2) << 31, UINT64_C(24) << 31);
+}
+
+static void too_long_for_sizes(void **state)
+{
+    const uint64_t trips = UINT64_C(1) << 31;
+
+    (void)state;
+    two_messages("", 8, 15);
+    expect_problem("the largest", 1, 0, UINT64_MAX, "larger than the room that rank 1 has");
+    conserved(2 * trips, 24 * trips);
+    two_messages("", 7, 16);
+    expect_problem("the smallest", 1, 0, UINT64_MAX, "larger than the room that rank 1 has");
+    assert_false(check.unmatched);
+    assert_int_equal(check.unchecked.messages, 0);
+    two_messages("", 12, 16); /* only reading tells that they fit */
+    must_be_sound();
+    conserved(0, 0);
+    assert_int_equal(check.unchecked.messages, 2 * trips);
+    two_messages("", 16, 8); /* and here, that they do not */
+    must_be_sound();
+    assert_int_equal(check.unchecked.messages, 2 * trips);
 }
 
 /* ---- random loops ---- */
@@ -493,6 +516,7 @@ int main(void)
         cmocka_unit_test(growing_state),
         cmocka_unit_test(a_million_million_events),
         cmocka_unit_test(a_receive_is_not_finished),
+        cmocka_unit_test(too_long_for_sizes),
         cmocka_unit_test(damage_is_found),
         cmocka_unit_test(random_programs),
     };
