@@ -17,15 +17,15 @@
  * pairs of ranks that exchange messages and with the communicators; while a rank is read, with its
  * channels.
  *
- * In a folded trace (formats/folded), trips of a loop that are alike are read once, if the state of
- * the check after a trip is that before it but for numbers that grow; sums over the others have a
- * closed form.  All other loops are read trip by trip.  The result is the same.
+ * In a folded trace (formats/folded), trips of a loop that are alike are read once if a trip leaves
+ * the state of the check as it was, except for numbers that grow.  The sums over the trips that are
+ * not read are computed.  All other loops are read trip by trip.  The result is the same.
  *
  * A rank that is missing, was cut off, has calls that are not traced, or has impossible events is
  * not compared with others.  Its messages and collectives count as unchecked, which is no problem.
- * A rank of which too many events were left out is not read again.  If its sums differ from those of
- * another rank, but do not prove that a message lacks its receive or is too large for it, then the
- * messages count as unchecked, too.
+ * A rank of which too many events were left out is not read again.  If its sums differ from those
+ * of another rank, but do not prove that a message lacks its receive or is too large for it, then
+ * the messages count as unchecked, too.
  */
 #ifndef TI_CHECK_H
 #define TI_CHECK_H
