@@ -16,6 +16,17 @@ const char *info_end_text(const struct ti_reader *r, char *text, size_t bytes)
     return text;
 }
 
+/* Print which values are not exact. */
+static void print_quality(const struct ti_reader *r)
+{
+    struct ti_caveats quality = {0};
+    char text[512];
+
+    ti_caveats_add_quality(&quality, r, true);
+    for (int i = 0; ti_caveats_text(&quality, i, text, sizeof text); i++)
+        printf("# %s\n", text);
+}
+
 ti_status info_dump_rest(struct ti_reader *r, const struct info_style *style, struct ti_err *err)
 {
     uint64_t left = style->count ? style->count : UINT64_MAX;
@@ -31,6 +42,8 @@ ti_status info_dump_rest(struct ti_reader *r, const struct info_style *style, st
         info_put_clean(unit);
         putchar('\n');
     }
+    if (!style->no_volumes)
+        print_quality(r);
     for (; left && (more = ti_reader_next(r, &ev, err)) > 0; left--) {
         info_format_event(&line, r, &ev, style);
         info_line_put(&line, "\n");

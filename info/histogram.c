@@ -34,7 +34,8 @@ struct classes {
 
 struct histogram {
     struct classes of[K_COUNT];
-    char unit[64]; /* of volumes */
+    char unit[64];             /* of volumes */
+    struct ti_caveats quality; /* of volumes */
 };
 
 static void add(struct classes *c, uint64_t v)
@@ -55,6 +56,7 @@ static ti_status add_rank(void *arg, const struct ti_reader *r, struct ti_err *e
     (void)err;
     if (!h->unit[0] && unit)
         snprintf(h->unit, sizeof h->unit, "%s", unit);
+    ti_caveats_add_quality(&h->quality, r, false);
     return TI_OK;
 }
 
@@ -214,6 +216,7 @@ ti_status info_histogram(struct ti_source *s, int64_t rank, const struct info_st
 
     if (st == TI_OK) {
         info_pass_warn(&pass);
+        info_warn_of_caveats(&h.quality);
         if (style->json)
             print_json(s, &pass, &h);
         else if (!style->quiet)

@@ -31,6 +31,8 @@ struct info_style {
 void info_put_clean(const char *text); /* NULL is fine */
 json_t *info_json_text(const char *text);
 
+void info_warn_of_caveats(const struct ti_caveats *c);
+
 /* Print an object to stdout.  The second function omits the closing brace, so that the caller can
  * append rows that are too many to be kept in memory as JSON. */
 void info_print_json(const json_t *out);

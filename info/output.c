@@ -1,7 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/err.h"
+#include "common/cli.h"
 #include "info/info.h"
 
 json_t *info_json_text(const char *text)
@@ -13,6 +13,14 @@ void info_put_clean(const char *text)
 {
     for (; text && *text; text++)
         putchar((unsigned char)*text < ' ' || *text == 127 ? '?' : *text);
+}
+
+void info_warn_of_caveats(const struct ti_caveats *c)
+{
+    char text[512];
+
+    for (int i = 0; ti_caveats_text(c, i, text, sizeof text); i++)
+        ti_warn("%s", text);
 }
 
 void info_print_json(const json_t *out)

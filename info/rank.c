@@ -48,6 +48,7 @@ static void print_rank(struct ti_source *s, struct ti_reader *r, const struct ti
     if (bytes >= 0)
         printf("%-12s %s bytes\n", "stored", ti_format_count((uint64_t)bytes, n, sizeof n));
     printf("%-12s %016" PRIx64 "\n", "hash", scan->hash);
+    info_put_caveats(&scan->caveats);
     info_put_operations(&sum);
     if (extras)
         info_extras_print(extras);
@@ -83,6 +84,7 @@ static void print_rank_json(struct ti_source *s, struct ti_reader *r, const stru
     json_object_set_new(out, "volume", ti_json_u64(scan->volume));
     json_object_set_new(out, "bytes", bytes < 0 ? json_null() : json_integer(bytes));
     json_object_set_new(out, "hash", json_string(hash));
+    json_object_set_new(out, "caveats", info_json_caveats(&scan->caveats));
     info_json_volumes(out, &sum);
     json_object_set_new(out, "operations", info_json_operations(&sum));
     json_object_set_new(out, "untraced", untraced);

@@ -41,6 +41,7 @@ struct rates {
     char *unit, *counter;
     json_t *hosts, *cpus; /* names, as keys */
     bool estimate;
+    struct ti_caveats quality; /* of volumes and durations */
     bool failed; /* out of memory */
 };
 
@@ -131,6 +132,7 @@ static ti_status add_rank(void *arg, const struct ti_reader *r, struct ti_err *e
     note(x->hosts, ti_reader_info(r, "host"));
     note(x->cpus, ti_reader_info(r, "cpu"));
     x->estimate |= ti_info_estimate(r);
+    ti_caveats_add_quality(&x->quality, r, true);
     if (!x->failed)
         return TI_OK;
     errno = ENOMEM;
@@ -360,6 +362,7 @@ static void warn(const struct rates *x, const struct ti_source *s)
                 x->without == 1 ? " has" : "s have");
     if (x->estimate)
         ti_warn("volumes are an estimate, so rates are, too");
+    info_warn_of_caveats(&x->quality);
     if (x->counter && strcmp(x->counter, "valgrind") == 0)
         ti_warn("bursts ran under valgrind, which is slower than the machine");
     if (mode && strchr(mode, 'F'))

@@ -76,6 +76,9 @@ void info_print_summary(const struct summary *sum, bool quiet);
 /* Print one line "WHAT  VALUE"; nothing if the value is NULL. */
 void info_put_line(const char *what, const char *value);
 
+/* Print a line for each caveat. */
+void info_put_caveats(const struct ti_caveats *c);
+
 /* Print the bytes of messages, one-sided transfers and files, and the table of operations. */
 void info_put_volumes(const struct summary *sum);
 void info_put_operations(const struct summary *sum);
@@ -84,7 +87,9 @@ void info_put_operations(const struct summary *sum);
 
 void info_print_summary_json(const struct summary *sum);
 
-/* The same as info_put_volumes() and info_put_operations(): members for `out`, and an object. */
+/* The same as info_put_caveats(), info_put_volumes() and info_put_operations(): a list, members for
+ * `out`, and an object. */
+json_t *info_json_caveats(const struct ti_caveats *c);
 void info_json_volumes(json_t *out, const struct summary *sum);
 json_t *info_json_operations(const struct summary *sum);
 

@@ -5,12 +5,12 @@ static void set(json_t *to, const char *key, json_t *value)
     json_object_set_new(to, key, value);
 }
 
-static json_t *json_caveats(const struct summary *sum)
+json_t *info_json_caveats(const struct ti_caveats *c)
 {
     json_t *list = json_array();
     char text[512];
 
-    for (int i = 0; ti_caveats_text(&sum->caveats, i, text, sizeof text); i++)
+    for (int i = 0; ti_caveats_text(c, i, text, sizeof text); i++)
         json_array_append_new(list, info_json_text(text));
     return list;
 }
@@ -115,7 +115,7 @@ void info_print_summary_json(const struct summary *sum)
     set(out, "events", ti_json_u64(sum->events));
     set(out, "volume", ti_json_u64(sum->volume));
     set(out, "negative_bursts", ti_json_u64(sum->negative));
-    set(out, "caveats", json_caveats(sum));
+    set(out, "caveats", info_json_caveats(&sum->caveats));
     if (sum->calibration.ranks)
         set(out, "calibration",
             json_pack("{s:o, s:o, s:o}", "least", ti_json_u64(sum->calibration.least), "most",

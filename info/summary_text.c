@@ -78,11 +78,11 @@ static void print_uncounted(const struct summary *sum)
     printf("\n");
 }
 
-static void print_caveats(const struct summary *sum)
+void info_put_caveats(const struct ti_caveats *c)
 {
     char text[512];
 
-    for (int i = 0; ti_caveats_text(&sum->caveats, i, text, sizeof text); i++)
+    for (int i = 0; ti_caveats_text(c, i, text, sizeof text); i++)
         info_put_line("CAVEAT", text);
 }
 
@@ -386,7 +386,7 @@ void info_print_summary(const struct summary *sum, bool quiet)
     print_counter(sum);
     print_calibration(sum);
     print_uncounted(sum);
-    print_caveats(sum);
+    info_put_caveats(&sum->caveats);
     if (info_fact(sum, "mode") && strcmp(info_fact(sum, "mode"), "full") != 0)
         info_put_line("mode", info_fact(sum, "mode"));
     info_put_line("cpu", info_fact(sum, "cpu"));

@@ -55,6 +55,7 @@ struct imbalance {
     uint64_t shape;         /* hash of the rank before */
     bool differ;            /* ranks have different shapes */
     bool estimate;
+    struct ti_caveats quality; /* of volumes; sums of durations are always exact */
     char *unit;
 };
 
@@ -209,6 +210,7 @@ static ti_status take_rank(void *arg, struct ti_reader *r, struct ti_err *err)
     x->any = true;
     x->shape = shape;
     x->estimate |= ti_info_estimate(r);
+    ti_caveats_add_quality(&x->quality, r, false);
     if (!x->unit && unit)
         x->unit = strdup(unit);
     info_symbolizer_add_rank(x->symbolizer, r);
@@ -459,6 +461,7 @@ ti_status info_imbalance(struct ti_source *s, const struct info_style *style, st
     ti_status st = info_folded_each(s, -1, take_rank, &x, &x.ranks, err);
 
     join_positions(&x);
+    info_warn_of_caveats(&x.quality);
     if (style->json && !err->text[0])
         print_json(s, &x);
     else if (x.nrows && !style->json && !style->quiet)

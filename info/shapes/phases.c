@@ -405,6 +405,7 @@ ti_status info_phases(struct ti_source *s, int64_t rank, const struct info_style
     struct info_shapes shapes;
     ti_status st = info_shapes_read(s, rank, style->symbolizer, &shapes, err);
 
+    info_warn_of_caveats(&shapes.quality);
     if (style->json && !err->text[0])
         print_json(s, &shapes);
     else if (shapes.n && !style->json && !style->quiet)

@@ -245,6 +245,7 @@ static void add_metadata(const struct adding *a)
     const char *unit = ti_reader_info(a->r, "unit");
 
     a->all->estimate |= ti_info_estimate(a->r);
+    ti_caveats_add_quality(&a->all->quality, a->r, false);
     if (!a->all->unit && unit)
         a->all->unit = strdup(unit);
     info_symbolizer_add_rank(a->all->symbolizer, a->r);

@@ -50,8 +50,9 @@ struct info_shapes {
     struct info_shape *shape;           /* in the order of their first ranks */
     size_t n, cap;
     struct info_folded_ranks ranks;
-    bool estimate; /* volumes are an estimate */
-    char *unit;    /* of volumes */
+    bool estimate;             /* volumes are an estimate */
+    struct ti_caveats quality; /* of volumes */
+    char *unit;                /* of volumes */
 };
 
 /* Read the ranks of a source, or rank `only` if it is not below 0.  Ranks that are missing,

@@ -81,18 +81,19 @@ bool ti_caveats_misses(const struct ti_caveats *c)
 
 /* ------------------------------------------------------------------------- */
 
-static void read_qualities(struct ti_caveats *c, const struct ti_reader *r)
+void ti_caveats_add_quality(struct ti_caveats *c, const struct ti_reader *r, bool with_extras)
 {
     const char *volumes = ti_reader_info(r, "volumes"), *extras = ti_reader_info(r, "extras");
     struct ti_quality q = {TI_EXACT, 0};
 
     if (volumes && ti_quality_parse(volumes, &q)) {
-        c->bounded = q.kind == TI_BOUNDED;
-        c->drawn = q.kind == TI_STATISTICS;
-        c->bound_ppm = q.ppm;
+        c->bounded += q.kind == TI_BOUNDED;
+        c->drawn += q.kind == TI_STATISTICS;
+        if (q.ppm > c->bound_ppm)
+            c->bound_ppm = q.ppm;
     }
-    if (extras && ti_quality_parse(extras, &q))
-        c->drawn_extras = q.kind == TI_STATISTICS;
+    if (with_extras && extras && ti_quality_parse(extras, &q))
+        c->drawn_extras += q.kind == TI_STATISTICS;
 }
 
 void ti_caveats_add(struct ti_caveats *c, const struct ti_reader *r)
@@ -107,7 +108,7 @@ void ti_caveats_add(struct ti_caveats *c, const struct ti_reader *r)
     own.events = own.whole ? ti_reader_events(r) : 0;
     own.threaded = has_threads(own.caller_ns, own.other_ns);
     read_uncounted(&own, ti_reader_info(r, "uncounted_in"));
-    read_qualities(&own, r);
+    ti_caveats_add_quality(&own, r, true);
     ti_caveats_merge(c, &own);
 }
 

@@ -50,6 +50,10 @@ struct ti_caveats {
 /* Add a rank, whose reader is at the end. */
 void ti_caveats_add(struct ti_caveats *c, const struct ti_reader *r);
 
+/* Add only the quality of a rank's volumes and, if wanted, of its extra values.  The reader may be
+ * at any place. */
+void ti_caveats_add_quality(struct ti_caveats *c, const struct ti_reader *r, bool with_extras);
+
 /* Add `more` to *c. */
 void ti_caveats_merge(struct ti_caveats *c, const struct ti_caveats *more);
 

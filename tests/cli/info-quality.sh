@@ -69,6 +69,16 @@ for quality in bound:0.5% bound:5% stats; do
         esac
         run 0 ti-info --verify $trace
         says out 'verified: 4 ranks'
+        for command in --phases --imbalance --histogram '--rates rates'; do
+            # shellcheck disable=SC2086
+            run 0 ti-info $command $trace
+            says err 'the volumes of 4 ranks are'
+            rm -f rates
+        done
+        run 0 ti-info --rank 3 $trace
+        says out 'CAVEAT       the volumes of 1 rank are'
+        run 0 ti-info --dump --rank 3 $trace
+        says out '# the volumes of 1 rank are'
     done
     # once lost, lost: merging again changes nothing, and neither does a split
     run 0 ti-info --merge -q q.ti -o again.ti
@@ -96,6 +106,12 @@ run 0 ti-info exact.ti
 says out 'durations and other extra values of 4 ranks are drawn from statistics'
 run 0 ti-info e.ti
 grep -q 'drawn from' out && fail "exact durations have a caveat"
+for command in --phases --imbalance --histogram; do
+    run 0 ti-info "$command" exact.ti
+    grep -q 'drawn from' err && fail "$command: a warning of durations, which it does not show"
+done
+run 0 ti-info --rates rates exact.ti
+says err 'durations and other extra values of 4 ranks are drawn from statistics'
 
 run 2 ti-info --merge --volumes bound:60% a.tib -o x.ti
 says err "--volumes is exact, stats, or bound:N% with N from 0.0001 to 50, not 'bound:60%'"
