@@ -206,7 +206,9 @@ static enum copied encode_rank(const struct ti_bundle *b, int dir, const char *n
     if (ti_node_traces_has(b->from_nodes, rank, NULL)) {
         ti_status st = ti_node_traces_record(b->from_nodes, rank, b->merge, out, err);
 
-        return st == TI_OK ? COPIED : st == TI_ERR_INPUT ? UNFIT : FAILED;
+        if (st == TI_ERR_INPUT) /* or the rank was forgotten meanwhile */
+            return ti_node_traces_has(b->from_nodes, rank, NULL) ? UNFIT : CHANGED;
+        return st == TI_OK ? COPIED : FAILED;
     }
     fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     how = fd < 0 ? UNREADABLE : encode_file(b, fd, name, file, crc, out, err);

@@ -173,7 +173,10 @@ static ti_status open_rank(struct ti_node_traces *t, int64_t rank, struct ti_rec
     ti_status st;
 
     pthread_mutex_lock(&t->lock);
-    st = open_trace(t, t->place[rank].trace - 1, err);
+    if (rank < t->nplaces && t->place[rank].trace)
+        st = open_trace(t, t->place[rank].trace - 1, err);
+    else
+        st = ti_err_set(err, TI_ERR_INPUT, "rank %lld is not wanted any more", (long long)rank);
     if (st == TI_OK)
         st = ti_merged_record(t->open, rank, &record, err);
     if (st == TI_OK) {

@@ -46,7 +46,8 @@ bool ti_node_traces_has(struct ti_node_traces *t, int64_t rank, struct ti_node_r
 int64_t ti_node_traces_next(struct ti_node_traces *t, int64_t rank);
 
 /* Open a reader of a rank that is there, or give its record with the quality `q`: close it by
- * ti_reader_close(), or ti_record_free().  TI_ERR_INPUT if it is damaged; TI_ERR_IO. */
+ * ti_reader_close(), or ti_record_free().  TI_ERR_INPUT if it is damaged, or was forgotten;
+ * TI_ERR_IO. */
 ti_status ti_node_traces_reader(struct ti_node_traces *t, int64_t rank, struct ti_reader **out,
                                 struct ti_err *err);
 ti_status ti_node_traces_record(struct ti_node_traces *t, int64_t rank,

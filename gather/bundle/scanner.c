@@ -198,13 +198,15 @@ static void *run_thread(void *arg)
     return NULL;
 }
 
-/* True if the trace is unchanged since its scan. */
-static bool is_current(const struct ti_scanner *a, const struct ti_rank_scan *r, const char *name)
+/* True if the trace is there, and unchanged since its scan. */
+static bool is_current(const struct ti_scanner *a, const struct ti_rank_scan *r, int64_t rank,
+                       const char *name)
 {
     struct stat sb;
 
-    return r && (r->from_node ||
-                 (fstatat(a->dir, name, &sb, 0) == 0 && ti_rank_scan_is_current(r, &sb)));
+    if (r && r->from_node)
+        return ti_node_traces_has(a->from_nodes, rank, NULL);
+    return r && fstatat(a->dir, name, &sb, 0) == 0 && ti_rank_scan_is_current(r, &sb);
 }
 
 static const struct ti_rank_scan *scan_unusual(struct ti_scanner *a, int64_t rank, const char *name,
@@ -228,7 +230,7 @@ const struct ti_rank_scan *ti_scanner_get(struct ti_scanner *a, int64_t rank, co
     if (grow_items(a, rank)) {
         struct item *item = &a->item[rank];
 
-        if (item->state == SCANNED && !is_current(a, item->scan, name))
+        if (item->state == SCANNED && !is_current(a, item->scan, rank, name))
             drop(a, item);
         while (item->state == SCANNING) {
             int64_t other = dequeue(a);

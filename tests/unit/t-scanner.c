@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "common/cli.h"
+#include "formats/merged/merger.h"
 #include "formats/rankname.h"
 #include "formats/source.h"
 #include "formats/writer.h"
@@ -22,6 +23,7 @@
 #include "gather/bundle/bundle.h"
 #include "gather/bundle/check.h"
 #include "gather/bundle/merging.h"
+#include "gather/bundle/node_traces.h"
 #include "gather/bundle/rank_scan.h"
 #include "gather/bundle/scanner.h"
 
@@ -549,6 +551,84 @@ static void removing_merged(void **state)
     ti_run_free(run);
 }
 
+/* Adds the merged trace of all ranks, as a node sends it; their files are gone then. */
+static void merge_usual(struct ti_node_traces *t)
+{
+    struct ti_node_rank came[RANKS];
+    uint8_t run_id[TI_RUN_ID_BYTES] = {1};
+    FILE *f = tmpfile();
+    struct ti_merger *m;
+    struct ti_err err;
+    int64_t bytes, at;
+    char *all;
+    int fd;
+
+    assert_int_equal(ti_merger_new(RANKS, run_id, top, &m, &err), TI_OK);
+    for (int rank = 0; rank < RANKS; rank++) {
+        struct ti_record record;
+        struct ti_source *s;
+
+        make_usual(rank);
+        came[rank] = (struct ti_node_rank){.rank = rank, .bytes = 1000, .crc32c = 7};
+        assert_int_equal(ti_source_open(path_of(rank), &s, &err), TI_OK);
+        assert_int_equal(ti_source_record(s, rank, NULL, &record, &err), TI_OK);
+        assert_int_equal(ti_merger_add(m, &record, &err), TI_OK);
+        ti_record_free(&record);
+        ti_source_close(s);
+        assert_int_equal(unlink(path_of(rank)), 0);
+    }
+    assert_int_equal(ti_merger_write(m, fileno(f), "it", &err), TI_OK);
+    ti_merger_free(m);
+    bytes = lseek(fileno(f), 0, SEEK_END);
+    all = malloc((size_t)bytes);
+    assert_int_equal(pread(fileno(f), all, (size_t)bytes, 0), bytes);
+    fclose(f);
+    at = ti_node_traces_room(t, bytes, &fd);
+    assert_int_equal(pwrite(fd, all, (size_t)bytes, at), bytes);
+    free(all);
+    if (ti_node_traces_add(t, "it", at, bytes, came, RANKS, &err) != TI_OK)
+        fail_msg("%s", err.text);
+}
+
+/* A rank that came merged and is forgotten after its scan, as when another node has a different
+ * trace: it is in no bundle, and a file of that name is looked at. */
+static void forgotten(void **state)
+{
+    struct ti_node_traces *t = ti_node_traces_new(top);
+    struct ti_bundle *b;
+    struct ti_scanner *a;
+    struct ti_reader *r;
+    struct ti_source *s;
+    struct ti_run *run;
+    struct ti_err err;
+
+    (void)state;
+    assert_int_equal(ti_node_traces_reader(t, 3, &r, &err), TI_ERR_INPUT);
+    merge_usual(t);
+    assert_int_equal(ti_bundle_begin(bundle, true, &b, &err), TI_OK);
+    ti_bundle_merge(b, &exact, t);
+    a = ti_scanner_new(run_dir, b, t);
+    for (int rank = 0; rank < RANKS; rank++)
+        ti_scanner_add(a, rank);
+    for (int rank = 0; rank < RANKS; rank++)
+        wait_for(a, rank);
+    ti_node_traces_forget(t, 3);
+    assert_int_equal(ti_node_traces_reader(t, 3, &r, &err), TI_ERR_INPUT);
+    assert_non_null(strstr(err.text, "not wanted any more"));
+    make_usual(3);
+    flip(3, 400);
+    run = check(a);
+    assert_int_equal(run->rank[3].state, TI_RANK_DAMAGED);
+    assert_int_equal(run->complete, RANKS - 1);
+    finish(b, a, run);
+    assert_int_equal(ti_source_open(bundle, &s, &err), TI_OK);
+    for (int rank = 0; rank < RANKS; rank++)
+        assert_true(ti_source_has(s, rank) == (rank != 3));
+    ti_source_close(s);
+    ti_run_free(run);
+    ti_node_traces_free(t);
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -583,6 +663,7 @@ int main(void)
     const struct CMUnitTest merged[] = {
         TEST(arriving),           TEST(changing),   TEST(bad_arrivals), TEST(foreign_first),
         TEST(changed_on_the_way), TEST(room_again), TEST(interrupted),  TEST(removing_merged),
+        TEST(forgotten),
     };
     int failed;
 
