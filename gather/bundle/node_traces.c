@@ -21,6 +21,7 @@ struct place {
     uint32_t trace; /* index + 1; 0: the rank is not here */
     uint32_t crc32c;
     int64_t bytes;
+    int32_t from_node;
 };
 
 struct ti_node_traces {
@@ -118,7 +119,8 @@ ti_status ti_node_traces_add(struct ti_node_traces *t, const char *name, int64_t
     for (int64_t i = 0; st == TI_OK && i < n; i++) {
         make_places(t, rank[i].rank);
         t->place[rank[i].rank] =
-            (struct place){(uint32_t)t->ntraces + 1, rank[i].crc32c, rank[i].bytes};
+            (struct place){(uint32_t)t->ntraces + 1, rank[i].crc32c, rank[i].bytes,
+                           rank[i].from_node};
     }
     t->ntraces++;
     pthread_mutex_unlock(&t->lock);
@@ -142,7 +144,8 @@ bool ti_node_traces_has(struct ti_node_traces *t, int64_t rank, struct ti_node_r
     pthread_mutex_lock(&t->lock);
     has = rank < t->nplaces && t->place[rank].trace;
     if (has && out)
-        *out = (struct ti_node_rank){rank, t->place[rank].bytes, t->place[rank].crc32c};
+        *out = (struct ti_node_rank){rank, t->place[rank].bytes, t->place[rank].crc32c,
+                                     t->place[rank].from_node};
     pthread_mutex_unlock(&t->lock);
     return has;
 }

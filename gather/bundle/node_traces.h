@@ -16,10 +16,11 @@
 
 struct ti_node_traces;
 
-/* A rank, and its file on the node. */
+/* A rank, and its file on the node, as the node told it. */
 struct ti_node_rank {
     int64_t rank, bytes;
     uint32_t crc32c;
+    int32_t from_node; /* the index of the node in RUN.json, + 1 */
 };
 
 /* The file is made in `folder`, a string that must outlive it, when it is needed.  Release the

@@ -269,7 +269,7 @@ struct ti_rank_scan *ti_rank_scan_merged(struct ti_node_traces *t, int64_t rank,
         free(r);
         return NULL;
     }
-    r->from_node = true;
+    r->from_node = source.from_node;
     r->file.st_size = source.bytes;
     r->crc32 = source.crc32c;
     st = ti_node_traces_reader(t, rank, &reader, &err);

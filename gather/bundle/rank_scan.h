@@ -14,7 +14,7 @@ struct ti_rank_scan_op {
 
 struct ti_rank_scan {
     struct stat file; /* of a trace that came merged: only the size, of the file on its node */
-    bool from_node;   /* it came merged (node_traces.h): there is no file here */
+    int32_t from_node; /* as in struct ti_node_rank; 0: it did not come merged, its file is here */
     /* by the contents alone: OK, CUT, DAMAGED or UNREADABLE */
     enum ti_rank_state state;
     char *problem; /* unless OK */

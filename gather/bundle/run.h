@@ -48,7 +48,7 @@ struct ti_run_rank {
                       * or by the check if the trace came merged */
     uint32_t record; /* CRC-32C of its record, if ranks are merged; set by ti_bundle_finish() */
     struct stat file; /* of a trace that came merged: only the size, of the file on its node */
-    bool from_node;   /* it came merged from its node (node_traces.h): there is no file here */
+    int32_t from_node; /* index + 1 of the node that merged it; 0: none did, its file is here */
 };
 
 /* A file that is ignored: its rank has a better one, or there is no such rank. */

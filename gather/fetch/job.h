@@ -106,6 +106,7 @@ struct ti__peer {
     struct ti_ranges being_removed;   /* ... of these ranks */
     struct ti_ranges remove_answered; /* ranks of earlier "remove" requests */
     bool some_remain;        /* fewer were removed than requested: list once more */
+    bool has_copies;         /* of ranks that other nodes merged: list in the second round */
     struct ti_err why;       /* of an abandoned node */
     enum ti_channel_end end; /* with `why` */
     int64_t findings;        /* its last finding: index + 1; 0: none */

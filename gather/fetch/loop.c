@@ -8,6 +8,7 @@
 #include "gather/fetch/abandon.h"
 #include "gather/fetch/checksums.h"
 #include "gather/fetch/connect.h"
+#include "gather/fetch/listing.h"
 #include "gather/fetch/senders.h"
 #include "gather/fetch/transfer.h"
 
@@ -79,14 +80,36 @@ static bool update_states(struct ti__job *job)
     return over;
 }
 
+/* TI__REMOVE: has nodes list once more that had copies of ranks which other nodes merged.  Returns
+ * whether there are any. */
+static bool list_copies(struct ti__job *job)
+{
+    bool any = false;
+
+    for (int64_t i = 0; i < job->nodes.n; i++) {
+        struct ti__peer *p = &job->peer[i];
+
+        if (!p->has_copies || ti__abandoned(p))
+            continue;
+        any = true;
+        p->listing = TI__UNASKED;
+        ti__wake(p);
+        if (p->ready)
+            ti__ask_list(p);
+    }
+    return any;
+}
+
 /* Requests missing ranks once more from nodes that are not abandoned: a file may be written late,
  * or appear late on a network file system.  Returns whether there is anything to request. */
 static bool second_round(struct ti__job *job)
 {
     bool any = false;
 
-    if (job->kind != TI__FETCH || job->round++ > 0)
+    if (job->round++ > 0)
         return false;
+    if (job->kind == TI__REMOVE)
+        return list_copies(job);
     for (int64_t i = 0; i < job->nodes.n; i++)
         ti_ranges_clear(&job->peer[i].refused);
     for (int64_t r = 0; r < job->np; r++) {

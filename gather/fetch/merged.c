@@ -29,7 +29,8 @@ static bool read_list(struct ti__peer *p, const json_t *merged)
 
         *rank = (struct ti_node_rank){json_integer_value(json_array_get(one, 0)),
                                       json_integer_value(json_array_get(one, 1)),
-                                      (uint32_t)json_integer_value(json_array_get(one, 2))};
+                                      (uint32_t)json_integer_value(json_array_get(one, 2)),
+                                      p->i + 1};
         if (!json_is_integer(json_array_get(one, 0)) || rank->rank <= last ||
             !ti__is_expected(p, rank->rank) || rank->bytes < 0 || rank->bytes > TI__TRACE_BYTES_MAX)
             return false;

@@ -6,18 +6,24 @@
 
 #define REMOVE_RANGES_MAX 2000 /* of one "remove", so that it fits into a frame */
 #define NOT_GATHERED      "it is not what was gathered"
+#define NOT_ITS_OWN       "the bundle has it as another node merged it"
 
 void ti__check_removable(struct ti__peer *p, int64_t rank, int64_t bytes)
 {
-    const struct ti_run *run = p->job->run;
+    const struct ti_run_rank *r;
 
     if (p->job->rank[rank].state != TI__WANTED ||
         (p->node->ranks_known && !ti_ranges_hold(&p->node->ranks, rank)))
         return;
+    r = &p->job->run->rank[rank];
     if (ti_ranges_hold(&p->remove_answered, rank))
         ti__add_finding(p->job, p->i, -1, rank,
                         "it could not be removed: is the directory writable?", NULL);
-    else if (run->rank[rank].file.st_size == bytes)
+    else if (r->from_node && r->from_node != p->i + 1 && p->job->round == 0)
+        p->has_copies = true;
+    else if (r->from_node && r->from_node != p->i + 1)
+        ti__add_finding(p->job, p->i, -1, rank, NOT_ITS_OWN, NULL);
+    else if (r->file.st_size == bytes)
         ti__queue_checksum(p, rank);
     else
         ti__add_finding(p->job, p->i, -1, rank, NOT_GATHERED, NULL);

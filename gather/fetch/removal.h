@@ -4,7 +4,9 @@
 
 #include "gather/fetch/job.h"
 
-/* The node listed the rank: has its CRC requested if its length is that of the bundle. */
+/* The node listed the rank: has its CRC requested if its length is that of the bundle.  Of a rank
+ * that another node merged, nothing here proves that the copy is the same: that is kept, and is
+ * reported in the second round, unless it was the same file and is gone. */
 void ti__check_removable(struct ti__peer *p, int64_t rank, int64_t bytes);
 
 /* The node told length and CRC: queues the rank for "remove" if they are those of the bundle. */

@@ -481,6 +481,20 @@ flip|1|6||ranks 0-2: it came damaged, twice
 more|1|6||ranks 0-2: what ti-node sends makes no sense: more of a trace than there is
 merged-other|1|6||ranks 0-2: what ti-node sends makes no sense: a merged trace nobody asked for
 END
+    # only the node that merged a rank removes its file; several may see that file
+    nodes 3 9
+    change 'nodes.*.ranks=null'
+    cp -p node0/rank-000001.ti node2/
+    run 0 ti-gather --trust --merge node --remove run -o node.tib
+    says out "removed 9 traces"
+    grep -q "rank 1 remains on node 'node[02]': the bundle has it as another node merged it" err || fail "$(cat err)"
+    [ "$(echo node[0-2]/* | sed 's/node[02]/node/')" = node/rank-000001.ti ] || fail "left: $(ls node?)"
+    nodes 3 9
+    mkdir node9 && mv node[0-2]/*.ti node9/
+    change "nodes.*.directory=\"$PWD/node9\"" 'nodes.*.ranks=null'
+    run 0 ti-gather --trust --merge node --remove run -o node.tib
+    grep remain err && fail "one directory: removed by others"
+    [ -z "$(ls node9)" ] || fail "one directory: left: $(ls node9)"
     # a copy of another node that differs; what a crash left here; a .part of what comes merged now
     nodes 3 9
     sed 's/./x/100' kept/rank-000001.ti >node2/rank-000001.ti

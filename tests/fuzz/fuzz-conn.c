@@ -701,6 +701,7 @@ static ti_status remove_them(const struct ti_nodes *nodes, const struct ti_fetch
     for (int r = 0; r < NP; r++) {
         rank[r].state = TI_RANK_OK;
         rank[r].file.st_size = 100;
+        rank[r].from_node = r % 3;
     }
     st = ti_fetch_remove(&run, nodes, s, &removed, f, err);
     must(removed >= 0 && removed <= NP * NODES, "more was removed than there is");

@@ -569,7 +569,7 @@ static void merge_usual(struct ti_node_traces *t)
         struct ti_source *s;
 
         make_usual(rank);
-        came[rank] = (struct ti_node_rank){.rank = rank, .bytes = 1000, .crc32c = 7};
+        came[rank] = (struct ti_node_rank){.rank = rank, .bytes = 1000, .crc32c = 7, .from_node = 1};
         assert_int_equal(ti_source_open(path_of(rank), &s, &err), TI_OK);
         assert_int_equal(ti_source_record(s, rank, NULL, &record, &err), TI_OK);
         assert_int_equal(ti_merger_add(m, &record, &err), TI_OK);
