@@ -47,10 +47,12 @@ static void add_stray(struct ti_run *run, const char *name, char *reason)
 
 /* ---------------------------------------------------------- what is there -- */
 
-static bool add_file(struct ti_run *run, const char *name, int64_t claim, size_t *room)
+static bool add_file(struct ti_run *run, const char *name, int64_t claim, bool from_node,
+                     size_t *room)
 {
     run->file = ti_grow(run->file, room, (size_t)run->nfiles + 1, sizeof *run->file);
-    run->file[run->nfiles] = (struct ti_run_file){.name = strdup(name), .claim = claim};
+    run->file[run->nfiles] =
+        (struct ti_run_file){.name = strdup(name), .claim = claim, .from_node = from_node};
     return run->file[run->nfiles].name && ++run->nfiles;
 }
 
@@ -73,7 +75,7 @@ static ti_status list_files(struct ti_run *run, struct ti_node_traces *from_node
         return st;
     }
     for (int64_t r = -1; (r = ti_node_traces_next(from_nodes, r + 1)) >= 0;)
-        if (!add_file(run, ti_rank_name(r, usual), r, &room))
+        if (!add_file(run, ti_rank_name(r, usual), r, true, &room))
             break;
     while ((errno = 0, d = readdir(dir))) {
         int64_t claim = ti_rank_of_name(d->d_name);
@@ -81,7 +83,7 @@ static ti_status list_files(struct ti_run *run, struct ti_node_traces *from_node
         if (claim < 0 || (ti_node_traces_has(from_nodes, claim, NULL) &&
                           strcmp(d->d_name, ti_rank_name(claim, usual)) == 0))
             continue;
-        if (!add_file(run, d->d_name, claim, &room))
+        if (!add_file(run, d->d_name, claim, false, &room))
             break;
     }
     if (errno)
@@ -182,6 +184,9 @@ static ti_status settle_rank(struct ti_run *run, struct ti_run_file *f, int64_t 
             continue;
         if (!chosen) {
             chosen = &f[i];
+        } else if (chosen->from_node) { /* there are no bytes to compare */
+            reject(&f[i], TI_RANK_DUPLICATE,
+                   text("'%s': its rank came merged from a node", f[i].name));
         } else if (chosen->bytes == f[i].bytes && chosen->crc32 == f[i].crc32) {
             reject(&f[i], TI_RANK_DUPLICATE,
                    text("'%s' is the same as '%s'", f[i].name, chosen->name));

@@ -12,6 +12,8 @@ int ti__by_claim(const void *a, const void *b)
 
     if (x->claim != y->claim)
         return x->claim < y->claim ? -1 : 1;
+    if (x->from_node != y->from_node)
+        return x->from_node ? -1 : 1;
     return strcmp(x->name, y->name);
 }
 

@@ -9,10 +9,11 @@
 #include "gather/bundle/rank_scan.h"
 #include "gather/bundle/run.h"
 
-/* A file in the directory that is named like a rank's trace. */
+/* A file in the directory that is named like a rank's trace; or a rank that came merged. */
 struct ti_run_file {
     char *name;
     int64_t claim; /* rank in its name */
+    bool from_node; /* it came merged */
     int64_t rank;  /* rank in its header */
     int64_t nranks;
     uint8_t run_id[TI_RUN_ID_BYTES];
@@ -24,7 +25,7 @@ struct ti_run_file {
 
 ti_status ti__run_no_memory(const struct ti_run *run, struct ti_err *err);
 
-/* For qsort(): by claim, then by name. */
+/* For qsort(): by claim, what came merged first, then by name. */
 int ti__by_claim(const void *a, const void *b);
 
 /* Sets the run id and the number of ranks: those of RUN.json, else those that most files have.

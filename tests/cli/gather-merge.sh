@@ -145,6 +145,14 @@ for options in "" "--volumes bound:1%" "--volumes stats --extras exact" "--extra
     [ "$(ls -A run)" = RUN.json ] || fail "$options: left in run: $(ls -A run)"
 done
 
+# a file of an unusual name does not contradict what came merged
+rm -f run/rank-*
+cp node0/rank-000001.ti run/rank-1.ti
+run 0 ti-gather --trust --force --json --merge node --extras exact run -o node.tib
+[ "$(json out fetch.merged)" = 24 ] || fail "rank-1.ti: $(json out fetch.merged) ranks came merged"
+says err "ignored: 'rank-1.ti': its rank came merged from a node"
+cmp <(unzip -p root.tib ranks.ti) <(unzip -p node.tib ranks.ti) || fail "rank-1.ti: another merged trace"
+
 # ranks in trouble
 rm node0/rank-000001.ti
 truncate -s -40 node0/rank-000003.ti
