@@ -1,5 +1,6 @@
 #include "gather/bundle/node_traces.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,12 +79,26 @@ int64_t ti_node_traces_room(struct ti_node_traces *t, int64_t bytes, int *fd)
     return at;
 }
 
+void ti_node_traces_give_back(struct ti_node_traces *t, int64_t at, int64_t bytes)
+{
+    (void)fallocate(t->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, bytes);
+    if (at + bytes == t->end)
+        t->end = at;
+}
+
 static void make_places(struct ti_node_traces *t, int64_t rank)
 {
     if (rank < t->nplaces)
         return;
     t->place = ti_grow(t->place, &t->places_room, (size_t)rank + 1, sizeof *t->place);
     t->nplaces = (int64_t)t->places_room;
+}
+
+static void close_trace(struct ti_node_traces *t)
+{
+    ti_merged_close(t->open);
+    t->open = NULL;
+    t->opened = 0;
 }
 
 /* Let trace `i` be the open one. */
@@ -93,9 +108,7 @@ static ti_status open_trace(struct ti_node_traces *t, uint32_t i, struct ti_err 
 
     if (t->opened == i + 1)
         return TI_OK;
-    ti_merged_close(t->open);
-    t->open = NULL;
-    t->opened = 0;
+    close_trace(t);
     if (ti_merged_open(t->fd, trace->at, trace->bytes, trace->name, &t->open, err) != TI_OK)
         return TI_ERR_INPUT;
     t->opened = i + 1;
@@ -118,11 +131,15 @@ ti_status ti_node_traces_add(struct ti_node_traces *t, const char *name, int64_t
                             (long long)rank[i].rank);
     for (int64_t i = 0; st == TI_OK && i < n; i++) {
         make_places(t, rank[i].rank);
-        t->place[rank[i].rank] =
-            (struct place){(uint32_t)t->ntraces + 1, rank[i].crc32c, rank[i].bytes,
-                           rank[i].from_node};
+        t->place[rank[i].rank] = (struct place){(uint32_t)t->ntraces + 1, rank[i].crc32c,
+                                                rank[i].bytes, rank[i].from_node};
     }
-    t->ntraces++;
+    if (st == TI_OK) {
+        t->ntraces++;
+    } else {
+        close_trace(t);
+        free(t->trace[t->ntraces].name);
+    }
     pthread_mutex_unlock(&t->lock);
     return st;
 }

@@ -32,6 +32,9 @@ void ti_node_traces_free(struct ti_node_traces *t); /* NULL is fine */
  * with errno: there is no file. */
 int64_t ti_node_traces_room(struct ti_node_traces *t, int64_t bytes, int *fd);
 
+/* Give back room in which no trace is: its bytes on the disk, if the file system can do that. */
+void ti_node_traces_give_back(struct ti_node_traces *t, int64_t at, int64_t bytes);
+
 /* A merged trace was written at `at`; it has at least these `n` ranks, in ascending order.
  * Messages call it `name`.  TI_ERR_INPUT if it does not have them; TI_ERR_IO. */
 ti_status ti_node_traces_add(struct ti_node_traces *t, const char *name, int64_t at, int64_t bytes,

@@ -92,7 +92,7 @@ struct ti__peer {
     struct ti_ranges not_compared; /* ranks that others have too, and whose CRC is not known */
     struct ti_window window; /* flow control of "send" */
     struct ti_receive in;    /* the file, or merged trace, being received */
-    bool merging;            /* the current "send" asks for a merged trace */
+    bool merging;            /* the current "send" asks for a merged trace, which did not come yet */
     bool not_merged;         /* the node could not make one, and is not asked again */
     struct ti_node_rank *merged; /* ranks of the merged trace being received */
     int64_t nmerged;             /* 0: none is */

@@ -27,10 +27,9 @@ static bool read_list(struct ti__peer *p, const json_t *merged)
     {
         struct ti_node_rank *rank = &p->merged[i];
 
-        *rank = (struct ti_node_rank){json_integer_value(json_array_get(one, 0)),
-                                      json_integer_value(json_array_get(one, 1)),
-                                      (uint32_t)json_integer_value(json_array_get(one, 2)),
-                                      p->i + 1};
+        *rank = (struct ti_node_rank){
+            json_integer_value(json_array_get(one, 0)), json_integer_value(json_array_get(one, 1)),
+            (uint32_t)json_integer_value(json_array_get(one, 2)), p->i + 1};
         if (!json_is_integer(json_array_get(one, 0)) || rank->rank <= last ||
             !ti__is_expected(p, rank->rank) || rank->bytes < 0 || rank->bytes > TI__TRACE_BYTES_MAX)
             return false;
@@ -51,10 +50,11 @@ void ti__begin_merged(struct ti__peer *p, const json_t *merged, int64_t bytes)
         ti__local_error(p->job);
         return;
     }
-    if (!p->merging || p->nmerged || !read_list(p, merged)) {
+    if (!p->merging || !read_list(p, merged)) {
         ti__protocol_error(p, "a merged trace nobody asked for");
         return;
     }
+    p->merging = false; /* one for each request */
     p->merged_bytes = 0;
     for (int64_t i = 0; i < p->nmerged; i++) {
         struct ti__rank *r = &p->job->rank[p->merged[i].rank];
@@ -65,8 +65,10 @@ void ti__begin_merged(struct ti__peer *p, const json_t *merged, int64_t bytes)
     }
     p->result->wanted_bytes += bytes;
     at = ti_node_traces_room(p->job->settings->from_nodes, bytes, &fd);
-    if (at < 0 || !ti_receive_begin_at(&p->in, fd, at, p->merged[0].rank, bytes))
-        ti__local_error(p->job);
+    if (at >= 0 && ti_receive_begin_at(&p->in, fd, at, p->merged[0].rank, bytes))
+        return;
+    p->nmerged = 0;
+    ti__local_error(p->job);
 }
 
 /* Ranks that others have, too, may not be wanted any more. */
@@ -124,6 +126,7 @@ void ti__end_merged(struct ti__peer *p, const json_t *sent, struct ti_ranges *da
             if (p->job->rank[p->merged[i].rank].state == TI__WANTED)
                 ti_ranges_add(damaged, p->merged[i].rank);
         p->result->wanted_bytes += p->in.at - p->in.size;
+        ti_node_traces_give_back(p->job->settings->from_nodes, p->in.start, p->in.size);
     }
     p->nmerged = 0;
     ti_receive_keep(&p->in, &none);

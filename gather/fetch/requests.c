@@ -37,6 +37,7 @@ void ti__drop_merged(struct ti__peer *p)
     p->result->wanted_bytes += p->merged_bytes + p->in.at - p->in.size;
     p->nmerged = 0;
     ti_receive_keep(&p->in, &none);
+    ti_node_traces_give_back(p->job->settings->from_nodes, p->in.start, p->in.size);
 }
 
 void ti__end_send(struct ti__peer *p)

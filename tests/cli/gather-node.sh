@@ -479,6 +479,7 @@ merged-lacks|0|6|0 1 2|3 ranks had to be sent again
 die|0|9||fetched 9 of 9 ranks from 3 nodes
 flip|1|6||ranks 0-2: it came damaged, twice
 more|1|6||ranks 0-2: what ti-node sends makes no sense: more of a trace than there is
+merged-again|1|6||ranks 0-2: what ti-node sends makes no sense: a merged trace nobody asked for
 merged-other|1|6||ranks 0-2: what ti-node sends makes no sense: a merged trace nobody asked for
 END
     # only the node that merged a rank removes its file; several may see that file

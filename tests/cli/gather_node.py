@@ -28,6 +28,7 @@ The file mode/NODE, if there is one, has one line that says how the node goes wr
     files                sends files though it is to merge ranks, as an older ti-node does
     cannot-merge         the same, and tells why
     merged-error         cannot send the merged trace: the files follow
+    merged-again         the same, but sends the merged trace once more
     merged-other         says that a rank is in the merged trace which was not asked for
     merged-lacks         says so of a rank that was asked for, and is not in it
 A merged trace counts as the trace of its first rank.
@@ -156,6 +157,8 @@ def send_merged(q):
         content = open(path_of(q, r), "rb").read() if os.path.exists(path_of(q, r)) else b""
         merged.append([r, len(content), crc32c(content)])
     send_data(q, ranks[0], {}, data, merged=merged)
+    if mode[0] == "merged-again":
+        send_data(q, ranks[0], {}, data, merged=merged)
     return [] if mode[0] == "merged-error" else ranks
 
 
@@ -174,7 +177,7 @@ def send_data(q, rank, have, data, **more):
     if begin > len(data) or crc32c(data[:begin]) != crc:
         begin = 0
     tell(what="sending", rank=rank, bytes=len(data), **{"from": begin}, **more)
-    if more and mode[0] == "merged-error":
+    if more and (mode[0] == "merged-error" or mode[0] == "merged-again" and once()):
         tell(what="sent", rank=rank, error="cannot read it")
         return
     goes_wrong = mode[0] and mode[0] not in ("hang", "dawdle", "dribble", "keeps-late") and (len(mode) == 1 or int(mode[1]) == rank)

@@ -569,7 +569,8 @@ static void merge_usual(struct ti_node_traces *t)
         struct ti_source *s;
 
         make_usual(rank);
-        came[rank] = (struct ti_node_rank){.rank = rank, .bytes = 1000, .crc32c = 7, .from_node = 1};
+        came[rank] =
+            (struct ti_node_rank){.rank = rank, .bytes = 1000, .crc32c = 7, .from_node = 1};
         assert_int_equal(ti_source_open(path_of(rank), &s, &err), TI_OK);
         assert_int_equal(ti_source_record(s, rank, NULL, &record, &err), TI_OK);
         assert_int_equal(ti_merger_add(m, &record, &err), TI_OK);
@@ -583,7 +584,12 @@ static void merge_usual(struct ti_node_traces *t)
     all = malloc((size_t)bytes);
     assert_int_equal(pread(fileno(f), all, (size_t)bytes, 0), bytes);
     fclose(f);
+    /* room where what came is no trace is used again */
+    assert_int_equal(ti_node_traces_room(t, 5000, &fd), 0);
+    assert_int_equal(ti_node_traces_add(t, "it", 0, 5000, came, RANKS, &err), TI_ERR_INPUT);
+    ti_node_traces_give_back(t, 0, 5000);
     at = ti_node_traces_room(t, bytes, &fd);
+    assert_int_equal(at, 0);
     assert_int_equal(pwrite(fd, all, (size_t)bytes, at), bytes);
     free(all);
     if (ti_node_traces_add(t, "it", at, bytes, came, RANKS, &err) != TI_OK)
@@ -661,9 +667,9 @@ int main(void)
     };
 
     const struct CMUnitTest merged[] = {
-        TEST(arriving),           TEST(changing),   TEST(bad_arrivals), TEST(foreign_first),
-        TEST(changed_on_the_way), TEST(room_again), TEST(interrupted),  TEST(removing_merged),
-        TEST(forgotten),
+        TEST(arriving),      TEST(changing),           TEST(bad_arrivals),
+        TEST(foreign_first), TEST(changed_on_the_way), TEST(room_again),
+        TEST(interrupted),   TEST(removing_merged),    TEST(forgotten),
     };
     int failed;
 
