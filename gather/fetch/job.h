@@ -92,7 +92,7 @@ struct ti__peer {
     struct ti_ranges not_compared; /* ranks that others have too, and whose CRC is not known */
     struct ti_window window; /* flow control of "send" */
     struct ti_receive in;    /* the file, or merged trace, being received */
-    bool merging;            /* the current "send" asks for a merged trace, which did not come yet */
+    bool merging; /* the current "send" asks for a merged trace, which did not come yet */
     bool not_merged;         /* the node could not make one, and is not asked again */
     struct ti_node_rank *merged; /* ranks of the merged trace being received */
     int64_t nmerged;             /* 0: none is */
@@ -102,6 +102,7 @@ struct ti__peer {
     size_t partial_bytes;    /* of an incomplete frame, at the last look */
     int64_t crc_bytes;       /* that the node must read for the requested CRCs */
     int64_t resume_bytes;    /* that it must read again to resume partial files */
+    int64_t ticks;           /* notices "merging" of the current "send" */
     bool removing;           /* TI__REMOVE: a "remove" is under way ... */
     struct ti_ranges being_removed;   /* ... of these ranks */
     struct ti_ranges remove_answered; /* ranks of earlier "remove" requests */

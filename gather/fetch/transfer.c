@@ -17,6 +17,10 @@
 #define RANGES_MAX   2000 /* of one "send", so that it fits into a frame */
 #define RESUMED_MAX  1000 /* the same */
 #define SEND_ID      3
+/* A notice "merging" comes after each 0.25 s of processor time, and merging takes some 0.2 s for
+ * each MiB.  So many count as progress on one "send": for 10 minutes, and 20 times that. */
+#define TICKS_MIN  2400
+#define TICK_BYTES (64 * 1024)
 
 /* --- requests ------------------------------------------------------------ */
 
@@ -73,6 +77,7 @@ static void ask_send(struct ti__peer *p)
     json_t *from = json_array();
 
     p->resume_bytes = 0;
+    p->ticks = 0;
     ti_ranges_clear(&p->answered);
     divide(p, from);
     ti__made_progress(p);
@@ -120,7 +125,7 @@ void ti__start_sends(struct ti__job *job)
 
 void ti__on_merging(struct ti__peer *p)
 {
-    if (p->requested.n && p->merging)
+    if (p->requested.n && p->merging && p->ticks++ < TICKS_MIN + p->resume_bytes / TICK_BYTES)
         ti__made_progress(p);
 }
 

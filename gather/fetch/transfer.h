@@ -7,7 +7,9 @@
 /* Requests ranks from nodes that are to send some, for a limited number of nodes at a time. */
 void ti__start_sends(struct ti__job *job);
 
-void ti__on_merging(struct ti__peer *p);                  /* the node is at work on it */
+/* The node is at work on a merged trace: that is progress, for a limited time. */
+void ti__on_merging(struct ti__peer *p);
+
 void ti__on_sending(struct ti__peer *p, const json_t *j); /* a trace begins */
 void ti__on_data(struct ti__peer *p, uint32_t rank, const void *data, size_t bytes);
 void ti__on_sent(struct ti__peer *p, const json_t *j); /* it ends */

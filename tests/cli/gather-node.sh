@@ -398,11 +398,18 @@ stuck_at() {
     local nothing="it answers, but made no progress in 30 s"
     nodes 3 9
     [ "$1" = remove ] && run 0 ti-gather --trust run -o run.tib
-    [ "$1" = remove ] || cp -p node0/rank-000001.ti node2/
+    [ "$1" = remove ] || [ "$1" = merges ] || cp -p node0/rank-000001.ti node2/
     node=0
     [ "$1" != crc ] || node=2
     echo "hang $1" >mode/node$node
+    [ "$1" != merges ] || echo merges >mode/node0
     case $1 in
+        merges)
+            run 1 timeout 200 ti-gather --trust --timeout 3 --merge node run -o run.tib
+            says err "ranks 0-2: $nothing"
+            run 1 ti-info --verify run.tib
+            says out "3 ranks missing: 0-2"
+            ;;
         remove)
             run 0 timeout 200 ti-gather --trust --timeout 3 --remove --force run -o run.tib
             says err "ranks 0-2 remain on node 'node0': $nothing"
@@ -423,7 +430,7 @@ stuck_at() {
 }
 stuck() {
     local what pids=()
-    for what in list send crc remove; do
+    for what in list send crc remove merges; do
         (mkdir $what && cd $what && stuck_at $what && exit $failed) &
         pids+=($!)
     done

@@ -27,6 +27,7 @@ The file mode/NODE, if there is one, has one line that says how the node goes wr
     flip-first [RANK]    does so if no other node was asked for that rank before
     files                sends files though it is to merge ranks, as an older ti-node does
     cannot-merge         the same, and tells why
+    merges               tells without end that it merges
     merged-error         cannot send the merged trace: the files follow
     merged-again         the same, but sends the merged trace once more
     merged-other         says that a rank is in the merged trace which was not asked for
@@ -143,6 +144,9 @@ def do_crc(q):
 
 def send_merged(q):
     """Merge the ranks, and send them; gives those that were sent."""
+    while mode[0] == "merges":
+        tell(what="merging")
+        time.sleep(0.005)
     files = {r: path_of(q, r) for r in each(q["ranks"]) if os.path.exists(path_of(q, r))}
     ranks = sorted(files)
     if mode[0] == "merged-lacks":
