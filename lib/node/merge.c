@@ -1,5 +1,6 @@
 #include "node/merge.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -154,8 +155,11 @@ static ti_status add_ranks(struct merge *m, const json_t *ranks, struct ti_err *
 
 static void on_timer(int signal)
 {
+    int was = errno;
+
     (void)signal;
     ti_task_tick();
+    errno = was;
 }
 
 static void tick_every(long us)
