@@ -279,8 +279,14 @@ run 0 ti-gather --force --merge root run -o r.tib
 
 # the hint about missing ranks merges, too
 traces_of 3 6 --iterations 3
-change "nodes.*.via=[\"$PWD/way\", \"{node}\"]"
+through_way
+run 0 ti-gather --trust --merge node run -o whole.tib
 printf '#!/bin/sh\n[ "$1" = node1 ] || exec sh -c "$2"\n' >way
 run 1 ti-gather --trust --merge root --volumes bound:2% run -o hint.tib
 says err "--merge root --volumes bound:2% run -o hint.tib"
+# a bundle is not replaced by one that has less
+rm run/rank-*
+run 4 ti-gather --trust --force --merge node run -o whole.tib
+says err "'whole.tib' has ranks 2-3 of this run, of which there is no such trace here"
+run 0 ti-info --verify whole.tib
 exit $failed
