@@ -70,15 +70,6 @@ int ti_merge_file(int dir)
     return ti_scratch_unnamed(path_of(dir, path), NULL);
 }
 
-/* Whether the file was written to since `was`. */
-static bool is_changed(int fd, const struct stat *was)
-{
-    struct stat is;
-
-    return fstat(fd, &is) < 0 || is.st_size != was->st_size ||
-           is.st_mtim.tv_sec != was->st_mtim.tv_sec || is.st_mtim.tv_nsec != was->st_mtim.tv_nsec;
-}
-
 /* Read an open file.  False: it is no sound trace, it is of another rank, or it is being written.
  */
 static bool read_file(const struct merge *m, int64_t rank, int fd, struct trace *t)
@@ -96,7 +87,7 @@ static bool read_file(const struct merge *m, int64_t rank, int fd, struct trace 
     ok = ti_reader_rank(r) == rank && (!m->merger || t->nranks == m->nranks) &&
          ti_folded_encode(r, NULL, &t->record, &err) == TI_OK;
     ti_reader_close(r);
-    if (ok && is_changed(fd, &t->file)) {
+    if (ok && ti__trace_changed(fd, &t->file)) {
         ti_record_free(&t->record);
         ok = false;
     }

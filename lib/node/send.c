@@ -144,10 +144,11 @@ static bool next_rank(struct ti_send *s)
     return true;
 }
 
-/* Where that is the merged trace, its ranks follow as files. */
+/* Report that the current file cannot be sent.  If it is the merged trace, its ranks are sent as
+ * files next. */
 static void tell_failed(struct ti_send *s, struct ti_outbox *out, const char *why)
 {
-    if (s->whole) {
+    if (s->sends_merged) {
         json_decref(s->merged);
         s->merged = NULL;
     }
@@ -158,7 +159,7 @@ static void tell_failed(struct ti_send *s, struct ti_outbox *out, const char *wh
 
 static void tell_sent(struct ti_send *s, struct ti_outbox *out)
 {
-    s->sent += s->whole ? (int64_t)json_array_size(s->merged) : 1;
+    s->sent += s->sends_merged ? (int64_t)json_array_size(s->merged) : 1;
     ti_outbox_json(out, TI_FRAME_MESSAGE,
                    json_pack("{s:s, s:I, s:I, s:I}", "is", "sent", "rank", (json_int_t)s->rank,
                              "bytes", (json_int_t)s->at, "crc32c", (json_int_t)s->crc));
@@ -169,7 +170,7 @@ static void tell_sending(const struct ti_send *s, struct ti_outbox *out)
     ti_outbox_json(out, TI_FRAME_MESSAGE,
                    json_pack("{s:s, s:I, s:I, s:I, s:O*}", "is", "sending", "rank",
                              (json_int_t)s->rank, "from", (json_int_t)s->at, "bytes",
-                             (json_int_t)s->size, "merged", s->whole ? s->merged : NULL));
+                             (json_int_t)s->size, "merged", s->sends_merged ? s->merged : NULL));
 }
 
 /* Look up the current rank in `from`.  Ranks usually come in the order of `from`. */
@@ -218,7 +219,7 @@ void ti_send_merged(struct ti_send *s, json_t *result, struct ti_outbox *out)
         s->merged = json_incref(json_object_get(result, "merged"));
         s->size = json_integer_value(json_object_get(result, "bytes"));
         s->rank = json_integer_value(json_array_get(json_array_get(s->merged, 0), 0));
-        s->whole = true;
+        s->sends_merged = true;
         s->at = 0;
         s->crc = 0;
         s->fd = s->merged_fd;
@@ -252,15 +253,6 @@ static void begin_file(struct ti_send *s, struct ti_outbox *out)
         s->known = 0;
     if (!s->known)
         tell_sending(s, out);
-}
-
-static bool changed(const struct ti_send *s)
-{
-    struct stat now;
-
-    return fstat(s->fd, &now) < 0 || now.st_size != s->before.st_size ||
-           now.st_mtim.tv_sec != s->before.st_mtim.tv_sec ||
-           now.st_mtim.tv_nsec != s->before.st_mtim.tv_nsec;
 }
 
 /* The known bytes were read: start to send after them if their CRC is right, else from the
@@ -306,16 +298,16 @@ static void send_piece(struct ti_send *s, struct ti_outbox *out)
         tell_failed(s, out, why);
     } else if (want) {
         tell_failed(s, out, "it became shorter while it was sent");
-    } else if (changed(s)) {
+    } else if (ti__trace_changed(s->fd, &s->before)) {
         tell_failed(s, out, "it changed while it was sent");
     } else {
         tell_sent(s, out);
     }
     close(s->fd);
     s->fd = -1;
-    if (s->whole)
-        s->rank = -1; /* from the first */
-    s->whole = false;
+    if (s->sends_merged)
+        s->rank = -1; /* begin again with the first rank */
+    s->sends_merged = false;
 }
 
 /* Finishing a file needs no credit. */

@@ -53,7 +53,7 @@ struct ti_send {
     int64_t sent;     /* ranks */
     bool merging;     /* nothing is sent before ti_send_merged() */
     int merged_fd;    /* the file for the merged trace; -1 */
-    bool whole;       /* the merged trace is being sent */
+    bool sends_merged; /* the current file is the merged trace */
     json_t *merged;   /* [[RANK, BYTES, CRC32C]...] of it; NULL: none */
     char *not_merged; /* why there is none, though it was asked for; NULL */
     int64_t credit; /* bytes that may be sent now; -1: any number */

@@ -72,6 +72,14 @@ ti_status ti__trace_open(int dir, int64_t rank, const char *run_id, int *fd, str
     return TI_OK;
 }
 
+bool ti__trace_changed(int fd, const struct stat *was)
+{
+    struct stat is;
+
+    return fstat(fd, &is) < 0 || is.st_size != was->st_size ||
+           is.st_mtim.tv_sec != was->st_mtim.tv_sec || is.st_mtim.tv_nsec != was->st_mtim.tv_nsec;
+}
+
 ti_status ti__traces_folder(const json_t *request, const char *directory, const char *run_id,
                             int *dir, char id[40], struct ti_err *err)
 {

@@ -50,4 +50,7 @@ bool ti__trace_crc(int fd, int64_t bytes, uint32_t *crc);
 ti_status ti__trace_open(int dir, int64_t rank, const char *run_id, int *fd, struct stat *sb,
                          struct ti_err *err);
 
+/* Whether the open file was written to since `was`, or is out of reach. */
+bool ti__trace_changed(int fd, const struct stat *was);
+
 #endif
