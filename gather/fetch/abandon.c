@@ -70,7 +70,7 @@ static double stuck_timeout_s(const struct ti__peer *p)
     int64_t files =
         p->listing == TI__ASKED || p->removing ? p->job->np : ti_ranges_count(&p->checksumming);
 
-    return STUCK_TIMES * timeout_s + (double)(p->crc_bytes + p->resume_bytes) / READ_RATE +
+    return STUCK_TIMES * timeout_s + (double)(p->crc_bytes + p->read_bytes) / READ_RATE +
            (double)files / FILE_RATE;
 }
 

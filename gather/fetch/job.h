@@ -101,8 +101,8 @@ struct ti__peer {
     int64_t progress_bytes;  /* job->f->bytes at that time */
     size_t partial_bytes;    /* of an incomplete frame, at the last look */
     int64_t crc_bytes;       /* that the node must read for the requested CRCs */
-    int64_t resume_bytes;    /* that it must read again to resume partial files */
-    int64_t ticks;           /* notices "merging" of the current "send" */
+    int64_t read_bytes; /* that it must read before it sends: parts to resume, ranks to merge */
+    int64_t ticks;      /* notices "merging" of the current "send" */
     bool removing;           /* TI__REMOVE: a "remove" is under way ... */
     struct ti_ranges being_removed;   /* ... of these ranks */
     struct ti_ranges remove_answered; /* ranks of earlier "remove" requests */

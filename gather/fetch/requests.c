@@ -49,7 +49,7 @@ void ti__end_send(struct ti__peer *p)
         ti_receive_keep(&p->in, &part);
         ti_parts_keep(&p->job->parts, &part);
     }
-    p->resume_bytes = 0;
+    p->read_bytes = 0;
     if (!p->requested.n)
         return;
     ti_ranges_clear(&p->requested);

@@ -31,12 +31,12 @@ static void request_rank(struct ti__peer *p, int64_t rank, json_t *from)
 
     ti_ranges_add(&p->requested, rank);
     if (p->merging) {
-        p->resume_bytes += p->job->rank[rank].bytes;
+        p->read_bytes += p->job->rank[rank].bytes;
         return;
     }
     if (!part)
         return;
-    p->resume_bytes += part->bytes;
+    p->read_bytes += part->bytes;
     json_array_append_new(from, json_pack("[I, I, I]", (json_int_t)rank, (json_int_t)part->bytes,
                                           (json_int_t)part->crc));
 }
@@ -76,7 +76,7 @@ static void ask_send(struct ti__peer *p)
 {
     json_t *from = json_array();
 
-    p->resume_bytes = 0;
+    p->read_bytes = 0;
     p->ticks = 0;
     ti_ranges_clear(&p->answered);
     divide(p, from);
@@ -125,7 +125,7 @@ void ti__start_sends(struct ti__job *job)
 
 void ti__on_merging(struct ti__peer *p)
 {
-    if (p->requested.n && p->merging && p->ticks++ < TICKS_MIN + p->resume_bytes / TICK_BYTES)
+    if (p->requested.n && p->merging && p->ticks++ < TICKS_MIN + p->read_bytes / TICK_BYTES)
         ti__made_progress(p);
 }
 
