@@ -26,7 +26,7 @@
 /* The trace of a rank that is in the bundle. */
 struct held {
     bool in;
-    uint32_t crc32;
+    uint32_t crc;
     int64_t bytes;
     uint32_t record; /* CRC-32C of its record, if ranks are merged */
 };
@@ -151,7 +151,7 @@ static enum copied copy_file(struct ti_bundle *b, int fd, int64_t rank, const st
     how = copy_data(b, fd, file->st_size, crc);
     if (how != COPIED)
         return how;
-    b->held[rank] = (struct held){.in = true, .crc32 = crc, .bytes = file->st_size};
+    b->held[rank] = (struct held){.in = true, .crc = crc, .bytes = file->st_size};
     b->broken = false;
     return COPIED;
 }
@@ -269,12 +269,12 @@ static enum copied add_record(struct ti_bundle *b, int dir, const char *name, in
     enum copied how;
 
     pthread_mutex_unlock(&b->lock);
-    how = encode_rank(b, dir, name, rank, &r->file, r->crc32, &record, &ignored);
+    how = encode_rank(b, dir, name, rank, &r->file, r->crc, &record, &ignored);
     pthread_mutex_lock(&b->lock);
     if (how != COPIED)
         return how;
     if (!b->closed && !is_held(b, rank) && is_gatherable(b, rank, r))
-        return merge_record(b, rank, &r->file, r->crc32, &record, &ignored);
+        return merge_record(b, rank, &r->file, r->crc, &record, &ignored);
     ti_record_free(&record);
     return COPIED;
 }
@@ -289,7 +289,7 @@ void ti_bundle_add(struct ti_bundle *b, int dir, const char *name, int64_t rank,
     if (!b->closed && !is_held(b, rank) && is_gatherable(b, rank, r) &&
         (r->from_node || (fstatat(dir, name, &is, 0) == 0 && ti_rank_scan_is_current(r, &is)))) {
         how = b->merge ? add_record(b, dir, name, rank, r)
-                       : copy_rank(b, dir, name, rank, &r->file, r->crc32);
+                       : copy_rank(b, dir, name, rank, &r->file, r->crc);
         /* finish() adds again what was in it */
         if (b->broken && restart(b, NULL) != TI_OK)
             how = UNWRITABLE;
@@ -303,9 +303,9 @@ void ti_bundle_add(struct ti_bundle *b, int dir, const char *name, int64_t rank,
 static bool has_only(const struct ti_bundle *b, const struct ti_run *run)
 {
     for (int64_t i = 0; i < b->nheld; i++)
-        if (b->held[i].in && (i >= run->nranks || !ti_run_gathers(run, i) ||
-                              b->held[i].crc32 != run->rank[i].crc32 ||
-                              b->held[i].bytes != run->rank[i].file.st_size))
+        if (b->held[i].in &&
+            (i >= run->nranks || !ti_run_gathers(run, i) || b->held[i].crc != run->rank[i].crc ||
+             b->held[i].bytes != run->rank[i].file.st_size))
             return false;
     return !b->broken;
 }
@@ -355,11 +355,11 @@ static ti_status add_rank(struct ti_bundle *b, const struct ti_run *run, int64_t
     enum copied how;
 
     if (!b->merge) {
-        how = copy_rank(b, run->fd, rank->name, i, &rank->file, rank->crc32);
+        how = copy_rank(b, run->fd, rank->name, i, &rank->file, rank->crc);
     } else {
-        how = encode_rank(b, run->fd, rank->name, i, &rank->file, rank->crc32, &record, err);
+        how = encode_rank(b, run->fd, rank->name, i, &rank->file, rank->crc, &record, err);
         if (how == COPIED)
-            how = merge_record(b, i, &rank->file, rank->crc32, &record, err);
+            how = merge_record(b, i, &rank->file, rank->crc, &record, err);
     }
     return explain(b, run, rank, how, err);
 }

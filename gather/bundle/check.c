@@ -116,7 +116,7 @@ static ti_status read_file(const struct ti_run *run, struct ti_run_file *f, stru
     f->nranks = r->nranks;
     memcpy(f->run_id, r->run_id, sizeof f->run_id);
     f->bytes = r->file.st_size;
-    f->crc32 = r->crc32;
+    f->crc = r->crc;
     return TI_OK;
 }
 
@@ -131,7 +131,7 @@ static ti_status check_file(struct ti_run *run, struct ti_run_file *f, struct ti
     if (!r)
         return ti_gather_stop ? ti_err_set(err, TI_ERR_IO, "interrupted")
                               : ti__run_no_memory(run, err);
-    if (r->header && (r->file.st_size != f->bytes || r->crc32 != f->crc32)) {
+    if (r->header && (r->file.st_size != f->bytes || r->crc != f->crc)) {
         reject(f, TI_RANK_UNREADABLE, text("'%s' changed while it was checked", f->name));
         return TI_OK;
     }
@@ -140,10 +140,10 @@ static ti_status check_file(struct ti_run *run, struct ti_run_file *f, struct ti
         return TI_OK;
     }
     rank->file = r->file;
-    rank->crc32 = r->crc32;
+    rank->crc = r->crc;
     rank->from_node = r->from_node;
     if (r->from_node)
-        rank->crc32c = r->crc32;
+        rank->crc32c = r->crc;
     rank->state = r->state;
     rank->name = f->name;
     rank->reason = r->problem ? strdup(r->problem) : NULL;
@@ -187,7 +187,7 @@ static ti_status settle_rank(struct ti_run *run, struct ti_run_file *f, int64_t 
         } else if (chosen->from_node) { /* there are no bytes to compare */
             reject(&f[i], TI_RANK_DUPLICATE,
                    text("'%s': its rank came merged from a node", f[i].name));
-        } else if (chosen->bytes == f[i].bytes && chosen->crc32 == f[i].crc32) {
+        } else if (chosen->bytes == f[i].bytes && chosen->crc == f[i].crc) {
             reject(&f[i], TI_RANK_DUPLICATE,
                    text("'%s' is the same as '%s'", f[i].name, chosen->name));
         } else {

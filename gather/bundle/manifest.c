@@ -261,7 +261,7 @@ static void put_ranks(FILE *f, const struct ti_run *run)
             }
         }
         fprintf(f, ",\"bytes\":%" PRId64 ",\"crc32\":\"%08" PRIx32 "\"",
-                (int64_t)rank->file.st_size, rank->crc32);
+                (int64_t)rank->file.st_size, rank->crc);
         fprintf(f,
                 rank->volume <= INT64_MAX ? ",\"events\":%" PRIu64 ",\"volume\":%" PRIu64
                                           : ",\"events\":%" PRIu64 ",\"volume\":\"%" PRIu64 "\"",

@@ -245,7 +245,7 @@ struct ti_rank_scan *ti_rank_scan_file(int dir, const char *path, const char *na
     st = open_file(dir, path, name, &fd, r, &reader, &err);
     if (st == TI_OK) {
         keep_header(r, reader);
-        st = ti_rank_scan_crc(fd, name, r->file.st_size, stop, &r->crc32, &err);
+        st = ti_rank_scan_crc(fd, name, r->file.st_size, stop, &r->crc, &err);
     }
     if (st == TI_OK)
         st = read_all(r, reader, &enough, stop, &err);
@@ -271,7 +271,7 @@ struct ti_rank_scan *ti_rank_scan_merged(struct ti_node_traces *t, int64_t rank,
     }
     r->from_node = source.from_node;
     r->file.st_size = source.bytes;
-    r->crc32 = source.crc32c;
+    r->crc = source.crc32c;
     st = ti_node_traces_reader(t, rank, &reader, &err);
     if (st == TI_OK) {
         keep_header(r, reader);

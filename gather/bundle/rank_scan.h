@@ -23,7 +23,7 @@ struct ti_rank_scan {
     uint8_t run_id[TI_RUN_ID_BYTES];
 
     /* valid for OK and CUT */
-    uint32_t crc32; /* of the whole file, as in zip; of a trace that came merged, its CRC-32C */
+    uint32_t crc; /* of the whole file: as in zip; CRC-32C if from_node */
     enum ti_end end;
     /* as in formats/scan.h */
     uint64_t events, volume, hash, messages, negative, whole, outside, blocks, blocks_own;

@@ -83,7 +83,7 @@ static bool has_files(const struct ti_zip *z, const int64_t *member, const struc
         const struct ti_zip_member *m = member[i] < 0 ? NULL : ti_zip_member(z, member[i]);
 
         if (ti_run_gathers(run, i))
-            whole = m && m->crc32 == rank->crc32 && m->bytes == rank->file.st_size;
+            whole = m && m->crc32 == rank->crc && m->bytes == rank->file.st_size;
     }
     return whole;
 }

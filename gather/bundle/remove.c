@@ -35,7 +35,7 @@ static ti_status compare_bytes(int fd, int64_t at, int64_t left, struct ti_run_r
         at += (int64_t)n;
         left -= (int64_t)n;
     }
-    if (st == TI_OK && crc != rank->crc32)
+    if (st == TI_OK && crc != rank->crc)
         st = ti_err_set(err, TI_ERR_IO, "'%s' does not hold what was in '%s'", path, rank->name);
     return st;
 }

@@ -43,7 +43,7 @@ struct ti_run_rank {
     int node;         /* index in `node` + 1; 0: unknown */
     enum ti_end end;
     uint64_t events, volume, hash;
-    uint32_t crc32; /* of the whole file, as in zip */
+    uint32_t crc;    /* of the whole file: as in zip; CRC-32C if from_node */
     uint32_t crc32c; /* the same with CRC-32C; set by ti_bundle_remove_sources(),
                       * or by the check if the trace came merged */
     uint32_t record; /* CRC-32C of its record, if ranks are merged; set by ti_bundle_finish() */

@@ -20,7 +20,7 @@ struct ti_run_file {
     enum ti_rank_state state; /* OK: may be its rank's trace */
     char *problem;            /* unless OK */
     int64_t bytes;
-    uint32_t crc32;
+    uint32_t crc; /* as in struct ti_rank_scan */
 };
 
 ti_status ti__run_no_memory(const struct ti_run *run, struct ti_err *err);

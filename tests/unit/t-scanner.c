@@ -246,7 +246,7 @@ static void arriving(void **state)
     assert_string_equal(run->node[0], "even");
     for (int rank = 0; rank < RANKS; rank++) {
         assert_int_equal(run->rank[rank].hash, serial->rank[rank].hash);
-        assert_int_equal(run->rank[rank].crc32, serial->rank[rank].crc32);
+        assert_int_equal(run->rank[rank].crc, serial->rank[rank].crc);
     }
     ti_run_free(serial);
     run->gathering = gathering;
@@ -368,7 +368,7 @@ static void changed_on_the_way(void **state)
             struct ti_rank_scan *r = ti_rank_scan_file(dir, run_dir, ti_rank_name(i, name), NULL);
 
             assert_non_null(r);
-            r->crc32 ^= i == rank;
+            r->crc ^= i == rank;
             ti_bundle_add(b, dir, name, i, r);
             ti_rank_scan_free(r);
         }
