@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +11,26 @@
 #include <unistd.h>
 
 #include "formats/writer.h"
+
+static char dir[64];
+char program_path[96];
+
+int program_setup(void **state)
+{
+    (void)state;
+    strcpy(dir, "/tmp/t-programs-XXXXXX");
+    if (!mkdtemp(dir))
+        return -1;
+    snprintf(program_path, sizeof program_path, "%s/rank-000003.ti", dir);
+    return 0;
+}
+
+int program_cleanup(void **state)
+{
+    (void)state;
+    unlink(program_path);
+    return rmdir(dir);
+}
 
 const uint8_t program_run_id[TI_RUN_ID_BYTES] = "0123456789abcde";
 

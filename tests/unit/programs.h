@@ -18,6 +18,11 @@ struct statement {
     struct statement *child, *next;
 };
 
+/* Fixtures of a group of tests: a folder, and the name of rank 3's file in it. */
+extern char program_path[96];
+int program_setup(void **state);
+int program_cleanup(void **state);
+
 extern const uint8_t program_run_id[TI_RUN_ID_BYTES];
 
 /* State of the random numbers, which are the same in each run; and a number below `below`. */

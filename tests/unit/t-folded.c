@@ -25,8 +25,6 @@
 #include "tests/unit/programs.h"
 #include "tests/unit/records.h"
 
-static char dir[64], path[96];
-
 /* ----------------------------------------------------------------- comparing -- */
 
 static void same_vectors(const struct ti_event *a, const struct ti_event *b)
@@ -97,7 +95,7 @@ static struct ti_record encode(void)
     struct ti_reader *r;
     struct ti_err err;
 
-    assert_int_equal(ti_reader_open(path, &r, &err), TI_OK);
+    assert_int_equal(ti_reader_open(program_path, &r, &err), TI_OK);
     assert_int_equal(ti_folded_encode(r, NULL, &record, &err), TI_OK);
     ti_reader_close(r);
     return record;
@@ -113,7 +111,7 @@ static void same_trace(struct ti_record *record)
     int more;
 
     assert_int_equal(record->rank, 3);
-    assert_int_equal(ti_reader_open(path, &a, &err), TI_OK);
+    assert_int_equal(ti_reader_open(program_path, &a, &err), TI_OK);
     assert_int_equal(ti_reader_open_record(record, 8, program_run_id, "record", &b, &err), TI_OK);
     ti_reader_want_extras(a);
     ti_reader_want_extras(b);
@@ -142,7 +140,7 @@ static void random_programs_come_back(void **state)
         struct statement *program = program_random((int)program_rnd(4), 1 + program_rnd(6));
         struct ti_record record;
 
-        program_trace(path, program, 1 + (int)program_rnd(i % 7 ? 20 : 200), i % 5 == 0,
+        program_trace(program_path, program, 1 + (int)program_rnd(i % 7 ? 20 : 200), i % 5 == 0,
                       i % 3 ? 20000 : program_rnd(500), i % 4 ? TI_END_COMPLETE : TI_END_ABORTED);
         record = encode();
         folded += !ti_record_is_copy(&record);
@@ -182,7 +180,7 @@ static void length_does_not_matter(void **state)
         struct ti_record record;
 
         program_seed = 1; /* the same start */
-        program_trace(path, &outer, i ? 10000 : 10, 0, UINT64_MAX, TI_END_COMPLETE);
+        program_trace(program_path, &outer, i ? 10000 : 10, 0, UINT64_MAX, TI_END_COMPLETE);
         record = encode();
         bytes[i] = bytes_of(&record);
     }
@@ -199,7 +197,7 @@ static void many_values_become_columns(void **state)
 
         send.next = &barrier;
         send.values[TI_F_BYTES] = values;
-        program_trace(path, &send, 3000, 0, UINT64_MAX, TI_END_COMPLETE);
+        program_trace(program_path, &send, 3000, 0, UINT64_MAX, TI_END_COMPLETE);
         record = encode();
         assert_true(bytes_of(&record) < 8000);
     }
@@ -258,7 +256,7 @@ static void damage_does_no_harm(void **state)
             struct statement *program = program_random(3, 6);
 
             ti_record_free(&record);
-            program_trace(path, program, 20, round % 3 == 0, 5000, TI_END_COMPLETE);
+            program_trace(program_path, program, 20, round % 3 == 0, 5000, TI_END_COMPLETE);
             record = encode();
             program_free(program);
         }
@@ -304,8 +302,8 @@ static struct ti_writer *begin(void)
     struct ti_writer *w;
     struct ti_err err;
 
-    unlink(path);
-    assert_int_equal(ti_writer_open(path, 3, 8, program_run_id, &w, &err), TI_OK);
+    unlink(program_path);
+    assert_int_equal(ti_writer_open(program_path, 3, 8, program_run_id, &w, &err), TI_OK);
     ti_writer_info(w, info, 1);
     ti_writer_string(w, TI_STRING_CALL, "MPI_Foo");
     ti_writer_string(w, TI_STRING_FILE, "/file");
@@ -469,23 +467,6 @@ static void a_signal_ends_encoding(void **state)
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-static int setup(void **state)
-{
-    (void)state;
-    strcpy(dir, "/tmp/t-folded-XXXXXX");
-    if (!mkdtemp(dir))
-        return -1;
-    snprintf(path, sizeof path, "%s/rank-000003.ti", dir);
-    return 0;
-}
-
-static int cleanup(void **state)
-{
-    (void)state;
-    unlink(path);
-    return rmdir(dir);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -495,5 +476,5 @@ int main(void)
         cmocka_unit_test(a_bomb_is_refused_at_once),  cmocka_unit_test(a_signal_ends_encoding),
     };
 
-    return cmocka_run_group_tests(tests, setup, cleanup);
+    return cmocka_run_group_tests(tests, program_setup, program_cleanup);
 }

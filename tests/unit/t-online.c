@@ -17,8 +17,6 @@
 #include "formats/writer.h"
 #include "tests/unit/programs.h"
 
-static char dir[64], path[96];
-
 static void put(void *to, const void *data, size_t bytes)
 {
     ti_buffer_put(to, data, bytes);
@@ -70,7 +68,7 @@ static size_t must_have(const struct ti_online *o, struct ti_reader *r, uint64_t
     return bytes;
 }
 
-/* Fold the trace at `path` in `bytes` bytes; returns how many chunks it became. */
+/* Fold the trace at `program_path` in `bytes` bytes; returns how many chunks it became. */
 static int fold_all(size_t bytes)
 {
     uint8_t *memory = calloc(1, bytes + 64);
@@ -82,7 +80,7 @@ static int fold_all(size_t bytes)
     int chunks = 0, more;
 
     memset(memory + bytes, 0x55, 64);
-    assert_int_equal(ti_reader_open(path, &r, &err), TI_OK);
+    assert_int_equal(ti_reader_open(program_path, &r, &err), TI_OK);
     assert_int_equal(ti_reader_again(r, &again, &err), TI_OK);
     ti_reader_want_extras(r);
     ti_reader_want_extras(again);
@@ -124,7 +122,7 @@ static void test_programs(void **state)
         struct statement *program = program_random((int)program_rnd(4), 1 + program_rnd(9));
         size_t bytes = TI_ONLINE_LEAST + 8 * program_rnd(8192);
 
-        program_trace(path, program, 1 + (int)program_rnd(i % 7 ? 20 : 200), i % 5 == 0,
+        program_trace(program_path, program, 1 + (int)program_rnd(i % 7 ? 20 : 200), i % 5 == 0,
                       i % 3 ? 20000 : program_rnd(500), TI_END_COMPLETE);
         chunks += fold_all(bytes);
         program_free(program);
@@ -138,8 +136,8 @@ static void write_events(int n, void (*next)(struct ti_event *ev, int i))
     struct ti_writer *w;
     struct ti_err err;
 
-    unlink(path);
-    assert_int_equal(ti_writer_open(path, 3, 8, program_run_id, &w, &err), TI_OK);
+    unlink(program_path);
+    assert_int_equal(ti_writer_open(program_path, 3, 8, program_run_id, &w, &err), TI_OK);
     ti_writer_info(w, (const char *const[]){"host", "here"}, 1);
     for (int i = 0; i < 300; i++)
         ti_writer_string(w, TI_STRING_SITE, "app+0x1");
@@ -195,23 +193,6 @@ static void test_limits(void **state)
     assert_in_range(fold_all(64 << 10), 10, 1000);
 }
 
-static int setup(void **state)
-{
-    (void)state;
-    strcpy(dir, "/tmp/t-online-XXXXXX");
-    if (!mkdtemp(dir))
-        return -1;
-    snprintf(path, sizeof path, "%s/rank-000003.ti", dir);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    unlink(path);
-    return rmdir(dir);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -219,5 +200,5 @@ int main(void)
         cmocka_unit_test(test_limits),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, program_setup, program_cleanup);
 }

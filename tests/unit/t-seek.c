@@ -20,9 +20,7 @@
 
 #define EVENTS_MOST 600
 
-static char dir[64], path[96];
-
-/* Open a decoder of the trace in `path`.  False if its record is a copy. */
+/* Open a decoder of the trace in `program_path`.  False if its record is a copy. */
 static bool open_folded(const struct ti_qualities *q, struct ti_record *record,
                         struct ti_folded **out)
 {
@@ -30,7 +28,7 @@ static bool open_folded(const struct ti_qualities *q, struct ti_record *record,
     struct ti_reader *r;
     struct ti_err err;
 
-    assert_int_equal(ti_reader_open(path, &r, &err), TI_OK);
+    assert_int_equal(ti_reader_open(program_path, &r, &err), TI_OK);
     if (q)
         assert_int_equal(ti_folded_encode(r, q, record, &err), TI_OK);
     else
@@ -202,7 +200,7 @@ static void each_event_is_found(void **state)
         size_t n;
 
         reduce(program);
-        program_trace(path, program, 1 + (int)program_rnd(30), i % 3 == 0,
+        program_trace(program_path, program, 1 + (int)program_rnd(30), i % 3 == 0,
                       1 + program_rnd(EVENTS_MOST), TI_END_COMPLETE);
         program_free(program);
         assert_true(open_folded(NULL, &record, &f));
@@ -236,7 +234,7 @@ static void trips_are_left_out(void **state)
 
         if (i % 2)
             calm(program);
-        program_trace(path, program, 1 + (int)program_rnd(30), i % 3 == 0,
+        program_trace(program_path, program, 1 + (int)program_rnd(30), i % 3 == 0,
                       1 + program_rnd(EVENTS_MOST), TI_END_COMPLETE);
         program_free(program);
         assert_true(open_folded(NULL, &record, &f));
@@ -287,7 +285,7 @@ static void large_volumes_are_refused(void **state)
         a.ev.volume = k ? UINT64_C(1) << 61 : 5;
         b.ev.volume = k == 2 ? UINT64_MAX - 4 : 5;
         program_seed = 3;
-        program_trace(path, &a, 10, 0, UINT64_MAX, TI_END_COMPLETE);
+        program_trace(program_path, &a, 10, 0, UINT64_MAX, TI_END_COMPLETE);
         assert_true(open_folded(NULL, &record, &f));
         assert_int_equal(ti_folded_seek_event(f, 7, &place), 1);
         assert_int_equal(place.event, 7);
@@ -312,7 +310,7 @@ static void values_of_histograms_add_up(void **state)
         struct ti_folded *f;
         uint64_t all = 0, n, last = 0;
 
-        program_trace(path, program, 100 + (int)program_rnd(300), 2, 3000, TI_END_COMPLETE);
+        program_trace(program_path, program, 100 + (int)program_rnd(300), 2, 3000, TI_END_COMPLETE);
         program_free(program);
         if (!open_folded(&stats, &record, &f))
             continue;
@@ -382,23 +380,6 @@ static void far_events_are_found_at_once(void **state)
     ti_record_free(&record);
 }
 
-static int setup(void **state)
-{
-    (void)state;
-    strcpy(dir, "/tmp/t-seek-XXXXXX");
-    if (!mkdtemp(dir))
-        return -1;
-    snprintf(path, sizeof path, "%s/rank-000003.ti", dir);
-    return 0;
-}
-
-static int cleanup(void **state)
-{
-    (void)state;
-    unlink(path);
-    return rmdir(dir);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -409,5 +390,5 @@ int main(void)
         cmocka_unit_test(far_events_are_found_at_once),
     };
 
-    return cmocka_run_group_tests(tests, setup, cleanup);
+    return cmocka_run_group_tests(tests, program_setup, program_cleanup);
 }

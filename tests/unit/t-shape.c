@@ -17,10 +17,8 @@
 
 #define SITES 5 /* 4 call sites and none */
 
-static char dir[64], path[96];
-
-/* Open a reader of the trace in `path`, folded; volumes and extra values as histograms if `stats`,
- * else exact. */
+/* Open a reader of the trace in `program_path`, folded; volumes and extra values as histograms if
+ * `stats`, else exact. */
 static struct ti_reader *folded(bool stats)
 {
     static const struct ti_qualities histograms = {{TI_STATISTICS, 0}, {TI_STATISTICS, 0}};
@@ -28,7 +26,7 @@ static struct ti_reader *folded(bool stats)
     struct ti_reader *r, *out;
     struct ti_err err;
 
-    assert_int_equal(ti_reader_open(path, &r, &err), TI_OK);
+    assert_int_equal(ti_reader_open(program_path, &r, &err), TI_OK);
     assert_null(ti_reader_folded(r));
     assert_int_equal(stats ? ti_folded_encode(r, &histograms, &record, &err)
                            : ti_folded_encode_shape(r, &record, &err),
@@ -191,10 +189,11 @@ static void statistics_are_those_of_events(void **state)
         struct ti_event ev;
         struct ti_err err;
 
-        program_trace(path, program, 1 + (int)program_rnd(50), extras, 5000, TI_END_COMPLETE);
+        program_trace(program_path, program, 1 + (int)program_rnd(50), extras, 5000,
+                      TI_END_COMPLETE);
         program_free(program);
         start(from_events);
-        assert_int_equal(ti_reader_open(path, &r, &err), TI_OK);
+        assert_int_equal(ti_reader_open(program_path, &r, &err), TI_OK);
         ti_reader_want_extras(r);
         while (ti_reader_next(r, &ev, &err) > 0)
             add_event(r, &ev, extras);
@@ -214,28 +213,11 @@ static void statistics_are_those_of_events(void **state)
     assert_true(histograms > 50);
 }
 
-static int setup(void **state)
-{
-    (void)state;
-    strcpy(dir, "/tmp/t-shape-XXXXXX");
-    if (!mkdtemp(dir))
-        return -1;
-    snprintf(path, sizeof path, "%s/rank-000003.ti", dir);
-    return 0;
-}
-
-static int cleanup(void **state)
-{
-    (void)state;
-    unlink(path);
-    return rmdir(dir);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(statistics_are_those_of_events),
     };
 
-    return cmocka_run_group_tests(tests, setup, cleanup);
+    return cmocka_run_group_tests(tests, program_setup, program_cleanup);
 }
