@@ -263,7 +263,8 @@ static json_t *value_json(unsigned field, int64_t v)
     return out;
 }
 
-/* What follows " NAME=" in a text of a call, without quotes; null if it differs. */
+/* The value in " NAME=VALUE", a text of a call, without quotes.  JSON null if the value differs
+ * from call to call. */
 static json_t *text_json(const struct info_node *node, int which)
 {
     const char *text = strchr(node->text[which], '=') + 1;

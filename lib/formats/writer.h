@@ -1,11 +1,11 @@
 /*
  * Writer of one rank's trace, in the traced process.
  *
- * Its memory is one mapping of TI_WRITER_BYTES, made by ti_writer_open(), and what
- * ti_writer_buffer() and ti_writer_fold() map beside it.  It allocates nothing else.  Events go
- * into columns.  The columns are compressed into the file as one chunk when a table or the column
- * store is full, or when TI_CHUNK_EVENTS events are there.  When the process dies, the chunks
- * written so far stay readable.
+ * The writer's memory is one mapping of TI_WRITER_BYTES, made by ti_writer_open(), and what
+ * ti_writer_buffer() and ti_writer_fold() map beside it.  The writer allocates nothing else.
+ * Events go into columns.  The columns are compressed into the file as one chunk when a table or
+ * the column store is full, or when TI_CHUNK_EVENTS events are there.  When the process dies, the
+ * chunks written so far stay readable.
  *
  * After ti_writer_fold(), events are also folded into a nest of loops.  Each chunk has the smaller
  * of the two forms.  Where the nest is smaller when the columns are full, further events of the

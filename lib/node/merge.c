@@ -31,7 +31,7 @@ struct merge {
     json_t *merged;
 };
 
-/* What is read of a rank's trace. */
+/* A rank's trace, and the file that it was read from. */
 struct trace {
     struct stat file;
     uint32_t crc; /* CRC-32C of the file */

@@ -391,7 +391,8 @@ static void count_unchecked(struct ti_check_state *st, const int64_t *key,
         st->check->unchecked.messages += lane->taken.n;
 }
 
-/* What is certain of a lane that does not agree, without reading its ranks again. */
+/* A lane that does not agree has one of these differences.  They are found without reading its
+ * ranks again. */
 enum difference {
     UNCERTAIN = 0,
     UNMATCHED = 1, /* some message has no receive, or some receive no message */

@@ -46,7 +46,7 @@ static uint64_t power_of(struct ti_own_side *side, uint64_t number)
     return side->power;
 }
 
-/* What a message adds to the series of sizes, but for the power. */
+/* The value of a message in the series of sizes.  The series multiplies it by a power. */
 static uint64_t size_value(const struct ti_msg *m)
 {
     return ti_series_value(ti_hash_word(ti_hash_word(TI_HASH_START, (uint64_t)m->bytes), 0));

@@ -165,7 +165,8 @@ static bool is_sound(const struct ti_encoder *e, struct ti_record *record)
     return ok;
 }
 
-/* What compressing takes; done piece by piece, since it may take seconds, until a signal comes. */
+/* The bytes of `data` after compression.  Compressing may take seconds, so it goes piece by piece,
+ * and ends when a signal comes. */
 static size_t deflated(const uint8_t *data, size_t bytes)
 {
     uint8_t out[1 << 14];

@@ -36,7 +36,7 @@ struct vector {
     int64_t len;
 };
 
-/* What ti_online_clear() forgets. */
+/* The events since the last ti_online_clear(), folded. */
 struct run {
     struct ti_fold *fold;
     uint16_t last; /* symbol of the last event */

@@ -1,6 +1,8 @@
 #include "formats/folded/pool.h"
 
+#include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -56,8 +58,11 @@ static void more(struct ti_pool *p, size_t bytes)
     if (bytes < p->slab_bytes)
         bytes = p->slab_bytes;
     slab = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (slab == MAP_FAILED)
+    if (slab == MAP_FAILED) {
+        fprintf(stderr, "%s: out of memory: cannot have %zu bytes\n", program_invocation_short_name,
+                bytes);
         abort();
+    }
     *slab = (struct ti_pool_slab){p->slabs, bytes};
     p->slabs = slab;
     p->at = (uint8_t *)(slab + 1);

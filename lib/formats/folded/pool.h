@@ -1,7 +1,8 @@
 /*
  * Memory of a fold: pieces of many sizes.  A piece that is given back is taken again for a piece of
- * the same size.  A zeroed struct is an empty pool.  It maps memory when it has none left; the
- * program is aborted when that fails.  The library in a traced process asks ti_pool_left() first.
+ * the same size.  A zeroed struct is an empty pool.  The pool maps memory when it has none
+ * left.  When that fails, it prints a message and aborts the program.  The library in a traced
+ * process asks ti_pool_left() first.
  */
 #ifndef TI_POOL_H
 #define TI_POOL_H

@@ -2,8 +2,8 @@
  * The dictionary of compression (deflateSetDictionary()) for the chunks of a merged trace.  It has
  * the texts that most records contain, in their order: short traces would consist of them.
  *
- * It is a part of the format.  A change of a byte is a new TI_MERGED_VERSION.  A text that is
- * missing here only takes more space.
+ * The dictionary is a part of the format: a change of one byte is a new TI_MERGED_VERSION.  A text
+ * that is not in the dictionary only takes more space.
  */
 #ifndef TI_DICTIONARY_H
 #define TI_DICTIONARY_H
