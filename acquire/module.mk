@@ -24,9 +24,9 @@ helpers += ti-rsh
 ti-rsh_src := acquire/fleet/ti-rsh.c lib/session/frame.c
 progs += ti-skew
 ti-skew_src := $(call in,skew,skew.c skew_options.c skew_run.c skew_compare.c skew_report.c \
-                 skew_plot.c spread.c) $(acquire_src) $(counter_src)
+                 skew_plot.c figures.c) $(acquire_src) $(counter_src)
 ti-skew_libs := -ldl -lm
-t-spread_src := acquire/skew/spread.c
+t-spread_src := acquire/skew/figures.c
 t-survey_src := $(nodes_src) $(acquire_src) $(counter_src)
 $(O)/tests/unit/t-survey: LDLIBS += $(remote_libs)
 t-common-isa_src := $(call in,plan,common_isa.c isa.c)

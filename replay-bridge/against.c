@@ -14,20 +14,6 @@ const char *const ti_against_log[] = {"--log=smpi_process.thres:debug",
 
 /* ------------------------------------------------------------------ read -- */
 
-static int by_value(const void *a, const void *b)
-{
-    const double *x = a, *y = b;
-
-    return (*x > *y) - (*x < *y);
-}
-
-static double middle(double *value, int n, double *spread)
-{
-    qsort(value, (size_t)n, sizeof *value, by_value);
-    *spread = (value[3 * (n - 1) / 4] - value[(n - 1) / 4]) / 2;
-    return (value[n / 2] + value[(n - 1) / 2]) / 2;
-}
-
 static bool is_time(const json_t *j)
 {
     return json_is_number(j) && json_number_value(j) > 0 && isfinite(json_number_value(j));
@@ -85,7 +71,7 @@ static ti_status read_json(const json_t *j, struct ti_against *out, struct ti_er
 {
     const json_t *runs = json_object_get(j, "runs");
     size_t n = json_array_size(runs);
-    double *value = malloc(n * sizeof *value), spread;
+    double *value = malloc(n * sizeof *value);
 
     out->np = json_integer_value(json_object_get(j, "np"));
     out->ranks = common_ranks(runs);
@@ -100,13 +86,12 @@ static ti_status read_json(const json_t *j, struct ti_against *out, struct ti_er
     for (size_t i = 0; i < n; i++)
         value[i] = out->real[i] =
             json_number_value(json_object_get(json_array_get(runs, i), "time_s"));
-    out->median = middle(value, out->runs, &out->spread);
-    out->least = value[0];
+    out->all = ti_spread_of(value, out->runs);
     for (int64_t r = 0; r < out->ranks; r++) {
         for (size_t i = 0; i < n; i++)
             value[i] = json_number_value(
                 json_array_get(json_object_get(json_array_get(runs, i), "ranks_s"), (size_t)r));
-        out->rank_real[r] = middle(value, out->runs, &spread);
+        out->rank_real[r] = ti_spread_of(value, out->runs).median;
         out->rank_simulated[r] = -1;
     }
     free(value);
@@ -184,10 +169,14 @@ void ti_against_print(const struct ti_against *a, double simulated, FILE *out)
         snprintf(what, sizeof what, "run %d", i + 1);
         row(out, what, a->real[i], simulated);
     }
-    row(out, "least", a->least, simulated);
-    row(out, "median", a->median, simulated);
-    fprintf(out, "%-12s %12.6f %25s%.2f %%\n", "spread", a->spread, "+-",
-            100 * a->spread / a->median);
+    /* The least is of the run that other load disturbed least. */
+    row(out, "least", a->all.min, simulated);
+    row(out, "median", a->all.median, simulated);
+    if (ti_spread_known(&a->all))
+        fprintf(out, "%-12s %12.6f %25s%.2f %%\n", "spread", a->all.half, "+-",
+                100 * a->all.half / a->all.median);
+    else
+        fprintf(out, "%-12s %12s %s\n", "spread", "?", "one run tells none");
     for (int64_t r = 0; r < a->ranks; r++) {
         snprintf(what, sizeof what, "rank %" PRId64, r);
         if (a->rank_simulated[r] >= 0)
@@ -210,14 +199,15 @@ static json_t *compared(double real, double simulated)
 
 json_t *ti_against_json(const struct ti_against *a, double simulated)
 {
-    json_t *runs = json_array(), *ranks = json_array(), *j = compared(a->median, simulated);
+    json_t *runs = json_array(), *ranks = json_array(), *j = compared(a->all.median, simulated);
 
     for (int i = 0; i < a->runs; i++)
         json_array_append_new(runs, compared(a->real[i], simulated));
     for (int64_t r = 0; r < a->ranks; r++)
         json_array_append_new(ranks, compared(a->rank_real[r], a->rank_simulated[r]));
-    json_object_set_new(j, "spread_s", json_real(a->spread));
-    json_object_set_new(j, "least", compared(a->least, simulated));
+    json_object_set_new(j, "spread_s",
+                        ti_spread_known(&a->all) ? json_real(a->all.half) : json_null());
+    json_object_set_new(j, "least", compared(a->all.min, simulated));
     json_object_set_new(j, "runs", runs);
     json_object_set_new(j, "ranks", ranks);
     return j;

@@ -10,13 +10,13 @@
 #include <stdio.h>
 
 #include "common/err.h"
+#include "common/spread.h"
 
 struct ti_against {
     int64_t np; /* 0: the file does not say */
     int runs;
     double *real;           /* seconds of each run */
-    double least;           /* minimum of `real`: the run that other load disturbed least */
-    double median, spread;  /* median of `real`, and half of its interquartile range */
+    struct ti_spread all;   /* of `real` */
     int64_t ranks;          /* number of ranks whose times are in all runs; 0: none */
     double *rank_real;      /* median of each of these ranks, in seconds */
     double *rank_simulated; /* filled by ti_against_ranks(); -1: not known */

@@ -16,7 +16,7 @@
 #define TI_SKEW_H
 
 #include "acquire/run/acquisition.h"
-#include "acquire/skew/spread.h"
+#include "acquire/skew/figures.h"
 
 #define TI_SKEW_LIST_MAX 32 /* numbers of ranks; folding factors */
 #define TI_SKEW_RUNS_MAX 1000

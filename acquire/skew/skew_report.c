@@ -174,7 +174,8 @@ static void print_skew(const struct ti_skew *s)
     struct table t = {0};
     bool known = false, differ = false;
 
-    printf("\nskew, %% (least to most of the runs)\n");
+    printf("\nskew, %% (%s)\n",
+           s->o->runs == 1 ? "one run: no spread can be told" : "least to most of the runs");
     heading(&t, (const char *const[]){"np", "counted, bare", "(a) whole run", "(b) bursts",
                                       "of the bare run", "worst rank", "(c) a call", NULL});
     for (int i = 0; i < s->nnp; i++) {
@@ -188,7 +189,7 @@ static void print_skew(const struct ti_skew *s)
         put(row[3], &f.own, true);
         put(row[4], &f.bare, true);
         if (f.own.n && !is_blocks(s))
-            put(row[5], &(struct ti_spread){1, f.worst, f.worst, f.worst}, false);
+            put(row[5], &(struct ti_spread){.n = 1, .median = f.worst}, false);
         else
             strcpy(row[5], "-");
         put(row[6], &f.call, true);
@@ -288,7 +289,7 @@ static void add_lengths(struct table *t, const struct ti_skew_bursts *b, int lea
         for (int q = 0; q < 5; q++) {
             double v = 100 * ti_deviations_quantile(d, quartile[q]);
 
-            put(row[lead + 2 + q], &(struct ti_spread){1, v, v, v}, true);
+            put(row[lead + 2 + q], &(struct ti_spread){.n = 1, .median = v}, true);
         }
     }
 }

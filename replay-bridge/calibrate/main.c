@@ -174,25 +174,41 @@ static ti_status calibrate_network(const struct options *o, struct ti_samples *s
     return st;
 }
 
+static void print_spread(double deviation, double speed)
+{
+    if (deviation >= 0)
+        printf("spread %.2g %%", 100 * deviation / speed);
+    else
+        printf("spread unknown, of one run");
+}
+
 static void print_speed(const struct ti_calibration *c)
 {
-    printf("%s: %.4g instructions a second, spread %.2g %%", c->host.program, c->host.speed,
-           100 * c->host.deviation / c->host.speed);
-    if (c->host.folded_speed > 0)
-        printf("; %" PRId64 " ranks on a core: %.4g, %.2g %%", c->host.folding,
-               c->host.folded_speed, 100 * c->host.folded_deviation / c->host.folded_speed);
+    printf("%s: %.4g instructions a second, ", c->host.program, c->host.speed);
+    print_spread(c->host.deviation, c->host.speed);
+    if (c->host.folded_speed > 0) {
+        printf("; %" PRId64 " ranks on a core: %.4g, ", c->host.folding, c->host.folded_speed);
+        print_spread(c->host.folded_deviation, c->host.folded_speed);
+    }
     putchar('\n');
+}
+
+/* Null for what was not measured. */
+static json_t *measured(double value)
+{
+    return value >= 0 ? json_real(value) : json_null();
 }
 
 static void print_json(json_t *json, const struct options *o, const struct ti_calibration *c)
 {
     json_object_update_new(
         json,
-        json_pack("{s:s, s:s?, s:s?, s:f, s:f, s:f, s:f, s:f, s:f, s:I}", "calibration", o->output,
+        json_pack("{s:s, s:s?, s:s?, s:f, s:o, s:f, s:o, s:o, s:o, s:o}", "calibration", o->output,
                   "program", c->host.program, "counter", c->host.counter, "speed", c->host.speed,
-                  "deviation", c->host.deviation, "folded_speed", c->host.folded_speed,
-                  "folded_deviation", c->host.folded_deviation, "latency_s", c->network.latency,
-                  "bandwidth", c->network.bandwidth, "eager", (json_int_t)c->network.eager));
+                  "deviation", measured(c->host.deviation), "folded_speed", c->host.folded_speed,
+                  "folded_deviation", measured(c->host.folded_deviation), "latency_s",
+                  measured(c->network.latency), "bandwidth", measured(c->network.bandwidth),
+                  "eager", c->network.eager >= 0 ? json_integer(c->network.eager) : json_null()));
     json_dumpf(json, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
     putchar('\n');
 }

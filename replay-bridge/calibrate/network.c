@@ -33,8 +33,8 @@ static ti_status fit_part(const struct ti_samples *s, enum ti_sample_kind kind, 
     int n = s->n[kind] < TI_FIT_POINTS_MAX ? s->n[kind] : TI_FIT_POINTS_MAX;
 
     for (int i = 0; i < n; i++)
-        point[i] = (struct ti_fit_point){s->timed[kind][i].size, s->timed[kind][i].median,
-                                         s->timed[kind][i].median};
+        point[i] = (struct ti_fit_point){s->timed[kind][i].size, s->timed[kind][i].seconds.median,
+                                         s->timed[kind][i].seconds.median};
     if (!n)
         return TI_OK;
     return ti_fit(point, n, kind == TI_SAMPLE_ISEND ? (double)s->eager + 1 : 0, most,
@@ -45,7 +45,7 @@ static double half_of(const struct ti_samples *s, double size)
 {
     for (int i = 0; i < s->n[TI_SAMPLE_HALF_TRIP]; i++)
         if (s->timed[TI_SAMPLE_HALF_TRIP][i].size == size)
-            return s->timed[TI_SAMPLE_HALF_TRIP][i].median;
+            return s->timed[TI_SAMPLE_HALF_TRIP][i].seconds.median;
     return INFINITY;
 }
 
@@ -62,10 +62,10 @@ static ti_status fit_receive(const struct ti_samples *s, int most, struct ti_net
     for (int i = 0; i < s->n[TI_SAMPLE_RECV] && n < TI_FIT_POINTS_MAX; i++) {
         const struct ti_timing *t = &s->timed[TI_SAMPLE_RECV][i];
         double room = (1 - LEAST) * half_of(s, t->size) - cost(out, TI_PART_OS, t->size);
-        double seconds = fmax(0, fmin(t->median, room));
+        double seconds = fmax(0, fmin(t->seconds.median, room));
 
-        out->cut = out->cut || seconds < t->median;
-        point[n++] = (struct ti_fit_point){t->size, seconds, t->median};
+        out->cut = out->cut || seconds < t->seconds.median;
+        point[n++] = (struct ti_fit_point){t->size, seconds, t->seconds.median};
     }
     return n ? ti_fit(point, n, 0, most, out->segment[TI_PART_OR], &out->n[TI_PART_OR], err)
              : TI_OK;
@@ -84,8 +84,9 @@ static ti_status fit_network(const struct ti_samples *s, int most, struct ti_net
                             ? cost(out, TI_PART_OS, t->size) + cost(out, TI_PART_OR, t->size)
                             : 0;
 
-        point[n++] = (struct ti_fit_point){t->size + ENVELOPE,
-                                           fmax(t->median - others, LEAST * t->median), t->median};
+        point[n++] = (struct ti_fit_point){
+            t->size + ENVELOPE, fmax(t->seconds.median - others, LEAST * t->seconds.median),
+            t->seconds.median};
     }
     return ti_fit(point, n, (double)s->eager + 1 + ENVELOPE, most, out->segment[TI_PART_NETWORK],
                   &out->n[TI_PART_NETWORK], err);
@@ -97,7 +98,7 @@ static void judge(const struct ti_samples *s, struct ti_network *out)
 
     for (int i = 0; i < s->n[TI_SAMPLE_HALF_TRIP]; i++) {
         const struct ti_timing *t = &s->timed[TI_SAMPLE_HALF_TRIP][i];
-        double off = fabs(ti_network_half(out, s->eager, t->size) / t->median - 1);
+        double off = fabs(ti_network_half(out, s->eager, t->size) / t->seconds.median - 1);
 
         sum += off;
         out->max_error = fmax(out->max_error, off);

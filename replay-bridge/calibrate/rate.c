@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/scratch.h"
+#include "common/spread.h"
 
 #define RATES_MAX 1024
 
@@ -15,6 +16,12 @@ static void set_text(char **text, const char *to)
 {
     free(*text);
     *text = strdup(to);
+}
+
+/* What a calibration file has of a spread; -1, no value, where none can be told. */
+static double deviation_of(const struct ti_spread *s)
+{
+    return ti_spread_known(s) ? s->half : -1;
 }
 
 static ti_status count(const struct ti_launcher *r, const struct ti_trial *program,
@@ -42,6 +49,7 @@ ti_status ti_rate_of_program(const struct ti_launcher *r, const struct ti_trial 
     double rate[2][RATES_MAX];
     struct ti_trial_result *ran = malloc(sizeof *ran);
     struct ti_trial run = *program;
+    struct ti_spread all;
     double instructions;
     bool folds = true;
     ti_status st;
@@ -66,9 +74,13 @@ ti_status ti_rate_of_program(const struct ti_launcher *r, const struct ti_trial 
     if (st)
         return st;
     set_text(&c->host.program, program->program[0]);
-    c->host.speed = ti_median(rate[0], (int)runs, &c->host.deviation);
+    all = ti_spread_of(rate[0], (int)runs);
+    c->host.speed = all.median;
+    c->host.deviation = deviation_of(&all);
     c->host.folding = folds ? program->np : 0;
-    c->host.folded_speed = folds ? ti_median(rate[1], (int)runs, &c->host.folded_deviation) : 0;
+    all = ti_spread_of(rate[1], folds ? (int)runs : 0);
+    c->host.folded_speed = all.median;
+    c->host.folded_deviation = deviation_of(&all);
     if (!(c->host.speed > 0))
         return ti_err_set(err, TI_ERR_INPUT, "'%s' has no CPU time between its calls of MPI",
                           program->program[0]);
@@ -81,8 +93,10 @@ static void average_bursts(const struct ti_samples *s, double *speed, double *de
 
     if (!s->n[TI_SAMPLE_RATE])
         return;
-    *speed = t->size / t->median;
-    *deviation = *speed * t->spread / t->median;
+    *speed = t->size / t->seconds.median;
+    *deviation = deviation_of(&t->seconds);
+    if (*deviation >= 0)
+        *deviation *= *speed / t->seconds.median;
 }
 
 static ti_status read_output(struct ti_samples *out, struct ti_err *err)

@@ -23,20 +23,6 @@ struct reading {
     bool ended;
 };
 
-static int by_value(const void *a, const void *b)
-{
-    const double *x = a, *y = b;
-
-    return (*x > *y) - (*x < *y);
-}
-
-double ti_median(double *value, int n, double *spread)
-{
-    qsort(value, (size_t)n, sizeof *value, by_value);
-    *spread = (value[3 * (n - 1) / 4] - value[(n - 1) / 4]) / 2;
-    return (value[n / 2] + value[(n - 1) / 2]) / 2;
-}
-
 static int by_kind_and_size(const void *a, const void *b)
 {
     const struct sample *x = a, *y = b;
@@ -132,10 +118,10 @@ static void sum_up(struct reading *g, struct ti_samples *out)
         struct ti_timing *t = one_more(out, g->sample[i].kind);
 
         end = same(g, i);
-        *t = (struct ti_timing){.size = g->sample[i].size, .times = end - i};
+        *t = (struct ti_timing){.size = g->sample[i].size};
         for (int k = i; k < end; k++)
             value[k - i] = g->sample[k].seconds;
-        t->median = ti_median(value, end - i, &t->spread);
+        t->seconds = ti_spread_of(value, end - i);
     }
     free(value);
 }

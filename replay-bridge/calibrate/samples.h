@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "common/err.h"
+#include "common/spread.h"
 
 enum ti_sample_kind {
     TI_SAMPLE_SEND,
@@ -21,9 +22,8 @@ enum ti_sample_kind {
 
 /* All times of one kind and size. */
 struct ti_timing {
-    double size;           /* bytes; for TI_SAMPLE_RATE instructions */
-    double median, spread; /* seconds; the spread is half the interquartile range */
-    int times;
+    double size; /* bytes; for TI_SAMPLE_RATE instructions */
+    struct ti_spread seconds;
 };
 
 struct ti_samples {
@@ -41,8 +41,5 @@ struct ti_samples {
  */
 ti_status ti_samples_read(FILE *in, struct ti_samples *out, struct ti_err *err);
 void ti_samples_free(struct ti_samples *s);
-
-/* The median of n > 0 values, and in *spread half of their interquartile range.  Sorts `value`. */
-double ti_median(double *value, int n, double *spread);
 
 #endif

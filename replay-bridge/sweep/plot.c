@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/spread.h"
 #include "replay-bridge/platform/picture.h"
 
 #define MARGIN    24
@@ -27,21 +28,11 @@ static const char *colour(int series)
     return colours[(size_t)series % (sizeof colours / sizeof colours[0])];
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double *x = a, *y = b;
-
-    return (*x > *y) - (*x < *y);
-}
-
 struct ti_plot_mark ti_plot_sum_up(double *values, int n)
 {
-    qsort(values, (size_t)n, sizeof *values, by_value);
-    return (struct ti_plot_mark){.median = n % 2 ? values[n / 2]
-                                                 : (values[n / 2 - 1] + values[n / 2]) / 2,
-                                 .min = values[0],
-                                 .max = values[n - 1],
-                                 .n = n};
+    struct ti_spread s = ti_spread_of(values, n);
+
+    return (struct ti_plot_mark){.median = s.median, .min = s.min, .max = s.max, .n = n};
 }
 
 /* ---- measures ---- */

@@ -55,6 +55,8 @@ import json, sys
 j = json.load(open(sys.argv[1]))
 a = j["against"]
 assert len(a["runs"]) == 2 and len(a["ranks"]) == 2, a
+real = [r["real_s"] for r in a["runs"]]
+assert abs(a["spread_s"] - abs(real[0] - real[1]) / 2) < 1e-9 * max(real), a
 for c in a["runs"] + a["ranks"]:
     assert abs(c["error_pct"] - 100 * (c["simulated_s"] / c["real_s"] - 1)) < 1e-6, c
 assert abs(max(r["simulated_s"] for r in a["ranks"]) - j["clock_s"]) < 1e-9, j

@@ -45,7 +45,7 @@ static void times_are_compared(void **state)
                                              "{\"time_s\": 3.0, \"ranks_s\": [3, 3]}]}"),
                                      &a, &err),
                      TI_OK);
-    assert_true(a.runs == 3 && a.median == 3 && a.least == 2 && a.np == 2 && a.ranks == 2);
+    assert_true(a.runs == 3 && a.all.median == 3 && a.all.min == 2 && a.np == 2 && a.ranks == 2);
     assert_true(a.real[0] == 4 && a.rank_real[0] == 3 && a.rank_real[1] == 2);
     ti_against_ranks(&a, file_of("[0.000000] [xbt_cfg/INFO] something\n"
                                  "clock=1.5 <2> Process left the game\n"
@@ -72,8 +72,49 @@ static void ranks_that_not_all_runs_tell_of_are_left_out(void **state)
         ti_against_read(file_of("{\"runs\": [{\"time_s\": 1}, {\"time_s\": 2, \"ranks_s\": [2]}]}"),
                         &a, &err),
         TI_OK);
-    assert_true(a.median == 1.5 && a.ranks == 0 && a.np == 0);
+    assert_true(a.all.median == 1.5 && a.ranks == 0 && a.np == 0);
     ti_against_free(&a);
+}
+
+/* Two runs have a spread, one has none: in text and in JSON. */
+static void runs_tell_their_spread(void **state)
+{
+    static const struct {
+        const char *runs, *text;
+        double spread; /* NAN: null */
+    } cases[] = {
+        {"{\"time_s\": 0.2}", "spread                  ? one run tells none\n", NAN},
+        {"{\"time_s\": 0.430825}, {\"time_s\": 0.204224}",
+         "spread           0.113301                        +-35.68 %\n", 0.1133005},
+        {"{\"time_s\": 2}, {\"time_s\": 2}",
+         "spread           0.000000                        +-0.00 %\n", 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char file[256], *text = NULL;
+        size_t bytes;
+        FILE *out = open_memstream(&text, &bytes);
+        const json_t *spread;
+        struct ti_against a;
+        json_t *j;
+
+        snprintf(file, sizeof file, "{\"runs\": [%s]}", cases[i].runs);
+        assert_int_equal(ti_against_read(file_of(file), &a, &err), TI_OK);
+        assert_non_null(out);
+        ti_against_print(&a, 1, out);
+        fclose(out);
+        if (!strstr(text, cases[i].text))
+            fail_msg("%s: no '%s' in\n%s", cases[i].runs, cases[i].text, text);
+        free(text);
+        j = ti_against_json(&a, 1);
+        spread = json_object_get(j, "spread_s");
+        assert_true(isnan(cases[i].spread)
+                        ? json_is_null(spread)
+                        : fabs(json_number_value(spread) - cases[i].spread) < 1e-12);
+        json_decref(j);
+        ti_against_free(&a);
+    }
 }
 
 static void malformed_times_are_refused(void **state)
@@ -149,6 +190,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(times_are_compared),
         cmocka_unit_test(ranks_that_not_all_runs_tell_of_are_left_out),
+        cmocka_unit_test(runs_tell_their_spread),
         cmocka_unit_test(malformed_times_are_refused),
         cmocka_unit_test(a_calibration_becomes_settings),
     };

@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "replay-bridge/calibrate/network.h"
 #include "formats/calibration.h"
+#include "replay-bridge/calibrate/network.h"
 
 static struct ti_err err;
 
@@ -137,8 +137,9 @@ static void samples_become_medians(void **state)
     assert_int_equal(s.n[TI_SAMPLE_RECV], 0);
     assert_true(s.timed[TI_SAMPLE_HALF_TRIP][0].size == 4 &&
                 s.timed[TI_SAMPLE_HALF_TRIP][1].size == 8);
-    assert_true(s.timed[TI_SAMPLE_HALF_TRIP][1].median == 4e-6 &&
-                s.timed[TI_SAMPLE_HALF_TRIP][1].times == 3);
+    assert_true(s.timed[TI_SAMPLE_HALF_TRIP][1].seconds.median == 4e-6 &&
+                s.timed[TI_SAMPLE_HALF_TRIP][1].seconds.n == 3);
+    assert_false(ti_spread_known(&s.timed[TI_SAMPLE_RATE][0].seconds));
     ti_samples_free(&s);
 }
 

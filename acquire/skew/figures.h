@@ -1,28 +1,22 @@
 /*
- * Distributions of figures: of few runs (exact), or of very many bursts (in constant memory).
+ * How figures of runs are printed, and distributions of the figures of very many bursts.
  */
-#ifndef TI_SPREAD_H
-#define TI_SPREAD_H
+#ifndef TI_FIGURES_H
+#define TI_FIGURES_H
 
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Minimum, median and maximum of n figures; n 0: there are none, and all is 0. */
-struct ti_spread {
-    int n;
-    double min, median, max;
-};
-
-/* The spread of `n` figures; sorts them. */
-struct ti_spread ti_spread_of(double *value, int n);
+#include "common/spread.h"
 
 /* "+1.23 (+1.10 to +1.50)" into buf, with as many digits as the figures need; returns buf.
  * Without parentheses if all figures are equal, "-" if there are none.  is_signed: print the
  * sign, for differences. */
 char *ti_spread_text(const struct ti_spread *s, bool is_signed, char *buf, size_t bytes);
 
-/* A new object with least, median and most; JSON null if there are no figures. */
+/* A new object with least, median and most; least and most are null if there is one figure only.
+ * JSON null if there are no figures. */
 json_t *ti_spread_json(const struct ti_spread *s);
 
 /*

@@ -1,28 +1,7 @@
-#include "acquire/skew/spread.h"
+#include "acquire/skew/figures.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-struct ti_spread ti_spread_of(double *value, int n)
-{
-    struct ti_spread s = {.n = n};
-
-    if (!n)
-        return s;
-    qsort(value, (size_t)n, sizeof *value, by_value);
-    s.min = value[0];
-    s.median = (value[(n - 1) / 2] + value[n / 2]) / 2;
-    s.max = value[n - 1];
-    return s;
-}
 
 /* Print with three significant digits. */
 static int number(double v, bool is_signed, char *buf, size_t bytes)
@@ -57,6 +36,8 @@ json_t *ti_spread_json(const struct ti_spread *s)
 {
     if (!s->n)
         return json_null();
+    if (!ti_spread_known(s))
+        return json_pack("{s:n, s:f, s:n}", "least", "median", s->median, "most");
     return json_pack("{s:f, s:f, s:f}", "least", s->min, "median", s->median, "most", s->max);
 }
 
