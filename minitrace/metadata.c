@@ -84,6 +84,17 @@ static bool is_whole(void)
     return mode && strcmp(mode, "whole") == 0;
 }
 
+void ti_begin_text(char out[80])
+{
+    char id[64];
+
+    out[0] = '\0';
+    if (!is_whole() || !read_start("/proc/sys/kernel/random/boot_id", id, sizeof id))
+        return;
+    id[strcspn(id, "\n")] = '\0';
+    snprintf(out, 80, "%lld %s", (long long)(ti_state.init_end * 1e6), id);
+}
+
 void ti_write_metadata(void)
 {
     char rank[16], host[256] = "", command[1024], cpu[128], mpi[MPI_MAX_LIBRARY_VERSION_STRING];

@@ -128,7 +128,7 @@ void ti_recording_end(enum ti_end end)
 {
     char flush[32], init[32], app[32], memory[32], spilled[32], negative[32], abandoned[32];
     char untraced[2048], times[128] = "", whole[32] = "", outside[32] = "";
-    char blocks[32] = "", own[32] = "", caller_ns[32], other_ns[32], questions[32];
+    char begin[80], blocks[32] = "", own[32] = "", caller_ns[32], other_ns[32], questions[32];
     struct ti_writer *writer = ti_state.writer;
     struct ti_uncounted_text seen;
     struct ti_counter counter;
@@ -155,6 +155,7 @@ void ti_recording_end(enum ti_end end)
     seconds_text(flush, ti_writer_flush_seconds(writer));
     seconds_text(init, ti_state.init_end - ti_state.init_start);
     seconds_text(app, now - ti_state.init_end);
+    ti_begin_text(begin);
     snprintf(memory, sizeof memory, "%lld", (long long)ti_state.memory_bytes);
     snprintf(spilled, sizeof spilled, "%lld", (long long)ti_state.spilled_bytes);
     snprintf(negative, sizeof negative, "%llu", (unsigned long long)ti_state.negative);
@@ -179,8 +180,9 @@ void ti_recording_end(enum ti_end end)
                             "other_ns",        other_ns,     "node_questions",  questions,
                             "samples",         seen.samples, "uncounted",       seen.uncounted,
                             "uncounted_in",    seen.objects, "unknown",         seen.unknown,
+                            "begin",           begin,
                             "times_ns",        times},
-                        times[0] ? 21 : 20, &err) &&
+                        times[0] ? 22 : 21, &err) &&
         end != TI_END_STOPPED && ti_speaks())
         ti_stderr_line("the trace is incomplete: %s", err.text);
     /* a copy: another thread may be in a call that reads the counter */

@@ -116,6 +116,10 @@ bool ti_span_known(void);
 double ti_seconds(void);
 struct ti_cpu ti_cpu_now(void);
 
+/* metadata.c: the metadata `begin` of a trace of TIARA_MODE=whole; "" in others, which tell
+ * nothing of when things happened. */
+void ti_begin_text(char out[80]);
+
 /* Whether this rank prints messages: rank 0, or rank 1 if rank 0 is not traced.  Also the first
  * rank of each node, because a failure may concern one node only, if the launcher says which rank
  * that is. */

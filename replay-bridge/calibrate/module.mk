@@ -3,10 +3,11 @@ fit_src := $(addprefix replay-bridge/calibrate/,fit.c samples.c network.c)
 # Reads and writes calibrations; needs $(sites_src) or inifile.c.
 calibration_src := lib/formats/calibration.c
 progs += ti-calibrate
-ti-calibrate_src := $(addprefix replay-bridge/calibrate/,main.c trial.c rate.c) $(fit_src) \
+ti-calibrate_src := $(addprefix replay-bridge/calibrate/,main.c trial.c align.c rate.c) $(fit_src) \
                     $(calibration_src) lib/formats/inifile.c
 ti-calibrate_libs := -lm
 t-calibration_src := $(fit_src) $(calibration_src) lib/formats/inifile.c
+t-align_src := replay-bridge/calibrate/align.c
 t-against_src := replay-bridge/calibrated.c replay-bridge/against.c $(calibration_src) lib/formats/inifile.c
 
 # The MPI program that ti-calibrate runs on two ranks; installed with the helpers.

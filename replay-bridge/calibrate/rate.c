@@ -147,8 +147,10 @@ static json_t *run_json(const struct ti_trial_result *ran, int64_t np)
     json_t *ranks = json_array();
 
     for (int64_t rank = 0; rank < np; rank++)
-        json_array_append_new(ranks, json_real(ran->seconds[rank]));
-    return json_pack("{s:f, s:o}", "time_s", ran->longest, "ranks_s", ranks);
+        json_array_append_new(ranks, json_real(ran->span[rank].seconds));
+    return json_pack("{s:f, s:o, s:o}", "time_s", ran->longest, "start_skew_s",
+                     ran->start_skew >= 0 ? json_real(ran->start_skew) : json_null(), "ranks_s",
+                     ranks);
 }
 
 static ti_status measure(const struct ti_launcher *r, const struct ti_trial *program, int64_t runs,

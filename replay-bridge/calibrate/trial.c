@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -179,6 +180,7 @@ static ti_status read_rank(struct ti_source *s, int64_t rank, struct ti_trial_re
 {
     struct ti_reader *r = NULL;
     struct ti_totals totals = {0};
+    struct ti_rank_span *span = &out->span[rank];
     const char *text;
     ti_status st = ti_source_reader(s, rank, &r, err);
 
@@ -188,12 +190,11 @@ static ti_status read_rank(struct ti_source *s, int64_t rank, struct ti_trial_re
         ti_reader_totals(r, &totals);
         out->volume += (double)totals.volume;
         text = ti_reader_info(r, "app_seconds");
-        out->seconds[rank] = text ? strtod(text, NULL) : 0;
-        if (!(out->seconds[rank] > 0))
+        span->seconds = text ? strtod(text, NULL) : 0;
+        ti_rank_span_begin(span, ti_reader_info(r, "begin"));
+        if (!(span->seconds > 0))
             st = ti_err_set(err, TI_ERR_INPUT, "rank %" PRId64 " does not tell how long it took",
                             rank);
-        if (out->seconds[rank] > out->longest)
-            out->longest = out->seconds[rank];
     }
     ti_reader_close(r);
     return st;
@@ -219,6 +220,10 @@ static ti_status read_traces(int64_t np, struct ti_trial_result *out, struct ti_
     for (int64_t rank = 0; rank < np && !st; rank++)
         st = read_rank(s, rank, out, err);
     ti_source_close(s);
+    if (!st)
+        out->start_skew = ti_rank_spans_align(out->span, np);
+    for (int64_t rank = 0; rank < np; rank++)
+        out->longest = fmax(out->longest, out->span[rank].seconds);
     return st;
 }
 

@@ -12,6 +12,7 @@
 #include "common/args.h"
 #include "common/err.h"
 #include "formats/calibration.h"
+#include "replay-bridge/calibrate/align.h"
 
 #define TI_TRIAL_RANKS_MAX 4096
 
@@ -35,10 +36,11 @@ struct ti_trial {
 
 /* The totals of a trial's trace. */
 struct ti_trial_result {
-    double volume;                      /* of all bursts of all ranks */
-    double seconds[TI_TRIAL_RANKS_MAX]; /* of each rank, from MPI_Init to MPI_Finalize */
-    double longest;                     /* the maximum of `seconds` */
-    bool instructions;                  /* volumes are instructions */
+    double volume;     /* of all bursts of all ranks */
+    double longest;    /* the most seconds of a rank */
+    double start_skew; /* result of ti_rank_spans_align() */
+    bool instructions; /* volumes are instructions */
+    struct ti_rank_span span[TI_TRIAL_RANKS_MAX]; /* aligned if `start_skew` is not -1 */
     char counter[32];
 };
 

@@ -39,6 +39,11 @@ calibrate -o nowhere/none.conf ./no-such-program
 
 # Real times, and what a replay makes of them.
 calibrate --measure real.json -r 2 "$o/examples/ring" 2 || { fail "--measure"; cat out err; }
+python3 - real.json <<'P' || fail 'no common start of the ranks'
+import json, sys
+for run in json.load(open(sys.argv[1]))["runs"]:
+    assert run["start_skew_s"] >= 0 and run["time_s"] == max(run["ranks_s"]), run
+P
 trace "$scratch/ring" 2 cputime "$o/examples/ring" 2 >/dev/null || fail ring
 replay "$scratch/ring" --calibration calibration.conf --against real.json --keep kept ||
     { fail "replay"; cat err; }
