@@ -25,8 +25,8 @@ struct arguments {
     int ntaken;
     MPI_Datatype taken_type;
     int *taken_counts, *taken_places;
-    MPI_Datatype *types; /* for each partner, all the same */
-    MPI_Aint *zeros;     /* for each partner: all blocks are at the start of the buffer */
+    MPI_Datatype *sent_types, *taken_types; /* for each partner, all the same */
+    MPI_Aint *zeros; /* for each partner: all blocks are at the start of the buffer */
     MPI_Request *request;
     enum ti_form form;
 };
@@ -51,45 +51,45 @@ static int64_t partners(const struct ti_replayer *p, const struct ti_event *ev,
 }
 
 /*
- * Fills `counts` with the counts of a vector, followed by the displacements of the blocks.  In a
- * simulation all displacements are 0, since the data is never read; else blocks are contiguous.
- * `order` is the position of each neighbour in the library's order, or NULL.  Returns the sum of
- * the counts.
+ * Fills `counts` with the counts of a vector in elements of `size` bytes, followed by the
+ * displacements of the blocks.  In a simulation all displacements are 0, since the data is never
+ * read; else blocks are contiguous.  `order` is the position of each neighbour in the library's
+ * order, or NULL.  Returns the bytes of all blocks.
  */
-static int64_t place_blocks(struct ti_replayer *p, const struct ti_vec *vec, const int *order,
-                            int *counts, int unit)
+static int64_t place_blocks(const struct ti_vec *vec, const int *order, int *counts, int64_t esize,
+                            int64_t size)
 {
     int64_t n = vec->len, sum = 0;
     int *places = counts + n;
 
+    for (int64_t i = 0; i < n; i++)
+        counts[order ? order[i] : i] = size ? (int)(ti_vec_at(vec, i) * esize / size) : 0;
     for (int64_t i = 0; i < n; i++) {
-        int64_t count = ti_vec_at(vec, i);
-
-        if (count < 0 || count > INT_MAX / unit)
-            ti_replay_fail(p, TI_ERR_INPUT, "a block has %lld elements", (long long)count);
-        counts[order ? order[i] : i] = (int)count * unit;
-    }
-    for (int64_t i = 0; i < n; i++) {
-        if (!SIMULATED && sum > INT_MAX)
-            ti_replay_fail(p, TI_ERR_INPUT, "its blocks are further apart than an int can say");
         places[i] = SIMULATED ? 0 : (int)sum;
         sum += counts[i];
     }
-    return sum;
+    return sum * size;
 }
 
-/* Number of *type per element of a vector's blocks; see ti_replay_count(). */
-static int unit_of(struct ti_replayer *p, const struct ti_event *ev, const struct ti_vec *vec,
-                   int64_t esize, MPI_Datatype *type)
+/* The size of the elements of a vector's blocks, and their datatype. */
+static int64_t size_of(struct ti_replayer *p, const struct ti_event *ev, const struct ti_vec *vec,
+                       int64_t esize, MPI_Datatype *type)
 {
-    bool bytes = SIMULATED && !(ev->mask & TI_M_REDOP) && esize > 0 && esize <= INT_MAX;
+    int64_t size;
+    char buf[256];
+    const char *why = ti_elements_of_blocks(!SIMULATED, (ev->mask & TI_M_REDOP) != 0, vec, esize,
+                                            &size, buf, sizeof buf);
 
-    for (int64_t i = 0; bytes && i < vec->len; i++)
-        bytes = ti_vec_at(vec, i) <= INT_MAX / esize;
-    if (!bytes)
-        return ti_replay_unit(p, esize, type);
-    *type = MPI_BYTE;
-    return (int)esize;
+    if (why)
+        ti_replay_fail(p, TI_ERR_INPUT, "%s", why);
+    *type = ti_replay_type(p, size);
+    return size;
+}
+
+static void fill_types(MPI_Datatype *types, int64_t n, MPI_Datatype type)
+{
+    for (int64_t i = 0; i < n; i++)
+        types[i] = type;
 }
 
 /* Fills in the blocks of both vectors, if the event has them.  *sent and *taken get their sizes in
@@ -108,27 +108,25 @@ static void fill_vectors(struct ti_replayer *p, const struct ti_event *ev,
     p->numbers = ti_grow(p->numbers, &p->numbers_room, (size_t)(2 * (ngiven + nexpected) + most),
                          sizeof *p->numbers);
     if (gives) {
-        int unit = unit_of(p, ev, given, esize, &a->sent_type);
-
         a->sent_counts = p->numbers;
         a->sent_places = p->numbers + ngiven;
-        *sent = place_blocks(p, given, near ? c->destinations_order : NULL, a->sent_counts, unit) *
-                esize / unit;
+        *sent = place_blocks(given, near ? c->destinations_order : NULL, a->sent_counts, esize,
+                             size_of(p, ev, given, esize, &a->sent_type));
     }
     if (takes) {
-        int unit = unit_of(p, ev, expected, esize2, &a->taken_type);
-
         a->taken_counts = p->numbers + 2 * ngiven;
         a->taken_places = a->taken_counts + nexpected;
-        *taken = place_blocks(p, expected, near ? c->sources_order : NULL, a->taken_counts, unit) *
-                 esize2 / unit;
+        *taken = place_blocks(expected, near ? c->sources_order : NULL, a->taken_counts, esize2,
+                              size_of(p, ev, expected, esize2, &a->taken_type));
     }
-    if (ti_op_is(ev->op, TI_T_COUNTS_GIVEN | TI_T_COUNTS_TAKEN)) {
-        p->types = ti_grow(p->types, &p->types_room, (size_t)most + 1, sizeof *p->types);
+    if (gives && takes) {
+        p->types =
+            ti_grow(p->types, &p->types_room, (size_t)(ngiven + nexpected) + 1, sizeof *p->types);
         p->zeros = ti_grow(p->zeros, &p->zeros_room, (size_t)most + 1, sizeof *p->zeros);
-        for (int64_t i = 0; i < most; i++)
-            p->types[i] = MPI_BYTE;
-        a->types = p->types;
+        a->sent_types = p->types;
+        a->taken_types = p->types + ngiven;
+        fill_types(a->sent_types, ngiven, a->sent_type);
+        fill_types(a->taken_types, nexpected, a->taken_type);
         a->zeros = p->zeros;
     }
 }
@@ -144,11 +142,11 @@ static struct arguments arguments(struct ti_replayer *p, const struct ti_event *
     int64_t sent = ev->arg[TI_F_BYTES], taken = sent, blocks;
 
     if (ev->mask & TI_M_BYTES)
-        a.nsent = (ev->mask & TI_M_REDOP ? ti_replay_elements : ti_replay_count)(
-            p, sent, ev->arg[TI_F_ESIZE], &a.sent_type);
+        a.nsent = ti_replay_count(p, ev->mask & TI_M_REDOP ? TI_ELEMENTS_REDUCED : TI_ELEMENTS_DATA,
+                                  sent, ev->arg[TI_F_ESIZE], &a.sent_type);
     if (ev->mask & TI_M_BYTES2) {
         taken = ev->arg[TI_F_BYTES2];
-        a.ntaken = ti_replay_count(p, taken, ev->arg[TI_F_ESIZE2], &a.taken_type);
+        a.ntaken = ti_replay_count(p, TI_ELEMENTS_DATA, taken, ev->arg[TI_F_ESIZE2], &a.taken_type);
     }
     /* MPI ignores the sizes of a rank that takes no part.  But with size 0, Open MPI regards the
      * call as complete, and numbers later non-blocking collectives differently on this rank. */
@@ -187,10 +185,10 @@ static struct arguments arguments(struct ti_replayer *p, const struct ti_event *
 
 #define SENT      a->sent, a->nsent, a->sent_type
 #define SENT_V    a->sent, a->sent_counts, a->sent_places, a->sent_type
-#define SENT_W    a->sent, a->sent_counts, a->sent_places, a->types
+#define SENT_W    a->sent, a->sent_counts, a->sent_places, a->sent_types
 #define TAKEN     a->taken, a->ntaken, a->taken_type
 #define TAKEN_V   a->taken, a->taken_counts, a->taken_places, a->taken_type
-#define TAKEN_W   a->taken, a->taken_counts, a->taken_places, a->types
+#define TAKEN_W   a->taken, a->taken_counts, a->taken_places, a->taken_types
 #define REDUCED   a->sent, a->taken, a->nsent, a->sent_type, a->op
 #define REDUCED_V a->sent, a->taken, a->sent_counts, a->sent_type, a->op
 
@@ -234,7 +232,8 @@ CALL(neighbor_alltoallv, Neighbor_alltoallv, Ineighbor_alltoallv, SENT_V, TAKEN_
 
 /* The only collective whose displacements are addresses. */
 #define NEAR_W                                                                                     \
-    a->sent, a->sent_counts, a->zeros, a->types, a->taken, a->taken_counts, a->zeros, a->types
+    a->sent, a->sent_counts, a->zeros, a->sent_types, a->taken, a->taken_counts, a->zeros,         \
+        a->taken_types
 
 CALL(neighbor_alltoallw, Neighbor_alltoallw, Ineighbor_alltoallw, NEAR_W, a->comm)
 
@@ -294,23 +293,25 @@ static void post_neighbours(struct ti_replayer *p, const struct ti_event *ev,
     if (!near)
         ti_replay_fail(p, TI_ERR_INPUT, "the communicator has no topology");
     for (int64_t i = 0; i < near->nsources; i++) {
-        int count = ti_replay_count(p, block_bytes(ev, false, i), 1, &type);
+        int64_t bytes = block_bytes(ev, false, i);
+        int count = ti_replay_count(p, TI_ELEMENTS_DATA, bytes, 1, &type);
 
         if (near->source[i] < 0)
             continue;
         ti_profile_receive(p, c, (int)near->source[i], NEIGHBOUR_TAG);
-        ti_replay_must(p, MPI_Irecv(ti_engine_received(p, (size_t)count), count, type,
+        ti_replay_must(p, MPI_Irecv(ti_engine_received(p, (size_t)bytes), count, type,
                                     (int)near->source[i], NEIGHBOUR_TAG, c->handle,
                                     ti_replay_part(q)));
     }
     for (int64_t i = 0; i < near->ndestinations; i++) {
-        int count = ti_replay_count(p, block_bytes(ev, true, i), 1, &type);
+        int64_t bytes = block_bytes(ev, true, i);
+        int count = ti_replay_count(p, TI_ELEMENTS_DATA, bytes, 1, &type);
 
         if (near->destination[i] < 0)
             continue;
         ti_profile_send(p, c, (int)near->destination[i], NEIGHBOUR_TAG,
-                        ti_profile_waits(p, ev->op, (size_t)count));
-        ti_replay_must(p, MPI_Isend(ti_engine_sent(p, (size_t)count), count, type,
+                        ti_profile_waits(p, ev->op, (size_t)bytes));
+        ti_replay_must(p, MPI_Isend(ti_engine_sent(p, (size_t)bytes), count, type,
                                     (int)near->destination[i], NEIGHBOUR_TAG, c->handle,
                                     ti_replay_part(q)));
     }

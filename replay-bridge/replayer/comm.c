@@ -81,6 +81,8 @@ static struct ti_replay_comm *keep(struct ti_replayer *p, int64_t number,
                                  .rank = made->rank,
                                  .peers = made->remote ? made->remote_size : made->size};
     ti_profile_comm(p, c, made);
+    if (handle != MPI_COMM_NULL)
+        ti_engine_comm(handle);
     return c;
 }
 
@@ -182,6 +184,7 @@ void ti_replay_world(struct ti_replayer *p, MPI_Comm world)
 void ti_replay_idup_done(struct ti_replayer *p, struct ti_replay_request *q)
 {
     p->comm[q->made_number].handle = *q->made;
+    ti_engine_comm(*q->made);
     free(q->made);
     q->made = NULL;
 }

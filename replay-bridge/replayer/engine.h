@@ -31,6 +31,9 @@ void ti_engine_start(struct ti_replayer *p);
  * hush == false: restores the output. */
 bool ti_engine_hush(bool hush);
 
+/* Called for each communicator that the replay uses. */
+void ti_engine_comm(MPI_Comm comm);
+
 /* The lowest rank on which `here` is true; -1: none.  Collective over all ranks. */
 int ti_engine_first(const struct ti_replayer *p, bool here);
 
@@ -64,7 +67,8 @@ void *ti_engine_send_buffer(struct ti_replayer *p, size_t bytes);
 void *ti_engine_recv_buffer(struct ti_replayer *p, size_t bytes);
 
 /* The same for point-to-point messages.  In a simulation a sent message is at MPI_BOTTOM, which
- * SMPI does not read: no payload is allocated or copied, and the simulated times are the same. */
+ * SMPI does not read, and a received one at a shared buffer of any size, which SMPI does not write:
+ * no payload is allocated or copied, and the simulated times are the same. */
 const void *ti_engine_sent(struct ti_replayer *p, size_t bytes);
 void *ti_engine_received(struct ti_replayer *p, size_t bytes);
 

@@ -259,7 +259,7 @@ static void set_view(struct ti_replayer *p, const struct ti_event *ev, struct ti
     MPI_Datatype etype, piece, tile;
 
     f->esize = ev->arg[TI_F_ESIZE];
-    ti_replay_unit(p, f->esize, &etype);
+    etype = ti_replay_type(p, f->esize);
     tile = piece =
         f->esize == bytes || !f->esize ? etype : ti_replay_contiguous(p, bytes / f->esize, etype);
     if (at != TI_NULL)
@@ -441,7 +441,8 @@ void replay_file_access(struct ti_replayer *p, const struct ti_event *ev)
 
     if (q)
         q->active = true;
-    a.count = ti_replay_count(p, ev->arg[TI_F_BYTES], ev->arg[TI_F_ESIZE], &a.type);
+    a.count =
+        ti_replay_count(p, TI_ELEMENTS_DATA, ev->arg[TI_F_BYTES], ev->arg[TI_F_ESIZE], &a.type);
     /* Writes use the receive buffer too: its contents have no meaning. */
     a.data = ti_engine_recv_buffer(p, (size_t)ev->arg[TI_F_BYTES]);
     aim(p, ev, f);

@@ -1,8 +1,6 @@
 /*
  * Messages from one rank to another.
  */
-#include <limits.h>
-
 #include "common/map.h"
 #include "replay-bridge/replayer/engine.h"
 #include "replay-bridge/replayer/functions.h"
@@ -14,6 +12,7 @@ struct message {
     int peer, tag, count;
     MPI_Datatype type;
     size_t bytes;
+    bool own; /* to or from this rank */
 };
 
 /* An empty message for MPI_PROC_NULL: the recorded size may exceed the limits of counts. */
@@ -34,11 +33,13 @@ static struct message sent(struct ti_replayer *p, const struct ti_event *ev)
                         .tag = (int)ev->arg[TI_F_TAG],
                         .bytes = (size_t)ev->arg[TI_F_BYTES]};
 
+    m.own = m.peer == c->rank + c->offset;
     if (m.peer == MPI_PROC_NULL)
         m.bytes = 0; /* it may be larger than any memory */
     if (SIMULATED && m.peer == MPI_PROC_NULL)
         return nothing(m);
-    m.count = ti_replay_count(p, ev->arg[TI_F_BYTES], ev->arg[TI_F_ESIZE], &m.type);
+    m.count =
+        ti_replay_count(p, TI_ELEMENTS_DATA, ev->arg[TI_F_BYTES], ev->arg[TI_F_ESIZE], &m.type);
     ti_profile_send(p, c, m.peer, m.tag, ti_profile_waits(p, ev->op, m.bytes));
     return m;
 }
@@ -87,12 +88,14 @@ static struct message received(struct ti_replayer *p, const struct ti_event *ev,
     if (peer != TI_NULL && (peer == TI_ANY || tag == TI_ANY ? !p->setup->any : p->ahead.all))
         matched(p, ev, req, &peer, &tag);
     m.peer = ti_replay_peer(p, c, peer);
+    m.own = m.peer == c->rank + c->offset;
     m.tag = tag == TI_ANY ? MPI_ANY_TAG : (int)tag;
     if (m.peer == MPI_PROC_NULL)
         m.bytes = 0; /* it may be larger than any memory */
     if (SIMULATED && m.peer == MPI_PROC_NULL)
         return nothing(m);
-    m.count = ti_replay_count(p, bytes, ev->arg[second ? TI_F_ESIZE2 : TI_F_ESIZE], &m.type);
+    m.count = ti_replay_count(p, TI_ELEMENTS_ROOM, bytes,
+                              ev->arg[second ? TI_F_ESIZE2 : TI_F_ESIZE], &m.type);
     ti_profile_receive(p, c, m.peer, m.tag);
     return m;
 }
@@ -127,7 +130,7 @@ void replay_sendrecv(struct ti_replayer *p, const struct ti_event *ev)
     size_t most = s.bytes > r.bytes ? s.bytes : r.bytes;
     void *in = ti_engine_received(p, most);
 
-    if (SIMULATED && s.peer == r.peer) /* SMPI copies messages to oneself, so buffers are needed */
+    if (SIMULATED && s.own && r.own) /* SMPI copies messages to oneself, so buffers are needed */
         ti_replay_must(p, MPI_Sendrecv(ti_engine_send_buffer(p, s.bytes), s.count, s.type, s.peer,
                                        s.tag, ti_engine_recv_buffer(p, r.bytes), r.count, r.type,
                                        r.peer, r.tag, s.comm, MPI_STATUS_IGNORE));
@@ -313,13 +316,15 @@ void replay_mprobe(struct ti_replayer *p, const struct ti_event *ev)
 {
     const struct ti_replay_comm *c = ti_replay_comm(p, ev->arg[TI_F_COMM]);
     int64_t peer = ev->arg[TI_F_PEER], tag = ev->arg[TI_F_TAG];
+    MPI_Datatype type;
+    int count = ti_replay_count(p, TI_ELEMENTS_ROOM, INT64_MAX, 1, &type); /* any message */
 
     if (!p->setup->any && (peer == TI_ANY || tag == TI_ANY))
         matched(p, ev, -1, &peer, &tag);
     tag = tag == TI_ANY ? MPI_ANY_TAG : tag;
     ti_profile_receive(p, c, ti_replay_peer(p, c, peer), (int)tag);
-    ti_replay_must(p, MPI_Recv(ti_engine_received(p, 1), INT_MAX, MPI_BYTE,
-                               ti_replay_peer(p, c, peer), (int)tag, c->handle, MPI_STATUS_IGNORE));
+    ti_replay_must(p, MPI_Recv(ti_engine_received(p, 1), count, type, ti_replay_peer(p, c, peer),
+                               (int)tag, c->handle, MPI_STATUS_IGNORE));
 }
 
 void replay_mrecv(struct ti_replayer *p, const struct ti_event *ev)
@@ -373,7 +378,8 @@ void replay_mrecv(struct ti_replayer *p, const struct ti_event *ev)
 {
     MPI_Message none, *message = probed(p, ev, &none);
     MPI_Datatype type;
-    int count = ti_replay_count(p, ev->arg[TI_F_BYTES], ev->arg[TI_F_ESIZE], &type);
+    int count =
+        ti_replay_count(p, TI_ELEMENTS_ROOM, ev->arg[TI_F_BYTES], ev->arg[TI_F_ESIZE], &type);
 
     ti_replay_must(p, MPI_Mrecv(ti_engine_received(p, (size_t)ev->arg[TI_F_BYTES]), count, type,
                                 message, MPI_STATUS_IGNORE));
@@ -384,7 +390,8 @@ void replay_imrecv(struct ti_replayer *p, const struct ti_event *ev)
     struct ti_replay_request *q = ti_replay_new_request(p);
     MPI_Message none, *message = probed(p, ev, &none);
     MPI_Datatype type;
-    int count = ti_replay_count(p, ev->arg[TI_F_BYTES], ev->arg[TI_F_ESIZE], &type);
+    int count =
+        ti_replay_count(p, TI_ELEMENTS_ROOM, ev->arg[TI_F_BYTES], ev->arg[TI_F_ESIZE], &type);
 
     q->active = true;
     ti_replay_must(p, MPI_Imrecv(ti_engine_received(p, (size_t)ev->arg[TI_F_BYTES]), count, type,

@@ -91,46 +91,32 @@ MPI_Datatype ti_replay_contiguous(struct ti_replayer *p, int64_t n, MPI_Datatype
 /* The predefined datatype of `esize` bytes; MPI_DATATYPE_NULL: none. */
 static MPI_Datatype predefined(int64_t esize)
 {
-    return esize == 1   ? MPI_BYTE
-           : esize == 2 ? MPI_SHORT
-           : esize == 4 ? MPI_INT
-           : esize == 8 ? MPI_DOUBLE
-                        : MPI_DATATYPE_NULL;
+    return esize == 1                 ? MPI_BYTE
+           : esize == 2               ? MPI_SHORT
+           : esize == 4               ? MPI_INT
+           : esize == 8               ? MPI_DOUBLE
+           : esize == 16 && SIMULATED ? MPI_C_DOUBLE_COMPLEX
+                                      : MPI_DATATYPE_NULL;
 }
 
-int ti_replay_unit(struct ti_replayer *p, int64_t esize, MPI_Datatype *type)
+MPI_Datatype ti_replay_type(struct ti_replayer *p, int64_t esize)
 {
-    *type = predefined(esize);
-    if (*type != MPI_DATATYPE_NULL)
-        return 1;
-    /* SMPI packs data of derived datatypes; plain bytes avoid that. */
-    if (SIMULATED && esize > 0 && esize <= INT_MAX) {
-        *type = MPI_BYTE;
-        return (int)esize;
-    }
-    *type = ti_replay_contiguous(p, esize, MPI_BYTE);
-    return 1;
+    MPI_Datatype type = predefined(esize);
+
+    return type != MPI_DATATYPE_NULL ? type : ti_replay_contiguous(p, esize, MPI_BYTE);
 }
 
-int ti_replay_elements(struct ti_replayer *p, int64_t bytes, int64_t esize, MPI_Datatype *type)
+int ti_replay_count(struct ti_replayer *p, enum ti_element_use use, int64_t bytes, int64_t esize,
+                    MPI_Datatype *type)
 {
-    int64_t unit = ti_replay_unit(p, esize, type), count = esize ? bytes / esize : 0;
+    struct ti_elements e;
+    char buf[256];
+    const char *why = ti_elements(!SIMULATED, use, bytes, esize, &e, buf, sizeof buf);
 
-    if (esize && bytes % esize)
-        ti_replay_fail(p, TI_ERR_INPUT, "%lld bytes are no whole number of elements of %lld",
-                       (long long)bytes, (long long)esize);
-    if (count < 0 || count > INT_MAX / unit)
-        ti_replay_fail(p, TI_ERR_INPUT, "%lld elements of %lld bytes are more than can be counted",
-                       (long long)count, (long long)esize);
-    return (int)(count * unit);
-}
-
-int ti_replay_count(struct ti_replayer *p, int64_t bytes, int64_t esize, MPI_Datatype *type)
-{
-    if (!SIMULATED || bytes < 0 || bytes > INT_MAX)
-        return ti_replay_elements(p, bytes, esize, type);
-    *type = MPI_BYTE;
-    return (int)bytes;
+    if (why)
+        ti_replay_fail(p, TI_ERR_INPUT, "%s", why);
+    *type = ti_replay_type(p, e.size);
+    return e.count;
 }
 
 /* User-defined operation for all reductions: SMPI calls it where an algorithm combines two buffers.
@@ -196,9 +182,10 @@ MPI_Op ti_replay_op(struct ti_replayer *p, int64_t redop, int64_t esize, MPI_Dat
         [TI_REDOP_NO_OP] = MPI_NO_OP,    [TI_REDOP_USER] = MPI_OP_NULL,
         [TI_REDOP_USER_NC] = MPI_OP_NULL};
     MPI_Datatype takes = MPI_DATATYPE_NULL;
+    char buf[64];
 
-    if (redop < 0 || redop >= TI_REDOP_COUNT)
-        ti_replay_fail(p, TI_ERR_INPUT, "no reduction has the number %lld", (long long)redop);
+    if (ti_redop_refusal(redop, buf, sizeof buf))
+        ti_replay_fail(p, TI_ERR_INPUT, "%s", buf);
     /* No operation: the rank takes no part, or the trace was converted and lacks it. */
     if (redop == TI_REDOP_USER || redop == TI_REDOP_USER_NC || redop == TI_REDOP_NULL)
         return user_op(p, redop != TI_REDOP_USER_NC);

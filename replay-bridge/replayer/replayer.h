@@ -23,6 +23,7 @@
 
 #include "replay-bridge/replayer/places.h"
 #include "replay-bridge/trace/bursts.h"
+#include "replay-bridge/trace/elements.h"
 #include "sound/neighbours.h"
 #include "sound/wildcards.h"
 
@@ -188,17 +189,13 @@ struct ti_replay_comm *ti_replay_comm(struct ti_replayer *p, int64_t index);
  * become MPI_PROC_NULL and MPI_ANY_SOURCE. */
 int ti_replay_peer(const struct ti_replayer *p, const struct ti_replay_comm *c, int64_t delta);
 
-/* The count and datatype for `bytes` bytes in elements of `esize` bytes.  Fails if the count
- * exceeds an int. */
-int ti_replay_elements(struct ti_replayer *p, int64_t bytes, int64_t esize, MPI_Datatype *type);
+/* The count and datatype for `bytes` bytes in elements of `esize` bytes, see elements.h.  Fails if
+ * there is none. */
+int ti_replay_count(struct ti_replayer *p, enum ti_element_use use, int64_t bytes, int64_t esize,
+                    MPI_Datatype *type);
 
-/* The same for data without arithmetic.  In a simulation the elements are bytes where an int can
- * count them: SMPI reports an error if sender and receiver have datatypes of equal size that
- * differ. */
-int ti_replay_count(struct ti_replayer *p, int64_t bytes, int64_t esize, MPI_Datatype *type);
-
-/* A datatype for blocks with elements of `esize` bytes.  Returns its number per element. */
-int ti_replay_unit(struct ti_replayer *p, int64_t esize, MPI_Datatype *type);
+/* A datatype of `esize` bytes. */
+MPI_Datatype ti_replay_type(struct ti_replayer *p, int64_t esize);
 
 /* A contiguous datatype of `n` elements; kept for reuse. */
 MPI_Datatype ti_replay_contiguous(struct ti_replayer *p, int64_t n, MPI_Datatype of);

@@ -174,7 +174,7 @@ static struct side side(struct ti_replayer *p, int64_t bytes, int64_t esize)
 {
     struct side s = {.bytes = (size_t)bytes};
 
-    s.count = ti_replay_count(p, bytes, esize, &s.type);
+    s.count = ti_replay_count(p, TI_ELEMENTS_DATA, bytes, esize, &s.type);
     return s;
 }
 
@@ -191,7 +191,7 @@ static MPI_Op operation(struct ti_replayer *p, const struct ti_event *ev, struct
 
     if (SIMULATED) /* SMPI accepts any datatype, with the same time */
         return ev->arg[TI_F_REDOP] == TI_REDOP_NO_OP ? MPI_NO_OP : MPI_REPLACE;
-    ti_replay_unit(p, basic, &type);
+    type = ti_replay_type(p, basic);
     op = ti_replay_op(p, ev->arg[TI_F_REDOP], basic, &type);
     if (basic && esize2 % basic == 0)
         target->type = esize2 == basic ? type : ti_replay_contiguous(p, esize2 / basic, type);

@@ -1,9 +1,9 @@
 #include "replay-bridge/trace/refusal.h"
 
-#include <limits.h>
 #include <stdio.h>
 
 #include "replay-bridge/replayer/operations.h"
+#include "replay-bridge/trace/elements.h"
 
 /* The reason why an operation is refused with any arguments; NULL: it is not. */
 #define OWN(text)                         NULL
@@ -22,37 +22,19 @@ const char *ti_taken_for_small(const struct ti_msg *m, int64_t eager_bytes, char
     return buf;
 }
 
-/* The reason, if a call has more elements than an int can count.  The size of an element is that of
- * the datatype which the replayer chooses. */
-static const char *too_many(int64_t amount, int64_t esize, char *buf, size_t bytes)
+/* Number of partners in a collective of the step; 0: none. */
+static int64_t peers_of(const struct ti_comms *comms, const struct ti_step *step)
 {
-    bool predefined = esize == 2 || esize == 4 || esize == 8;
-    int64_t count = predefined ? amount / esize : amount;
-
-    if (count <= INT_MAX)
-        return NULL;
-    snprintf(buf, bytes, "SimGrid counts up to %d elements, and this has %lld", INT_MAX,
-             (long long)count);
-    return buf;
-}
-
-/* Whether the messages of a step are to or from MPI_PROC_NULL only. */
-static bool nothing_moves(const struct ti_step *step)
-{
-    for (size_t i = 0; i < step->nposted; i++)
-        if (!step->posted[i].null)
-            return false;
-    return step->nposted > 0;
+    return step->gid >= 0 ? ti_comms_group(comms, step->gid)->size : 0;
 }
 
 const char *ti_live_refusal(const struct ti_comms *comms, const struct ti_step *step,
                             int64_t eager_bytes, char *buf, size_t bytes)
 {
-    (void)comms;
     (void)eager_bytes;
-    (void)buf;
-    (void)bytes;
-    return step->ev.op == TI_OP_ABORT ? reasons[TI_OP_ABORT] : NULL;
+    return step->ev.op == TI_OP_ABORT
+               ? reasons[TI_OP_ABORT]
+               : ti_elements_refusal(true, &step->ev, peers_of(comms, step), buf, bytes);
 }
 
 const char *ti_replayer_refusal(const struct ti_comms *comms, const struct ti_step *step,
@@ -71,8 +53,5 @@ const char *ti_replayer_refusal(const struct ti_comms *comms, const struct ti_st
         if (!step->done[i].recv &&
             (step->done[i].cancelled || ti_may_be_cancelled(&step->done[i], step)))
             why = "SMPI cannot cancel a send";
-    if (why || nothing_moves(step))
-        return why;
-    why = too_many(ev->arg[TI_F_BYTES], ev->arg[TI_F_ESIZE], buf, bytes);
-    return why ? why : too_many(ev->arg[TI_F_BYTES2], ev->arg[TI_F_ESIZE2], buf, bytes);
+    return why ? why : ti_elements_refusal(false, ev, peers_of(comms, step), buf, bytes);
 }

@@ -5,6 +5,13 @@ $(O)/tests/mktrace: $(call obj,tests/cli/mktrace.c $(writer_src) $(formats_src) 
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) $(LDLIBS)
 
+# A program that makes run directories of scripts.
+test_programs += $(O)/tests/mkscript
+
+$(O)/tests/mkscript: $(call obj,tests/cli/mkscript.c tests/unit/script.c $(writer_src) $(formats_src) $(common_src))
+	@mkdir -p $(@D)
+	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) -lcmocka $(LDLIBS)
+
 # A program that prints the words of traces.
 test_programs += $(O)/tests/vocabulary
 
