@@ -35,6 +35,34 @@ static void print_jobs(const struct ti_replay_result *res)
                (long long)res->job[j].np, res->job[j].trace->path);
 }
 
+/* What the engine gives no time, though SimGrid itself does; false: nothing. */
+static bool untimed(const struct ti_replay_result *res, uint64_t *comms, uint64_t *probes)
+{
+    *comms = *probes = 0;
+    for (int j = 0; res->engine == TI_ENGINE_STOCK && j < res->njobs; j++) {
+        *comms += res->job[j].trace->lint.untimed.comms;
+        *probes += res->job[j].trace->lint.untimed.probes;
+    }
+    return *comms || *probes;
+}
+
+static void print_untimed(const struct ti_replay_result *res)
+{
+    uint64_t comms, probes;
+    char made[64] = "", probed[64] = "", n[32];
+
+    if (!untimed(res, &comms, &probes))
+        return;
+    if (comms)
+        snprintf(made, sizeof made, "making %s communicator%s", ti_format_count(comms, n, sizeof n),
+                 comms == 1 ? "" : "s");
+    if (probes)
+        snprintf(probed, sizeof probed, "%s probe%s", ti_format_count(probes, n, sizeof n),
+                 probes == 1 ? "" : "s");
+    printf("not timed:      %s%s%s (engine stock; engine tiara times them)\n", made,
+           comms && probes ? " and " : "", probed);
+}
+
 static void report_text(const struct ti_replay_options *o, const struct ti_replay_result *res)
 {
     const struct ti_replay_trace *t = res->trace;
@@ -57,6 +85,7 @@ static void report_text(const struct ti_replay_options *o, const struct ti_repla
     printf("engine:         %s\n", engine_names[res->engine]);
     printf("%s %s\n", res->engine == TI_ENGINE_STOCK ? "actions:       " : "events:        ",
            ti_format_count(res->actions, a, sizeof a));
+    print_untimed(res);
     printf("platform:       %s\n", res->platform);
     if (t->bursts.as == TI_BURSTS_THREADS && t->bursts.cores == INT64_MAX)
         printf("threads:        on cores of their own\n");
@@ -163,8 +192,15 @@ static void add_simulation(json_t *j, const struct ti_replay_options *o,
         json_object_set_new(j, "placement", text_json(o->placement_text));
         json_object_set_new(j, "rank_hosts", ti_place_json(&res->hosts, res->host_of, res->np));
     }
-    if (res->actions && res->engine == TI_ENGINE_STOCK)
+    if (res->actions && res->engine == TI_ENGINE_STOCK) {
+        uint64_t comms, probes;
+
+        untimed(res, &comms, &probes);
         json_object_set_new(j, "actions", json_integer((json_int_t)res->actions));
+        json_object_set_new(j, "untimed",
+                            json_pack("{s:I, s:I}", "communicators", (json_int_t)comms, "probes",
+                                      (json_int_t)probes));
+    }
 }
 
 static void add_times(json_t *j, const struct ti_replay_options *o,

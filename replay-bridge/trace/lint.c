@@ -6,10 +6,11 @@
 #include <string.h>
 
 #include "common/cli.h"
+#include "common/scratch.h"
+#include "formats/reader.h"
 #include "formats/scan.h"
 #include "replay-bridge/trace/lower.h"
 #include "replay-bridge/trace/refusal.h"
-#include "common/scratch.h"
 #include "sound/text.h"
 
 struct lint_state {
@@ -143,18 +144,17 @@ static void report_untraced(struct lint_state *st, struct ti_walk *w, const stru
     report(st, w, step, why);
 }
 
-/* The reason why the target cannot express the event; NULL if it can.  Calls that stock replay
- * cannot express, or gives no time, are counted for any target. */
-static const char *refusal(struct lint_state *st, const struct ti_step *step, char *buf,
-                           size_t bytes)
+/* Counts what stock replay gives no time.  Its first member counts a communicator. */
+static void count_untimed(struct ti_lint *lint, struct ti_walk *w, const struct ti_event *ev)
 {
-    struct ti_lint *lint = st->lint;
+    const struct ti_comm *made = (ev->mask & TI_M_NEWCOMM) && ev->arg[TI_F_NEWCOMM] >= 0
+                                     ? ti_reader_comm(ti_walk_reader(w), ev->arg[TI_F_NEWCOMM])
+                                     : NULL;
 
-    lint->untimed += ti_lower_untimed(step->ev.op);
-    if (st->target->refusal != ti_lower_refusal &&
-        ti_lower_refusal(&lint->check.comms, step, lint->eager_bytes, buf, bytes))
-        lint->unsaid++;
-    return st->target->refusal(&lint->check.comms, step, lint->eager_bytes, buf, bytes);
+    if (made && made->rank == 0 && (!made->remote || made->member[0] < made->remote[0]))
+        lint->untimed.comms++;
+    if (ev->op == TI_OP_PROBE || ev->op == TI_OP_IPROBE || ti_op_is(ev->op, TI_T_PROBES))
+        lint->untimed.probes++;
 }
 
 /* ---- the visitor ---- */
@@ -177,7 +177,8 @@ static ti_status see_event(void *arg, struct ti_walk *w, const struct ti_step *s
         report_untraced(st, w, step);
         return TI_OK;
     }
-    why = refusal(st, step, buf, sizeof buf);
+    count_untimed(st->lint, w, &step->ev);
+    why = st->target->refusal(&st->lint->check.comms, step, st->lint->eager_bytes, buf, sizeof buf);
     if (why) {
         st->lint->refused++;
         report(st, w, step, why);

@@ -29,10 +29,13 @@ struct ti_lint {
     } volumes;
     /* Numbers of problems, by remedy.  A problem that is in no count makes the trace unsound. */
     uint64_t refused;  /* calls that the engine cannot replay */
-    uint64_t unsaid;   /* calls that stock replay cannot express */
-    uint64_t untimed;  /* calls that stock replay gives no time: communicators, probes */
     uint64_t untraced; /* calls that are not traced */
     int64_t missing;   /* ranks without a complete trace */
+    /* What stock replay gives no time. */
+    struct {
+        uint64_t comms;  /* communicators that are made; one counts once, whatever its size */
+        uint64_t probes; /* successful calls of probes */
+    } untimed;
     /* (gid, tag, whether to oneself) -> the tags that SimGrid gets for these messages: `first` to
      * `first` + `window` - 1, in turn.  A stock "wait" finds a request by ranks and tag, so no two
      * outstanding requests of a rank may share them. */

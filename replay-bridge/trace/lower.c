@@ -167,12 +167,6 @@ const char *ti_lower_refusal(const struct ti_comms *comms, const struct ti_step 
     return NULL;
 }
 
-bool ti_lower_untimed(uint32_t op)
-{
-    return (ti_op_info(op)->fields & TI_M_NEWCOMM) || op == TI_OP_PROBE || op == TI_OP_IPROBE ||
-           ti_op_is(op, TI_T_PROBES);
-}
-
 /* ---- the actions ---- */
 
 struct lowering {

@@ -19,10 +19,6 @@
 const char *ti_lower_refusal(const struct ti_comms *comms, const struct ti_step *step,
                              int64_t eager_bytes, char *buf, size_t bytes);
 
-/* Whether operation `op` takes time in SMPI but none in stock replay: making a communicator, or
- * probing for a message. */
-bool ti_lower_untimed(uint32_t op);
-
 /* Appends the actions of `rank` to `out`, and adds their number to *actions. */
 ti_status ti_lower_rank(struct ti_source *s, struct ti_lint *lint, int64_t rank,
                         const struct ti_bursts *bursts, FILE *out, uint64_t *actions,

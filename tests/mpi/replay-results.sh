@@ -305,4 +305,31 @@ refuses 2 'for one trace, not for 2' lu cg --copies 2
 refuses 2 'against' lu cg --against nothing
 refuses 2 'matched' lu --profile --wildcards any
 refuses 4 nothing lu nothing
+# ---- what engine stock gives no time: the result says how much that is ----
+
+"$o/tests/mkscript" 4 made <<'E' || fail mkscript
+* init level=0
+* COMM 2 d 0,1,2,3
+* comm_dup newcomm=2
+0-1 COMM 3 p 0,1
+2-3 COMM 3 p 2,3
+0-1 comm_split comm=2 color=0 key=0 newcomm=3
+2-3 comm_split comm=2 color=1 key=0 newcomm=3
+0 COMM 4 p 0
+0 comm_split color=0 key=0 newcomm=4
+1-3 comm_split color=null key=0 newcomm=null
+0 send comm=3 peer=1 tag=1 bytes=8
+1 probe comm=3 peer=-1 tag=1
+1 recv comm=3 peer=-1 tag=1 bytes=8
+* finalize
+E
+replay --engine stock made || fail 'communicators, engine stock'
+grep -qF 'not timed:      making 4 communicators and 1 probe (engine stock; engine tiara times them)' out ||
+    { fail 'does not say what takes no time'; cat out; }
+replay --engine stock --json made || fail 'communicators, engine stock, --json'
+json 'assert j["untimed"] == {"communicators": 4, "probes": 1}, j["untimed"]'
+replay --engine tiara made || { fail 'communicators, engine tiara'; cat err; }
+grep -q 'not timed' out && fail 'engine tiara times communicators'
+replay --engine stock late || fail 'late, engine stock'
+grep -q 'not timed' out && fail 'says that nothing is not timed'
 finish
