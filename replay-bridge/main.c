@@ -80,6 +80,14 @@ static ti_status lint(struct ti_replay_options *o, struct ti_replay_result *res,
     return st;
 }
 
+static bool mostly_missing(const struct ti_replay_result *res)
+{
+    for (int i = 0; i < res->ntraces; i++)
+        if (ti_lint_mostly_missing(res->trace[i].source))
+            return true;
+    return false;
+}
+
 /* Chooses how bursts are replayed.  The threads of a rank share the host's cores per rank. */
 static void choose_bursts(const struct ti_replay_options *o, int64_t cores,
                           struct ti_replay_trace *t)
@@ -387,7 +395,7 @@ static ti_status replay(struct ti_replay_options *o, struct ti_replay_result *re
 
     if ((st = make_jobs(o, res, err)) || (st = choose_engine(o, res, err)))
         return st;
-    if (o->lint_only)
+    if (o->lint_only || mostly_missing(res)) /* before there is a host for each rank */
         return lint(o, res, err);
     if ((st = read_against(o, res, err)) || (st = ti_sim_available(err)) ||
         (st = ti_replay_find_hosts(o, res, err)) || (st = lint(o, res, err)) ||
@@ -501,6 +509,8 @@ int main(int argc, char **argv)
         st = open_traces(&o, &res, &err);
     if (!st && o.sweep.sweep.n)
         st = sweep(&o, &res, argv, &err);
+    else if (!st && o.show && mostly_missing(&res))
+        st = lint(&o, &res, &err);
     else if (!st && o.show)
         st = ti_replay_show_platform(&o, res.ntraces ? res.trace->source : NULL, &res, &err);
     else if (!st)

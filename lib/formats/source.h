@@ -46,6 +46,9 @@ bool ti_source_has(const struct ti_source *s, int64_t rank);
 int64_t ti_source_bytes(const struct ti_source *s, int64_t rank);
 const char *ti_source_name(const struct ti_source *s, int64_t rank);
 
+/* Number of ranks whose traces are here. */
+int64_t ti_source_count(const struct ti_source *s);
+
 /* Stored bytes of all traces. */
 int64_t ti_source_size(const struct ti_source *s);
 

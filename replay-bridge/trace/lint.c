@@ -13,6 +13,8 @@
 #include "replay-bridge/trace/refusal.h"
 #include "sound/text.h"
 
+#define MISSING_MOST 1024 /* ranks; see ti_lint_mostly_missing() */
+
 struct lint_state {
     struct ti_problems *ps;
     struct ti_lint *lint;
@@ -286,6 +288,25 @@ ti_status ti_lint(struct ti_source *s, enum ti_engine engine, int64_t eager_byte
     return ti_lint_for(s, &target, out, problems, err);
 }
 
+bool ti_lint_mostly_missing(const struct ti_source *s)
+{
+    return ti_source_nranks(s) - ti_source_count(s) > MISSING_MOST + ti_source_count(s);
+}
+
+/* Reports the missing ranks as the check does. */
+static void report_missing(const struct ti_source *s, struct ti_lint *lint,
+                           struct ti_problems *problems)
+{
+    int64_t first = 0;
+
+    lint->missing = ti_source_nranks(s) - ti_source_count(s);
+    while (ti_source_has(s, first))
+        first++;
+    ti_problems_add(problems, first, TI_NO_EVENT, NULL, "its trace is missing");
+    problems->list[0].more = (uint64_t)lint->missing - 1;
+    problems->n = (uint64_t)lint->missing;
+}
+
 ti_status ti_lint_for(struct ti_source *s, const struct ti_target *target, struct ti_lint *out,
                       struct ti_problems *problems, struct ti_err *err)
 {
@@ -296,6 +317,10 @@ ti_status ti_lint_for(struct ti_source *s, const struct ti_target *target, struc
 
     *out = (struct ti_lint){.np = ti_source_nranks(s), .eager_bytes = target->eager_bytes};
     *problems = (struct ti_problems){0};
+    if (ti_lint_mostly_missing(s)) {
+        report_missing(s, out, problems);
+        return TI_OK;
+    }
     status = ti_check(s, &visitor, &out->check, problems, err);
     if (target->tags)
         give_tags(out, problems);

@@ -57,6 +57,10 @@ ti_status ti_lint(struct ti_source *s, enum ti_engine engine, int64_t eager_byte
                   struct ti_lint *out, struct ti_problems *problems, struct ti_err *err);
 void ti_lint_free(struct ti_lint *lint);
 
+/* Whether so many ranks are missing that the check reports them at once: its time and memory follow
+ * what a trace holds, not how many ranks it claims to have. */
+bool ti_lint_mostly_missing(const struct ti_source *s);
+
 /* The engine or file format that a trace is checked for. */
 struct ti_target {
     int64_t eager_bytes; /* as above; INT64_MAX: sends never wait for their receive */

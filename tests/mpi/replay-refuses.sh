@@ -37,6 +37,24 @@ cp -r "$tmp/r" "$tmp/short"
 truncate -s -40 "$tmp/short/rank-000001.ti"
 refuses 3 'rank 1|rank-000001' "$tmp/short" --hosts 4
 
+# A trace of 2^24 ranks that has one of them: what a refusal takes follows what is there.
+"$o/tests/mktrace" --np 16777216 --ranks 5-5 --plain "$tmp/claims" || fail mktrace
+"$o/ti-info" -q --merge "$tmp/claims" -o "$tmp/claims.tim" || fail merge
+for trace in "$tmp/claims" "$tmp/claims.tim"; do
+    for option in --lint --json '--engine stock' '--placement round-robin' --show-platform; do
+        # shellcheck disable=SC2086  # words are meant
+        python3 - "$o/ti-replay" $option "$trace" >"$tmp/out" <<'EOF' || { fail "$option $trace"; cat "$tmp/out"; }
+import resource, subprocess, sys
+run = subprocess.run(sys.argv[1:], capture_output=True, text=True)
+used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+print(run.stderr, used, 'KB')
+assert run.returncode == 3, run.returncode
+assert 'rank 0: its trace is missing (and 16777214 more like it)' in run.stderr
+assert used < 64 << 10, f'{used} KB'
+EOF
+    done
+done
+
 # calls that SimGrid's replay does not have, and one that is not traced; what can be done
 trace "$tmp/c" 4 cputime "$o/examples/cg" >/dev/null 2>&1 || fail cg
 refuses 3 'collectives of all ranks only' "$tmp/c" --hosts 4 --engine stock

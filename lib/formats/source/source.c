@@ -175,6 +175,11 @@ bool ti_source_has(const struct ti_source *s, int64_t rank)
     return s->merged ? ti_merged_has(s->merged, rank) : find_entry(s, rank) != NULL;
 }
 
+int64_t ti_source_count(const struct ti_source *s)
+{
+    return s->merged ? ti_merged_count(s->merged) : s->nentries;
+}
+
 bool ti_source_merged(const struct ti_source *s)
 {
     return s->merged != NULL;
