@@ -27,7 +27,7 @@ flags      := -std=c11 -D_GNU_SOURCE $(warnings) -MMD -MP -I. -Ilib
 tool_flags := -DTI_VERSION='"$(VERSION)"' -DTI_LIBDIR='"$(libdir)"' \
               -DTI_LIBEXECDIR='"$(libexecdir)"' $(san_flags)
 pkg_cflags  = $(shell pkg-config --cflags $(pkgs))
-pkg_libs    = $(shell pkg-config --libs $(pkgs)) -lz
+pkg_libs    = $(shell pkg-config --libs $(pkgs)) -lz -lm
 # zlib is linked into the library itself, hidden, so that it meets no other.
 LIBZ_A     ?= -l:libz.a
 

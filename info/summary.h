@@ -65,9 +65,6 @@ bool info_spread(const struct summary *sum, enum per_rank what, uint64_t out[3])
 bool info_is_whole(const struct row *row);
 const char *info_why_not_whole(const struct row *row);
 
-/* Whether volumes are exact: counted exactly, of the whole program, and not merged with less. */
-bool info_counts_all(const struct summary *sum);
-
 /* ----------------------------------------------------- summary_text.c -- */
 
 /* Print the summary; `quiet`: problems only. */

@@ -71,9 +71,3 @@ const char *info_why_not_whole(const struct row *row)
         return row->damage;
     return row->reason ? row->reason : ti_end_text(row->end);
 }
-
-bool info_counts_all(const struct summary *sum)
-{
-    return json_is_true(json_object_get(sum->info, "exact")) && !ti_caveats_misses(&sum->caveats) &&
-           !ti_caveats_approximate(&sum->caveats);
-}

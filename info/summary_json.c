@@ -69,12 +69,15 @@ static json_t *names_of(json_t *object)
 
 static json_t *json_uncounted(const struct ti_caveats *c)
 {
+    struct ti_share share = ti_caveats_bounds(c);
     json_t *in = json_object();
 
     for (int i = 0; i < TI_UNCOUNTED_MAX && c->uncounted_in[i].samples; i++)
         set(in, c->uncounted_in[i].name, ti_json_u64(c->uncounted_in[i].samples));
-    return json_pack("{s:o, s:o, s:o, s:o}", "samples", ti_json_u64(c->samples), "uncounted",
-                     ti_json_u64(c->uncounted), "in", in, "unknown", ti_json_u64(c->unknown));
+    return json_pack("{s:o, s:o, s:o, s:o, s:f, s:f}", "samples", ti_json_u64(c->samples),
+                     "uncounted", ti_json_u64(c->uncounted), "in", in, "unknown",
+                     ti_json_u64(c->unknown), "least_pct", 100 * share.least, "most_pct",
+                     100 * share.most);
 }
 
 void info_print_summary_json(const struct summary *sum)
@@ -103,7 +106,9 @@ void info_print_summary_json(const struct summary *sum)
     set(out, "complete", json_boolean(!sum->missing.n && !json_array_size(bad)));
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         json_object_set(out, keys[i], json_object_get(sum->info, keys[i]));
-    set(out, "exact", json_boolean(info_counts_all(sum)));
+    set(out, "exact",
+        ti_caveats_exact(&sum->caveats, info_fact(sum, "counter"),
+                         json_is_true(json_object_get(sum->info, "exact"))));
     if (sum->caveats.samples)
         set(out, "uncounted", json_uncounted(&sum->caveats));
     set(out, "nodes", json_incref(sum->nodes));

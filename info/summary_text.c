@@ -33,10 +33,8 @@ static void print_counter(const struct summary *sum)
     if (threads && strcmp(threads, "sum") == 0)
         printf(" of all threads");
     printf(", %s%s\n",
-           info_counts_all(sum)                                   ? "exact"
-           : json_is_true(json_object_get(sum->info, "estimate")) ? "an estimate"
-           : ti_caveats_misses(&sum->caveats)                     ? "not of all code"
-                                                                  : "not exact",
+           ti_caveats_words(&sum->caveats, name, json_is_true(json_object_get(sum->info, "exact")),
+                            json_is_true(json_object_get(sum->info, "estimate"))),
            json_is_true(json_object_get(sum->info, "mixed")) ? "; NOT THE SAME ON ALL RANKS" : "");
 }
 
@@ -58,16 +56,24 @@ static void print_calibration(const struct summary *sum)
                ti_format_count(sum->events, n, sizeof n));
 }
 
-/* The share of the program that the counter `blocks` did not count, and the places. */
+/* The share of the program that the counter `blocks` did not count, what the samples tell of it,
+ * and the places. */
 static void print_uncounted(const struct summary *sum)
 {
+    const char *counter = info_fact(sum, "counter");
     const struct ti_caveats *c = &sum->caveats;
+    struct ti_share share = ti_caveats_bounds(c);
     char n[32];
 
+    if (!c->samples && counter && strcmp(counter, "blocks") == 0)
+        printf("%-12s not known: there are no samples\n", "uncounted");
     if (!c->samples)
         return;
     printf("%-12s %.1f %% of %s samples between MPI calls", "uncounted",
            100 * ti_caveats_uncounted(c), ti_format_count(c->samples, n, sizeof n));
+    if (ti_caveats_coverage(c, counter) == TI_COVERS_UNKNOWN)
+        printf(", too few to tell");
+    printf(" (%.1f to %.1f %%)", 100 * share.least, 100 * share.most);
     for (int i = 0; i < TI_UNCOUNTED_MAX && c->uncounted_in[i].samples; i++) {
         printf("%s", i ? ", " : ": ");
         info_put_clean(c->uncounted_in[i].name);

@@ -124,9 +124,7 @@ static void add_lint(json_t *j, const struct ti_replay_trace *t)
     if (volumes->unit[0]) {
         json_object_set_new(j, "unit", json_string(volumes->unit));
         json_object_set_new(
-            j, "exact",
-            json_boolean(!volumes->inexact && !ti_caveats_misses(&t->lint.caveats) &&
-                         !ti_caveats_approximate(&t->lint.caveats)));
+            j, "exact", ti_caveats_exact(&t->lint.caveats, volumes->counter, !volumes->inexact));
         json_object_set_new(j, "estimate", json_boolean(volumes->estimate));
     }
     json_object_set_new(j, "problem_count", json_integer((json_int_t)t->problems.n));

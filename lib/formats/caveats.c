@@ -10,8 +10,7 @@
 #define OTHERS_SHARE 0.02
 #define OTHERS_NS    UINT64_C(1000000)
 
-#define UNCOUNTED_SHARE   0.01
-#define UNCOUNTED_SAMPLES 10 /* fewer may be chance */
+#define UNCOUNTED_SHARE 0.01
 
 static bool has_threads(uint64_t caller_ns, uint64_t other_ns)
 {
@@ -64,9 +63,27 @@ double ti_caveats_uncounted(const struct ti_caveats *c)
     return c->samples ? (double)c->uncounted / (double)c->samples : -1;
 }
 
+/* What is not known is at most all, whatever the numbers in a file say. */
+static struct ti_share share_of(const struct ti_caveats *c, uint64_t samples)
+{
+    return ti_share_of(samples < c->samples ? samples : c->samples, c->samples);
+}
+
+struct ti_share ti_caveats_bounds(const struct ti_caveats *c)
+{
+    return share_of(c, c->uncounted);
+}
+
 static bool is_much(const struct ti_caveats *c, uint64_t samples)
 {
-    return samples >= UNCOUNTED_SAMPLES && (double)samples >= UNCOUNTED_SHARE * (double)c->samples;
+    return samples > 1 && share_of(c, samples).least > UNCOUNTED_SHARE; /* one is never much */
+}
+
+/* Whether other code may have taken little and may have taken much. */
+static bool is_open(const struct ti_caveats *c)
+{
+    return !is_much(c, c->uncounted) && !is_much(c, c->unknown) &&
+           share_of(c, c->uncounted + c->unknown).most >= UNCOUNTED_SHARE;
 }
 
 bool ti_caveats_approximate(const struct ti_caveats *c)
@@ -74,9 +91,37 @@ bool ti_caveats_approximate(const struct ti_caveats *c)
     return c->bounded || c->drawn;
 }
 
-bool ti_caveats_misses(const struct ti_caveats *c)
+enum ti_coverage ti_caveats_coverage(const struct ti_caveats *c, const char *counter)
 {
-    return is_much(c, c->uncounted) || is_much(c, c->unknown);
+    if (!counter || strcmp(counter, "blocks") != 0)
+        return TI_COVERS_ALL;
+    if (is_open(c))
+        return TI_COVERS_UNKNOWN;
+    return is_much(c, c->uncounted) || is_much(c, c->unknown) ? TI_COVERS_PART : TI_COVERS_ALL;
+}
+
+const char *ti_caveats_words(const struct ti_caveats *c, const char *counter, bool exact,
+                             bool estimate)
+{
+    static const char *const words[] = {[TI_COVERS_ALL] = "exact",
+                                        [TI_COVERS_UNKNOWN] = "exact for that code",
+                                        [TI_COVERS_PART] = "not of all code"};
+    enum ti_coverage covers = ti_caveats_coverage(c, counter);
+
+    if (estimate)
+        return "an estimate";
+    if (covers != TI_COVERS_PART && (!exact || ti_caveats_approximate(c)))
+        return "not exact";
+    return words[covers];
+}
+
+json_t *ti_caveats_exact(const struct ti_caveats *c, const char *counter, bool exact)
+{
+    enum ti_coverage covers = ti_caveats_coverage(c, counter);
+
+    if (!exact || ti_caveats_approximate(c) || covers == TI_COVERS_PART)
+        return json_false();
+    return covers == TI_COVERS_ALL ? json_true() : json_null();
 }
 
 /* ------------------------------------------------------------------------- */
@@ -213,17 +258,43 @@ static bool asked_for_nodes(const struct ti_caveats *c, char *buf, size_t bytes)
     return true;
 }
 
+/* ": libm.so.6 31.0 %, libc.so.6 2.0 %", the first three, into buf of `bytes` bytes. */
+static void put_places(const struct ti_caveats *c, char *buf, size_t bytes)
+{
+    size_t n = 0;
+
+    buf[0] = '\0';
+    for (int i = 0; i < 3 && c->uncounted_in[i].samples && n < bytes; i++)
+        n += (size_t)snprintf(buf + n, bytes - n, "%s%s %.1f %%", i ? ", " : ": ",
+                              c->uncounted_in[i].name,
+                              100 * (double)c->uncounted_in[i].samples / (double)c->samples);
+}
+
+/* Said only if there is a sign of such code: most short runs have few samples, and none of it. */
+static bool may_miss_code(const struct ti_caveats *c, char *buf, size_t bytes)
+{
+    uint64_t missed = c->uncounted + c->unknown;
+    char where[256];
+
+    if (!missed || !is_open(c))
+        return false;
+    put_places(c, where, sizeof where);
+    snprintf(
+        buf, bytes,
+        "up to %.1f %% of the program's CPU time between MPI calls may be in no volume: %" PRIu64
+        " of %" PRIu64 " samples were not in code that ti-mpicc compiled%s.  These are too few "
+        "samples to tell; a longer run has more, and -c valgrind or -c papi counts all",
+        100 * share_of(c, missed).most, missed, c->samples, where);
+    return true;
+}
+
 static bool misses_code(const struct ti_caveats *c, char *buf, size_t bytes)
 {
-    char where[256] = "";
-    size_t n = 0;
+    char where[256];
 
     if (!is_much(c, c->uncounted))
         return false;
-    for (int i = 0; i < 3 && c->uncounted_in[i].samples && n < sizeof where; i++)
-        n += (size_t)snprintf(where + n, sizeof where - n, "%s%s %.1f %%", i ? ", " : ": ",
-                              c->uncounted_in[i].name,
-                              100 * (double)c->uncounted_in[i].samples / (double)c->samples);
+    put_places(c, where, sizeof where);
     snprintf(
         buf, bytes,
         "about %.1f %% of the program's CPU time between MPI calls is in no volume, since it was "
@@ -283,9 +354,8 @@ static bool extras_from_statistics(const struct ti_caveats *c, char *buf, size_t
 bool ti_caveats_text(const struct ti_caveats *c, int i, char *buf, size_t bytes)
 {
     static bool (*const all[])(const struct ti_caveats *, char *, size_t) = {
-        failed,       nothing_recorded,    threaded,
-        misses_code,  misses_unknown_code, asked_for_nodes,
-        within_bound, from_statistics,     extras_from_statistics};
+        failed,        nothing_recorded, threaded,     misses_code,     misses_unknown_code,
+        may_miss_code, asked_for_nodes,  within_bound, from_statistics, extras_from_statistics};
 
     for (size_t k = 0; k < sizeof all / sizeof *all; k++)
         if (all[k](c, buf, bytes) && i-- == 0)

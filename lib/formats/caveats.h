@@ -9,6 +9,7 @@
 
 #include <jansson.h>
 
+#include "common/share.h"
 #include "formats/reader.h"
 
 /* X(name, metadata key or ""): sums over ranks. */
@@ -22,8 +23,8 @@
     X(other_ns, "other_ns")             /* of all others, where their work is in no volume */      \
     X(node_questions, "node_questions") /* calls whose answer is the machine's: which ranks share  \
                                          * a node, a processor's name */                           \
-    X(samples, "samples")               /* samples, by CPU time, of the program between MPI calls; \
-                                         * with the counter `blocks` only */                       \
+    X(samples, "samples")               /* samples, by CPU time, of the program between MPI calls, \
+                                         * not of the library; with the counter `blocks` only */   \
     X(uncounted, "uncounted")           /* samples in code that the counter does not see */        \
     X(unknown, "unknown")               /* samples where that is not known */                      \
     X(bounded, "")      /* ranks whose volumes are not exact, but within a bound */                \
@@ -71,9 +72,30 @@ void ti_caveats_add_json(struct ti_caveats *c, const json_t *json);
  */
 double ti_caveats_uncounted(const struct ti_caveats *c);
 
-/* Whether this share, or the share of unknown samples, is a caveat: at least 1 % and enough
- * samples. */
-bool ti_caveats_misses(const struct ti_caveats *c);
+/* What the samples tell of that share: its bounds, by ti_share_of(). */
+struct ti_share ti_caveats_bounds(const struct ti_caveats *c);
+
+/* Whether the volumes are of all code of the program. */
+enum ti_coverage {
+    TI_COVERS_ALL,     /* other code took less than 1 % of the CPU time, or the counter sees it */
+    TI_COVERS_UNKNOWN, /* too few samples to tell */
+    TI_COVERS_PART     /* other code took more than 1 % */
+};
+
+/*
+ * What is known of that for traces whose volumes `counter` counted; NULL: not known, taken for one
+ * that sees all code.  The bounds of shares decide, so that chance has a say in one trace of 100 at
+ * most.  Without any uncounted sample, 459 samples are enough to tell.
+ */
+enum ti_coverage ti_caveats_coverage(const struct ti_caveats *c, const char *counter);
+
+/* What the volumes are, in words: "exact", "exact for that code" (if the coverage is not known),
+ * "not of all code", "not exact", "an estimate".  exact, estimate: what the metadata says. */
+const char *ti_caveats_words(const struct ti_caveats *c, const char *counter, bool exact,
+                             bool estimate);
+
+/* Whether the volumes are exact: JSON true or false, or null if the coverage is not known. */
+json_t *ti_caveats_exact(const struct ti_caveats *c, const char *counter, bool exact);
 
 /* Whether the volumes of any rank are not exact since it was merged: bounded, or drawn. */
 bool ti_caveats_approximate(const struct ti_caveats *c);

@@ -5,7 +5,8 @@
  * A timer of CPU time samples the thread that called MPI_Init, some 100 times a second.  The
  * signal handler stores the program counter, unless the thread is in a recorded MPI call.
  * At the end of recording, each place is looked up: its function is counted if its code adds
- * to tiara_blocks.
+ * to tiara_blocks.  Places in Tiara's own libraries, where a call begins and ends, are none of the
+ * program's and are left out.
  *
  * The application should not notice:
  *
@@ -147,7 +148,7 @@ struct look {
     uint64_t pc;
     char object[48];          /* base name of the program or library, in ASCII; "" if in none */
     const uint8_t *from, *to; /* bounds of the function */
-    bool counts, in_kernel;   /* in_kernel: the instruction after a system call */
+    bool counts, ours, in_kernel; /* in_kernel: the instruction after a system call */
 };
 
 static int32_t int32_at(const uint8_t *p)
@@ -247,6 +248,17 @@ static bool adds_to_word(const struct dl_phdr_info *object, const struct look *l
     return false;
 }
 
+/* Whether a library with this base name is of ours: the dispatcher finds its back ends by name. */
+static bool is_ours(const char *object)
+{
+    static const char *const names[] = {"libminitrace", "libtiara-blocks"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strncmp(object, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
+}
+
 static int look_at(struct dl_phdr_info *object, size_t bytes, void *arg)
 {
     struct look *look = arg;
@@ -265,6 +277,7 @@ static int look_at(struct dl_phdr_info *object, size_t bytes, void *arg)
             *p = '_';
     look->in_kernel = segment_of(object, look->pc - 2, 2, PF_R | PF_X) &&
                       memcmp((const void *)(look->pc - 2), "\x0f\x05", 2) == 0;
+    look->ours = is_ours(look->object);
     find_function(object, code, look);
     look->counts = adds_to_word(object, look);
     return 1;
@@ -308,7 +321,7 @@ void ti_uncounted_end(struct ti_uncounted_text *text)
         if (!p->samples)
             continue;
         dl_iterate_phdr(look_at, &look);
-        if (look.in_kernel)
+        if (look.in_kernel || look.ours)
             continue;
         samples += p->samples;
         if (!look.object[0]) { /* generated at run time, or unloaded */

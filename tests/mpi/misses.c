@@ -1,8 +1,8 @@
 /*
- * misses LIBRARY OWN [GENERATED]: so many calls of libm's functions, steps of its own, and steps of
- * code that is made as the program runs, ten times, each time followed by a message and by system
- * calls that must not be interrupted.  Prints how many were.  In the end all signals have their
- * default actions.
+ * misses LIBRARY OWN [GENERATED [CALLS]]: so many calls of libm's functions, steps of its own,
+ * steps of code that is made as the program runs, and short calls of MPI, ten times, each time
+ * followed by a message and by system calls that must not be interrupted.  Prints how many were. In
+ * the end all signals have their default actions.
  */
 #include <errno.h>
 #include <math.h>
@@ -51,10 +51,11 @@ static void (*generate(void))(long)
 
 int main(int argc, char **argv)
 {
-    void (*generated)(long) = argc > 3 ? generate() : NULL;
+    void (*generated)(long) = argc > 3 && atol(argv[3]) > 0 ? generate() : NULL;
     long library, own;
+    long calls = argc > 4 ? atol(argv[4]) : 0;
     double all;
-    int n = 0;
+    int n = 0, rank;
 
     MPI_Init(&argc, &argv);
     library = atol(argv[1]);
@@ -66,6 +67,8 @@ int main(int argc, char **argv)
             sum += (double)(k % 7) * sum * 1e-9;
         if (generated)
             generated(atol(argv[3]));
+        for (long k = 0; k < calls; k++)
+            MPI_Comm_rank(MPI_COMM_WORLD, &rank);
         all = sum;
         MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
         n += interrupted();
