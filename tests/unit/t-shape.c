@@ -213,9 +213,63 @@ static void statistics_are_those_of_events(void **state)
     assert_true(histograms > 50);
 }
 
+/* ------------------------------------------------------------ one shape for all -- */
+
+static void same_shape(const struct ti_reader *ra, const struct ti_reader *rb)
+{
+    const struct ti_folded *a = ti_reader_folded(ra), *b = ti_reader_folded(rb);
+
+    assert_int_equal(ti_shape_nodes(a), ti_shape_nodes(b));
+    for (uint32_t i = 0; i < ti_shape_nodes(a); i++) {
+        struct ti_shape_node x = ti_shape_node(a, i), y = ti_shape_node(b, i);
+        struct ti_column_stats v, w;
+
+        assert_int_equal(x.end, y.end);
+        assert_int_equal(x.loop, y.loop);
+        assert_true(x.passes == y.passes);
+        assert_int_equal(x.op, y.op);
+        assert_int_equal(x.mask, y.mask);
+        assert_int_equal(site_of(ra, x.site), site_of(rb, y.site));
+        assert_true(x.loop ? ti_shape_trips(a, i, &v) && ti_shape_trips(b, i, &w)
+                           : ti_shape_volumes(a, i, 0, &v) && ti_shape_volumes(b, i, 0, &w));
+        same_stats(&v, &w);
+    }
+}
+
+/* Equal events and volumes give the same shape, whether there are durations or not, and in which
+ * quality they are kept. */
+static void durations_change_no_shape(void **state)
+{
+    int compared = 0;
+
+    (void)state;
+    for (int i = 0; i < 300; i++) {
+        struct statement *program = program_random((int)program_rnd(4), 1 + program_rnd(6));
+        int iterations = 1 + (int)program_rnd(50);
+        struct ti_reader *r[3];
+        uint64_t seed = program_seed;
+
+        for (int extras = 0; extras < 2; extras++) {
+            program_seed = seed;
+            program_trace(program_path, program, iterations, extras, 5000, TI_END_COMPLETE);
+            r[extras] = folded(false);
+        }
+        r[2] = folded(true);
+        program_free(program);
+        same_shape(r[0], r[1]);
+        if (r[2])
+            same_shape(r[0], r[2]);
+        compared += r[2] != NULL;
+        for (int k = 0; k < 3; k++)
+            ti_reader_close(r[k]);
+    }
+    assert_true(compared > 100);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(durations_change_no_shape),
         cmocka_unit_test(statistics_are_those_of_events),
     };
 

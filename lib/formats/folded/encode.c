@@ -13,7 +13,9 @@
 /* More nodes than this are no loop nest: the record becomes a copy. */
 #define NODES_MAX (1u << 18)
 
-#define SMALL 2048 /* bytes of a record that need not be smaller */
+#define SMALL      2048 /* bytes of a record that need not be smaller */
+#define SMALL_CORE 512  /* cost of a core that need not be smaller */
+#define COLUMN     2    /* cost of a column of a core, beside its bytes */
 
 #define PIECE ((size_t)1 << 18) /* that is compressed before the next look for a signal */
 
@@ -23,10 +25,13 @@ static bool is_stopped(uint64_t event)
     return event % (1 << 16) == 0 && ti_stopped();
 }
 
-/* A record with its size in a merged trace, when no other rank shares anything with it. */
+/* A record with the cost of its core (encode_internal.h).  This cost, and not the size of the
+ * record, decides which one is kept: so the shape of a trace depends neither on durations nor on
+ * the qualities in which values are kept.  A column costs something even where it is constant,
+ * since it may have columns of durations beside it. */
 struct candidate {
     struct ti_record record;
-    size_t bytes; /* SIZE_MAX: there is none */
+    size_t cost; /* SIZE_MAX: there is no record */
 };
 
 /* ------------------------------------------------------------------ reading -- */
@@ -190,7 +195,8 @@ static size_t deflated(const uint8_t *data, size_t bytes)
     return n;
 }
 
-/* What a record takes: chunks compress pattern and numbers, which are varints, and blobs. */
+/* What a record takes in a merged trace, when no other rank shares anything with it: chunks compress
+ * pattern and numbers, which are varints, and blobs. */
 static size_t size_of(const struct ti_record *record)
 {
     struct ti_buffer all = {NULL, 0, 0};
@@ -208,14 +214,27 @@ static size_t size_of(const struct ti_record *record)
     return bytes;
 }
 
-/* Keep the smaller candidate. */
+/* The cost of the core of a shape's record. */
+static size_t cost_of(const struct ti_encoder *e, const struct ti_node *shape, uint64_t nodes)
+{
+    struct ti_record core;
+    size_t cost;
+
+    if (!ti__record_core(e, shape, nodes, &core))
+        return SIZE_MAX - 1;
+    cost = size_of(&core) + COLUMN * core.nblobs;
+    ti_record_free(&core);
+    return cost;
+}
+
+/* Keep the candidate whose core costs less; the older one of two that are equal. */
 static void keep(struct candidate *best, struct candidate *other)
 {
-    struct candidate *worse = other->bytes < best->bytes ? best : other, old = *worse;
+    struct candidate *worse = other->cost < best->cost ? best : other, old = *worse;
 
     if (worse == best)
         *best = *other;
-    if (old.bytes != SIZE_MAX)
+    if (old.cost != SIZE_MAX)
         ti_record_free(&old.record);
 }
 
@@ -223,7 +242,7 @@ static void keep(struct candidate *best, struct candidate *other)
 static ti_status try_limit(struct ti_encoder *e, uint32_t limit, struct candidate *best,
                            struct ti_err *err)
 {
-    struct candidate c = {.bytes = SIZE_MAX};
+    struct candidate c = {.cost = SIZE_MAX};
     struct ti_pool pool = {.at = NULL};
     struct ti_fold *f = ti_fold_new(&pool, WINDOW, e->nvolumes);
     const struct ti_node *shape;
@@ -238,7 +257,7 @@ static ti_status try_limit(struct ti_encoder *e, uint32_t limit, struct candidat
         shape = ti_fold_shape(f, &nodes);
         if (ti__record_fold(e, shape, nodes, &c.record)) {
             if (is_sound(e, &c.record))
-                c.bytes = size_of(&c.record);
+                c.cost = cost_of(e, shape, nodes);
             else
                 ti_record_free(&c.record);
         }
@@ -249,20 +268,23 @@ static ti_status try_limit(struct ti_encoder *e, uint32_t limit, struct candidat
     return st;
 }
 
-/* Add the record that is a copy of the file, if it is smaller. */
+/* Let a copy of the file be the record if it is smaller. */
 static ti_status try_copy(struct ti_encoder *e, struct candidate *best, struct ti_err *err)
 {
-    struct candidate c = {.bytes = SIZE_MAX};
+    size_t bytes, folded = best->cost == SIZE_MAX ? SIZE_MAX : size_of(&best->record);
     uint8_t *data;
-    size_t bytes;
-    ti_status st = ti_reader_file(e->r, &data, &bytes, err);
+    ti_status st;
 
+    if (folded <= SMALL)
+        return TI_OK;
+    st = ti_reader_file(e->r, &data, &bytes, err);
     if (st || !data)
         return st;
-    if (bytes < best->bytes) {
-        ti__record_copy(e, data, bytes, &c.record);
-        c.bytes = bytes;
-        keep(best, &c);
+    if (bytes < folded) {
+        if (best->cost != SIZE_MAX)
+            ti_record_free(&best->record);
+        ti__record_copy(e, data, bytes, &best->record);
+        best->cost = 0;
     }
     free(data);
     return TI_OK;
@@ -278,12 +300,12 @@ static struct ti_quality quality(const struct ti_reader *r, const char *key,
     return text && ti_quality_parse(text, &q) && q.kind != TI_EXACT ? q : *want;
 }
 
-/* Make the smallest record; `copies`: also consider a copy. */
+/* Make the record of the shape whose core costs least; `copies`: also consider a copy. */
 static ti_status encode(struct ti_reader *r, const struct ti_qualities *q, bool copies,
                         struct ti_record *out, struct ti_err *err)
 {
     static const struct ti_qualities all_exact = {{TI_EXACT, 0}, {TI_EXACT, 0}};
-    struct candidate best = {.bytes = SIZE_MAX};
+    struct candidate best = {.cost = SIZE_MAX};
     struct ti_encoder e = {
         .r = r,
         .sums.hash = TI_HASH_START,
@@ -300,15 +322,15 @@ static ti_status encode(struct ti_reader *r, const struct ti_qualities *q, bool 
     st = scan(&e, err);
     if (!st && e.foldable) {
         st = try_limit(&e, TI_FIELD_VALUES, &best, err);
-        if (!st && best.bytes > SMALL)
+        if (!st && best.cost > SMALL_CORE)
             st = try_limit(&e, 1, &best, err);
     }
-    if (!st && copies && best.bytes > SMALL)
+    if (!st && copies)
         st = try_copy(&e, &best, err);
     ti_symbols_free(&e.symbols);
-    if (st && best.bytes != SIZE_MAX)
+    if (st && best.cost != SIZE_MAX)
         ti_record_free(&best.record);
-    if (!st && best.bytes == SIZE_MAX)
+    if (!st && best.cost == SIZE_MAX)
         st = ti_err_set(err, TI_ERR_INPUT,
                         copies ? "'%s' does not fit the limits of a merged trace"
                                : "'%s' is no nest of loops: its calls do not repeat",

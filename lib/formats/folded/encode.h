@@ -1,7 +1,8 @@
 /*
  * Encoder: makes the record (formats/merged/record.h) of one rank's trace.
  *
- * The trace is read twice: first for the values that each field has, then to fold.  The record is
+ * The trace is read twice: first for the values that each field has, then to fold.  Which loops are
+ * found depends on events and volumes only, not on extra columns or qualities.  The record is
  * decoded at the end, and its events compared with the trace's by their hash.  Where folding does
  * not make the trace smaller, the record is a copy of the rank file.
  */

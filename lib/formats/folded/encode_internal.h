@@ -30,6 +30,12 @@ struct ti_encoder {
 bool ti__record_fold(const struct ti_encoder *e, const struct ti_node *shape, uint64_t nodes,
                      struct ti_record *out);
 
+/* Make the part of that record which follows from the events and their volumes: without metadata,
+ * strings, communicators and extra columns, with exact volumes.  It cannot be decoded; its size
+ * tells how good the shape is.  False: loops are too deep. */
+bool ti__record_core(const struct ti_encoder *e, const struct ti_node *shape, uint64_t nodes,
+                     struct ti_record *out);
+
 /* Make the record that is a copy of the rank file `data`. */
 void ti__record_copy(const struct ti_encoder *e, const uint8_t *data, size_t bytes,
                      struct ti_record *out);

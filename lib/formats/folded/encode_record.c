@@ -360,18 +360,22 @@ static void put_symbols(struct parts *p, const struct ti_symbols *s)
 
 /* -------------------------------------------------------------------- shape -- */
 
-/* Put the columns of a node; those of volumes and extra values with their qualities. */
-static void put_columns(struct parts *p, const struct ti_encoder *e, const struct ti_node *node)
+/* Put the columns of a node; those of volumes and extra values with their qualities.  Without
+ * `extras`, extra values are left out, and volumes are exact. */
+static void put_columns(struct parts *p, const struct ti_encoder *e, const struct ti_node *node,
+                        bool extras)
 {
     static const struct ti_quality exact = {TI_EXACT, 0};
     uint32_t volumes = node->child ? 0 : node->arrivals * e->nvolumes;
     int64_t first;
 
     for (uint32_t i = 0; i < node->ncolumns; i++) {
-        const struct ti_quality *q = i >= volumes           ? &exact
-                                     : i % e->nvolumes == 0 ? &e->want.volumes
-                                                            : &e->want.extras;
+        const struct ti_quality *q = i >= volumes || !extras ? &exact
+                                     : i % e->nvolumes == 0  ? &e->want.volumes
+                                                             : &e->want.extras;
 
+        if (!extras && i < volumes && i % e->nvolumes)
+            continue;
         ti_quality_put(&p->blobs, &node->column[i], q, &first);
         end_blob(p);
         put_number(p, first);
@@ -380,17 +384,17 @@ static void put_columns(struct parts *p, const struct ti_encoder *e, const struc
 
 /* Put nodes; false if their loops are too deep. */
 static bool put_nodes(struct parts *p, const struct ti_encoder *e, const struct ti_node *node,
-                      uint32_t depth)
+                      bool extras, uint32_t depth)
 {
     if (depth > TI_SHAPE_DEPTH)
         return false;
     for (; node; node = node->next) {
         put_varint(p,
                    node->child ? (uint64_t)node->nchildren << 1 | 1 : (uint64_t)node->symbol << 1);
-        put_columns(p, e, node);
+        put_columns(p, e, node, extras);
         if (p->nnumbers + p->nblobs > TI_COLUMNS_MAX)
             return false;
-        if (node->child && !put_nodes(p, e, node->child, depth + 1))
+        if (node->child && !put_nodes(p, e, node->child, extras, depth + 1))
             return false;
     }
     return true;
@@ -449,8 +453,24 @@ bool ti__record_fold(const struct ti_encoder *e, const struct ti_node *shape, ui
     put_vectors(&p, &e->symbols);
     put_symbols(&p, &e->symbols);
     put_varint(&p, nodes);
-    ok = put_nodes(&p, e, shape, 0) && !p.too_large && p.pattern.n <= TI_PATTERN_MAX &&
+    ok = put_nodes(&p, e, shape, true, 0) && !p.too_large && p.pattern.n <= TI_PATTERN_MAX &&
          p.pattern.n + p.blobs.n <= TI_RECORD_MAX;
+    if (ok)
+        finish(&p, ti_reader_rank(e->r), out);
+    free_parts(&p);
+    return ok;
+}
+
+bool ti__record_core(const struct ti_encoder *e, const struct ti_node *shape, uint64_t nodes,
+                     struct ti_record *out)
+{
+    struct parts p = {.too_large = false};
+    bool ok;
+
+    put_vectors(&p, &e->symbols);
+    put_symbols(&p, &e->symbols);
+    put_varint(&p, nodes);
+    ok = put_nodes(&p, e, shape, false, 0);
     if (ok)
         finish(&p, ti_reader_rank(e->r), out);
     free_parts(&p);
