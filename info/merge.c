@@ -205,9 +205,8 @@ static ti_status put_members(struct merging *g, int fd, const char *manifest, si
 
     if (st == TI_OK)
         st = ti_merging_store(&g->merging, &zip, g->output, &g->after, err);
-    if (st == TI_OK && (!ti_zip_writer_member(&zip, TI_MANIFEST_NAME, (int64_t)bytes, 0) ||
-                        !ti_zip_writer_put(&zip, manifest, bytes) ||
-                        !ti_zip_writer_end_member(&zip) || !ti_zip_writer_close(&zip)))
+    if (st == TI_OK &&
+        (!ti_zip_writer_manifest(&zip, manifest, bytes, 0) || !ti_zip_writer_close(&zip)))
         st = cannot_write(g, err);
     ti_zip_writer_drop(&zip);
     return st;

@@ -433,8 +433,7 @@ static ti_status add_manifest(struct ti_bundle *b, const struct ti_run *run, str
         errno = ENOMEM;
         return cannot_write(b, err);
     }
-    if (!ti_zip_writer_member(&b->zip, TI_MANIFEST_NAME, (int64_t)bytes, (time_t)run->started) ||
-        !ti_zip_writer_put(&b->zip, manifest, bytes) || !ti_zip_writer_end_member(&b->zip) ||
+    if (!ti_zip_writer_manifest(&b->zip, manifest, bytes, (time_t)run->started) ||
         !ti_zip_writer_close(&b->zip))
         st = cannot_write(b, err);
     free(manifest);

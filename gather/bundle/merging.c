@@ -126,7 +126,7 @@ bool ti_merging_manifest(const struct ti_merging *m, char **text, size_t *bytes)
     free(*text);
     json_object_del(json, "ranks");
     json_object_set_new(json_object_get(json, "totals"), "caveats", ti_caveats_json(&m->caveats));
-    *text = json_dumps(json, JSON_COMPACT);
+    *text = json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(15));
     json_decref(json);
     if (*text)
         *bytes = strlen(*text);

@@ -5,7 +5,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <unistd.h>
+#include <zlib.h>
+
+#include "formats/rankname.h"
+#include "formats/zip.h"
 
 #define BLOCK_BYTES (1024 * 1024)
 #define FLUSH_BYTES (8 * 1024 * 1024) /* written out to the disk at a time */
@@ -101,6 +106,28 @@ bool ti_zip_writer_put(struct ti_zip_writer *w, const void *data, size_t bytes)
 bool ti_zip_writer_end_member(struct ti_zip_writer *w)
 {
     return wrote(w, archive_write_finish_entry(w->zip) == ARCHIVE_OK);
+}
+
+/* What deflating makes of it, about; -1 if memory is short. */
+static int64_t deflated_bytes(const char *text, size_t bytes)
+{
+    uLong most = compressBound(bytes);
+    Bytef *to = malloc(most);
+    int rc = to ? compress(to, &most, (const Bytef *)text, bytes) : Z_MEM_ERROR;
+
+    free(to);
+    return rc == Z_OK ? (int64_t)most : -1;
+}
+
+bool ti_zip_writer_manifest(struct ti_zip_writer *w, const char *text, size_t bytes, time_t mtime)
+{
+    /* half of what is allowed, as the two compressions differ by some bytes */
+    bool deflate = ti_zip_may_deflate((int64_t)bytes, deflated_bytes(text, bytes) / 2);
+
+    return wrote(w, (deflate ? archive_write_zip_set_compression_deflate(w->zip)
+                             : archive_write_zip_set_compression_store(w->zip)) == ARCHIVE_OK) &&
+           ti_zip_writer_member(w, TI_MANIFEST_NAME, (int64_t)bytes, mtime) &&
+           ti_zip_writer_put(w, text, bytes) && ti_zip_writer_end_member(w);
 }
 
 bool ti_zip_writer_close(struct ti_zip_writer *w)

@@ -1,5 +1,5 @@
 /*
- * A zip file being written: members are stored one after another, uncompressed.
+ * A zip file being written: members are put one after another, the traces uncompressed.
  *
  * Functions that return bool return false with errno set; nothing is written after a failed write.
  */
@@ -26,6 +26,10 @@ bool ti_zip_writer_begin(struct ti_zip_writer *w, int fd);
 bool ti_zip_writer_member(struct ti_zip_writer *w, const char *name, int64_t bytes, time_t mtime);
 bool ti_zip_writer_put(struct ti_zip_writer *w, const void *data, size_t bytes);
 bool ti_zip_writer_end_member(struct ti_zip_writer *w);
+
+/* Puts the manifest, deflated unless readers would take that for an attack (ti_zip_may_deflate()).
+ */
+bool ti_zip_writer_manifest(struct ti_zip_writer *w, const char *text, size_t bytes, time_t mtime);
 
 /* Writes the directory. */
 bool ti_zip_writer_close(struct ti_zip_writer *w);

@@ -9,6 +9,7 @@
 #include <zlib.h>
 
 #include "formats/columns.h"
+#include "formats/rankname.h"
 
 /* Records of the format (PKWARE's APPNOTE.TXT, 4.3): signatures and sizes. */
 #define LOCAL_SIG     UINT32_C(0x04034b50)
@@ -29,8 +30,10 @@
 #define FLAG_STRONG       0x40u
 #define FLAG_MASKED       0x2000u
 #define METHOD_STORED     0
+#define METHOD_DEFLATED   8
 
 #define NAME_MAX_BYTES 255
+#define BLOCK          (1 << 30) /* that zlib is given at a time: it counts with 32 bits */
 
 struct ti_zip {
     int fd;
@@ -238,19 +241,22 @@ static ti_status parse_entry(struct ti_zip *z, struct ti_zip_member *m, const ui
                           "'%s' is damaged: member '%s' has a broken extra field", z->file, name);
     if (flags & (FLAG_ENCRYPTED | FLAG_STRONG | FLAG_MASKED))
         return ti_err_set(err, TI_ERR_INPUT, "'%s': member '%s' is encrypted", z->file, name);
-    if (method != METHOD_STORED) {
+    m->deflated = method == METHOD_DEFLATED && strcmp(name, TI_MANIFEST_NAME) == 0;
+    if (method != METHOD_STORED && !m->deflated) {
         ti_err_set(err, TI_ERR_INPUT, "'%s': member '%s' is compressed", z->file, name);
-        ti_err_hint(err, "a bundle's members are stored; unpack it and gather the directory again");
+        ti_err_hint(err, "the traces of a bundle are stored; unpack it and gather the directory "
+                         "again");
         return TI_ERR_INPUT;
     }
-    if (stored != size || header > (uint64_t)z->directory ||
-        size > (uint64_t)z->directory - header ||
-        LOCAL_BYTES + name_bytes > (uint64_t)z->directory - header - size)
+    if ((stored != size && !m->deflated) || size > INT64_MAX || header > (uint64_t)z->directory ||
+        stored > (uint64_t)z->directory - header ||
+        LOCAL_BYTES + name_bytes > (uint64_t)z->directory - header - stored)
         return ti_err_set(err, TI_ERR_INPUT, "'%s' is damaged: member '%s' does not lie in it",
                           z->file, name);
     m->name = name;
     m->header = (int64_t)header;
     m->bytes = (int64_t)size;
+    m->stored = (int64_t)stored;
     return TI_OK;
 }
 
@@ -332,6 +338,13 @@ const struct ti_zip_member *ti_zip_member(const struct ti_zip *z, int64_t i)
     return &z->member[i];
 }
 
+/* Whether a size of a member's own header agrees with the central directory.  With a data
+ * descriptor, it may be 0. */
+static bool is_size(uint64_t own, int64_t listed, uint32_t flags)
+{
+    return own == (uint64_t)listed || ((flags & FLAG_SIZES_BEHIND) && own == 0);
+}
+
 ti_status ti_zip_data(const struct ti_zip *z, int64_t i, int64_t *offset, struct ti_err *err)
 {
     const struct ti_zip_member *m = &z->member[i];
@@ -349,7 +362,8 @@ ti_status ti_zip_data(const struct ti_zip *z, int64_t i, int64_t *offset, struct
     stored = ti_get_u32(p + 18);
     size = ti_get_u32(p + 22);
     extra_bytes = ti_get_u16(p + 28);
-    if (ti_get_u32(p) != LOCAL_SIG || ti_get_u16(p + 8) != METHOD_STORED ||
+    if (ti_get_u32(p) != LOCAL_SIG ||
+        ti_get_u16(p + 8) != (m->deflated ? METHOD_DEFLATED : METHOD_STORED) ||
         (flags & (FLAG_ENCRYPTED | FLAG_STRONG | FLAG_MASKED)) ||
         ti_get_u16(p + 26) != name_bytes || memcmp(p + LOCAL_BYTES, m->name, name_bytes) != 0)
         goto differs;
@@ -370,11 +384,10 @@ ti_status ti_zip_data(const struct ti_zip *z, int64_t i, int64_t *offset, struct
     /* With a data descriptor, the CRC here may be 0. */
     if (crc != m->crc32 && !((flags & FLAG_SIZES_BEHIND) && crc == 0))
         goto differs;
-    if (stored != size ||
-        (size != (uint64_t)m->bytes && !((flags & FLAG_SIZES_BEHIND) && size == 0)))
+    if (!is_size(size, m->bytes, flags) || !is_size(stored, m->stored, flags))
         goto differs;
     *offset = m->header + LOCAL_BYTES + (int64_t)name_bytes + extra_bytes;
-    if (m->bytes > z->directory - *offset)
+    if (m->stored > z->directory - *offset)
         goto differs;
     return TI_OK;
 differs:
@@ -382,6 +395,46 @@ differs:
                       "'%s' is damaged: what precedes member '%s' does not agree with the central "
                       "directory",
                       z->file, m->name);
+}
+
+/* Inflate the `stored` bytes at `from` to exactly `bytes` bytes at `to`. */
+static bool inflate_all(uint8_t *from, int64_t stored, uint8_t *to, int64_t bytes)
+{
+    z_stream s = {0};
+    int rc = inflateInit2(&s, -MAX_WBITS);
+
+    if (rc != Z_OK)
+        return false;
+    while (rc == Z_OK) {
+        s.next_in = from;
+        s.avail_in = (uInt)(stored < BLOCK ? stored : BLOCK);
+        s.next_out = to;
+        s.avail_out = (uInt)(bytes < BLOCK ? bytes : BLOCK);
+        rc = inflate(&s, Z_NO_FLUSH);
+        stored -= s.next_in - from;
+        bytes -= s.next_out - to;
+        from = s.next_in;
+        to = s.next_out;
+    }
+    inflateEnd(&s);
+    return rc == Z_STREAM_END && stored == 0 && bytes == 0;
+}
+
+/* Read the deflated member, whose data are at `offset`, to `to`. */
+static ti_status load_deflated(const struct ti_zip *z, const struct ti_zip_member *m,
+                               int64_t offset, char *to, struct ti_err *err)
+{
+    uint8_t *stored = malloc((size_t)m->stored + 1);
+    ti_status st;
+
+    if (!stored)
+        return ti_err_errno(err, TI_ERR_IO, "cannot read '%s'", z->file);
+    st = ti_pread_all(z->fd, stored, (size_t)m->stored, offset, z->file, err);
+    if (st == TI_OK && !inflate_all(stored, m->stored, (uint8_t *)to, m->bytes))
+        st = ti_err_set(err, TI_ERR_INPUT, "'%s' is damaged: '%s' cannot be decompressed", z->file,
+                        m->name);
+    free(stored);
+    return st;
 }
 
 ti_status ti_zip_load(const struct ti_zip *z, int64_t i, int64_t max, char **out,
@@ -394,13 +447,14 @@ ti_status ti_zip_load(const struct ti_zip *z, int64_t i, int64_t max, char **out
 
     if (st != TI_OK)
         return st;
-    if (m->bytes > max)
+    if (m->bytes > max || (m->deflated && !ti_zip_may_deflate(m->bytes, m->stored)))
         return ti_err_set(err, TI_ERR_INPUT, "'%s': member '%s' is too large to be true", z->file,
                           m->name);
     buf = malloc((size_t)m->bytes + 1);
     if (!buf)
         return ti_err_errno(err, TI_ERR_IO, "cannot read '%s'", z->file);
-    st = ti_pread_all(z->fd, buf, (size_t)m->bytes, offset, z->file, err);
+    st = m->deflated ? load_deflated(z, m, offset, buf, err)
+                     : ti_pread_all(z->fd, buf, (size_t)m->bytes, offset, z->file, err);
     if (st == TI_OK &&
         crc32_z(crc32_z(0, NULL, 0), (const uint8_t *)buf, (size_t)m->bytes) != m->crc32)
         st = ti_err_set(err, TI_ERR_INPUT, "'%s' is damaged: the CRC of '%s' is wrong", z->file,

@@ -1,6 +1,7 @@
 /*
- * Reader of zip archives as Tiara writes them: members are stored, with zip64 where needed.  It
- * works from the central directory, so that one member of many thousands is found with a few reads.
+ * Reader of zip archives as Tiara writes them: members are stored, with zip64 where needed; only
+ * the manifest may be deflated.  The reader works from the central directory, so that one member of
+ * many thousands is found with a few reads.
  *
  * Nothing in the archive is trusted.  Offsets and lengths are checked against the file.  A member's
  * own header is checked against the central directory before its data are read.
@@ -8,6 +9,7 @@
 #ifndef TI_ZIP_H
 #define TI_ZIP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,16 +18,25 @@
 struct ti_zip_member {
     const char *name; /* lives as long as the ti_zip */
     int64_t header;   /* offset of the member's own header */
-    int64_t bytes;    /* stored size, equal to the size of the contents */
-    uint32_t crc32;
+    int64_t bytes;    /* of its contents */
+    int64_t stored;   /* that it takes in the file */
+    bool deflated;    /* else it is stored, and both sizes are equal */
+    uint32_t crc32;   /* of its contents */
 };
+
+/* Whether a manifest of `bytes` bytes may be deflated into `stored` bytes.  What is small is not a
+ * danger.  What is large may not grow so much that a small archive costs much memory. */
+static inline bool ti_zip_may_deflate(int64_t bytes, int64_t stored)
+{
+    return bytes <= 1 << 20 || bytes / 16 <= stored;
+}
 
 struct ti_zip;
 
 /*
  * Read the central directory of the open file `fd`, which messages call `name`.  The caller keeps
  * `fd` and closes it after *out.  TI_ERR_IO, or TI_ERR_INPUT if it is no zip archive, is cut off or
- * damaged, or holds compressed or encrypted members.
+ * damaged, or holds encrypted members, or compressed ones beside the manifest.
  */
 ti_status ti_zip_open(int fd, const char *name, struct ti_zip **out, struct ti_err *err);
 void ti_zip_close(struct ti_zip *z); /* NULL is fine */
@@ -34,7 +45,7 @@ void ti_zip_close(struct ti_zip *z); /* NULL is fine */
 int64_t ti_zip_count(const struct ti_zip *z);
 const struct ti_zip_member *ti_zip_member(const struct ti_zip *z, int64_t i);
 
-/* Offset of the data of member `i`, after checking its own header. */
+/* Offset of the data of member `i`, as they are in the file, after checking its own header. */
 ti_status ti_zip_data(const struct ti_zip *z, int64_t i, int64_t *offset, struct ti_err *err);
 
 /* Read all of member `i` and check its CRC.  *out is NUL-terminated; free() it.  TI_ERR_INPUT if it

@@ -13,6 +13,20 @@
 
 enum { LOCAL_BYTES = 30, CENTRAL_BYTES = 46 };
 
+/* The CRC of what a deflated member holds, up to 1 MiB. */
+static uint32_t inflated_crc(uint8_t *data, size_t stored)
+{
+    static uint8_t held[1 << 20];
+    z_stream z = {.next_in = data, .avail_in = (uInt)stored, .next_out = held};
+
+    z.avail_out = sizeof held;
+    if (inflateInit2(&z, -MAX_WBITS) == Z_OK) {
+        inflate(&z, Z_FINISH);
+        inflateEnd(&z);
+    }
+    return (uint32_t)crc32_z(crc32_z(0, NULL, 0), held, sizeof held - z.avail_out);
+}
+
 /* One member of the archive: its trace gets past its checksums, and the CRC of
  * any other is made right, here and, by its name, in the central directory. */
 static size_t repair_member(uint8_t *zip, size_t bytes, size_t at)
@@ -26,7 +40,10 @@ static size_t repair_member(uint8_t *zip, size_t bytes, size_t at)
         return at + 4;
     if (stored > 4 && memcmp(zip + data + 1, "TIARA", 5 < stored ? 5 : stored) == 0)
         ti_fuzz_repair(zip + data, stored);
-    crc = (uint32_t)crc32_z(crc32_z(0, NULL, 0), zip + data, stored);
+    if (ti_get_u16(h + 8) == 8)
+        crc = inflated_crc(zip + data, stored);
+    else
+        crc = (uint32_t)crc32_z(crc32_z(0, NULL, 0), zip + data, stored);
     ti_put_u32(h + 14, crc);
     for (size_t c = data + stored; c + CENTRAL_BYTES + name_bytes <= bytes; c++)
         if (memcmp(zip + c, "PK\1\2", 4) == 0 && ti_get_u16(zip + c + 28) == name_bytes &&

@@ -330,6 +330,75 @@ static void refusals(void **state)
     refused("/dev/null", TI_ERR_INPUT, "neither");
 }
 
+/* Whether the manifest of b.tib is `text`; else what the error says is in *err. */
+static bool manifest_is(const char *text, size_t bytes, struct ti_err *err)
+{
+    struct ti_source *s;
+    char *found = NULL;
+    size_t n = 0;
+    bool is;
+
+    *err = (struct ti_err){"", ""};
+    assert_int_equal(ti_source_open(in_dir("b.tib"), &s, err), TI_OK);
+    is = ti_source_text(s, TI_MANIFEST_NAME, &found, &n, err) == TI_OK && n == bytes &&
+         memcmp(found, text, n) == 0;
+    free(found);
+    ti_source_close(s);
+    return is;
+}
+
+/* The manifest, and only the manifest, may be deflated; and not so much that a small file costs
+ * much memory. */
+static void deflated(void **state)
+{
+    enum { LARGE = 3 << 20 };
+    static char large[LARGE];
+    struct member m = {"MANIFEST.json", large, 0};
+    struct ti_err err;
+    char *data;
+    size_t bytes, at;
+
+    (void)state;
+    memset(large, ' ', sizeof large);
+    memcpy(large, "{}", 2);
+    m.bytes = 5000;
+    make_zip(in_dir("b.tib"), "zip:compression=deflate", &m, 1);
+    assert_true(manifest_is(large, m.bytes, &err));
+    data = slurp(in_dir("b.tib"), &bytes);
+    assert_true(bytes < 500);
+    at = 30 + strlen(m.name) + (size_t)(data[28] & 0xff); /* of its data */
+    for (size_t i = 0; i < bytes - 22; i++) { /* a lie about any byte is an error, or harmless */
+        struct ti_source *s;
+
+        data[i] ^= 1;
+        spit(in_dir("b.tib"), data, bytes);
+        if (ti_source_open(in_dir("b.tib"), &s, &err) == TI_OK) {
+            ti_source_close(s);
+            assert_true(manifest_is(large, m.bytes, &err) || err.text[0]);
+        }
+        data[i] ^= 1;
+    }
+    data[at + 3] ^= 0x55;
+    spit(in_dir("b.tib"), data, bytes);
+    assert_false(manifest_is(large, m.bytes, &err));
+    assert_non_null(strstr(err.text, "b.tib' is damaged"));
+    free(data);
+
+    m.bytes = 1 << 20;
+    make_zip(in_dir("b.tib"), "zip:compression=deflate", &m, 1);
+    assert_true(manifest_is(large, m.bytes, &err));
+    m.bytes = LARGE;
+    make_zip(in_dir("b.tib"), "zip:compression=deflate", &m, 1);
+    assert_false(manifest_is(large, m.bytes, &err));
+    assert_non_null(strstr(err.text, "'MANIFEST.json' is too large to be true"));
+    make_zip(in_dir("b.tib"), STORE, &m, 1);
+    assert_true(manifest_is(large, m.bytes, &err));
+    for (size_t i = 2; i < sizeof large; i++) /* what does not shrink much may be of any size */
+        large[i] = (char)(' ' + (i * i * 2654435761u >> 13) % 64);
+    make_zip(in_dir("b.tib"), "zip:compression=deflate", &m, 1);
+    assert_true(manifest_is(large, m.bytes, &err));
+}
+
 /* More members than the old end record can count. */
 static void zip64(void **state)
 {
@@ -726,10 +795,10 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names),    cmocka_unit_test(bundle),   cmocka_unit_test(comment),
-        cmocka_unit_test(disorder), cmocka_unit_test(refusals), cmocka_unit_test(zip64),
-        cmocka_unit_test(corrupt),  cmocka_unit_test(hostile),  cmocka_unit_test(run_directory),
-        cmocka_unit_test(merged),   cmocka_unit_test(scans),
+        cmocka_unit_test(names),         cmocka_unit_test(bundle),   cmocka_unit_test(comment),
+        cmocka_unit_test(disorder),      cmocka_unit_test(refusals), cmocka_unit_test(deflated),
+        cmocka_unit_test(zip64),         cmocka_unit_test(corrupt),  cmocka_unit_test(hostile),
+        cmocka_unit_test(run_directory), cmocka_unit_test(merged),   cmocka_unit_test(scans),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);
