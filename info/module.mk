@@ -20,5 +20,6 @@ no-libdw:
 .PHONY: no-libdw
 endif
 ti-info_libs := -lm $(libdw_libs)
-$(O)/tests/unit/t-pass: LDLIBS += $(libdw_libs)
+$(O)/tests/unit/t-pass $(O)/tests/unit/t-verify: LDLIBS += $(libdw_libs)
 t-pass_src := $(filter-out info/main.c,$(ti-info_src)) tests/unit/script.c
+t-verify_src := $(t-pass_src)

@@ -94,6 +94,8 @@ ti_status ti_bundle_open_back(int fd, const char *path, const struct ti_run *run
     ti_status st = ti_zip_open(fd, path, z, err);
     bool whole;
 
+    if (st == TI_OK)
+        st = ti_zip_verify(*z, err);
     if (st != TI_OK)
         return st;
     *member = find_members(*z, run);
@@ -131,7 +133,7 @@ ti_status ti_bundle_read_back(int fd, const char *path, const struct ti_run *run
                               struct ti_err *err)
 {
     struct ti_zip *z = NULL;
-    int64_t *member = NULL, offset;
+    int64_t *member = NULL;
     char *manifest = NULL;
     ti_status st = ti_bundle_open_back(fd, path, run, &z, &member, err);
 
@@ -139,9 +141,6 @@ ti_status ti_bundle_read_back(int fd, const char *path, const struct ti_run *run
         st = ti_zip_load(z, member[run->nranks], INT64_MAX - 1, &manifest, err);
     if (st == TI_OK && !is_manifest_of(manifest, run))
         st = ti_err_set(err, TI_ERR_IO, "the manifest of '%s' is not what was written", path);
-    for (int64_t i = 0; st == TI_OK && !run->merged.groups && i < run->nranks; i++)
-        if (ti_run_gathers(run, i))
-            st = ti_zip_data(z, member[i], &offset, err);
     free(manifest);
     free(member);
     ti_zip_close(z);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "formats/columns.h"
 #include "formats/rankname.h"
 #include "formats/zip.h"
 
@@ -130,7 +131,31 @@ bool ti_zip_writer_manifest(struct ti_zip_writer *w, const char *text, size_t by
            ti_zip_writer_put(w, text, bytes) && ti_zip_writer_end_member(w);
 }
 
+/* Reads the archive back, and adds its seal to the end record, of which the length of the comment
+ * is the last number. */
+static bool seal(struct ti_zip_writer *w)
+{
+    uint8_t last[2 + TI_ZIP_SEAL_BYTES + 1];
+    struct ti_zip *z = NULL;
+    bool done;
+
+    errno = 0;
+    done = ti_zip_open(w->fd, "the new archive", &z, NULL) == TI_OK &&
+           ti_zip_seal(z, (char *)last + 2, NULL) == TI_OK;
+    if (!done && !errno)
+        errno = EIO;
+    if (!done)
+        w->error = errno;
+    ti_zip_close(z);
+    if (!done)
+        return false;
+    ti_put_u16(last, TI_ZIP_SEAL_BYTES);
+    w->written -= 2;
+    write_block(NULL, w, last, 2 + TI_ZIP_SEAL_BYTES);
+    return wrote(w, true);
+}
+
 bool ti_zip_writer_close(struct ti_zip_writer *w)
 {
-    return wrote(w, archive_write_close(w->zip) == ARCHIVE_OK);
+    return wrote(w, archive_write_close(w->zip) == ARCHIVE_OK) && seal(w);
 }

@@ -1,13 +1,16 @@
 #include "formats/zip.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
+#include "common/crc32c.h"
 #include "formats/columns.h"
 #include "formats/rankname.h"
 
@@ -40,6 +43,7 @@ struct ti_zip {
     char *file; /* its name, for messages */
     int64_t bytes;
     int64_t directory; /* offset of the central directory, where the data end */
+    int64_t comment;   /* offset of the comment, which goes on to the end of the file */
     int64_t count;
     struct ti_zip_member *member;
     char *names;
@@ -72,39 +76,41 @@ static ti_status damaged(const struct ti_zip *z, struct ti_err *err, const char 
     return ti_err_set(err, TI_ERR_INPUT, "'%s' is damaged: %s", z->file, what);
 }
 
-/* Find the end record, which only a comment may follow. */
-static ti_status find_end(const struct ti_zip *z, uint8_t end[END_BYTES], int64_t *at,
-                          struct ti_err *err)
+/* Look for the end record in the last `tail` bytes, which only a comment may follow; *at is -1 if
+ * it is not there. */
+static ti_status look_for_end(const struct ti_zip *z, int64_t tail, uint8_t end[END_BYTES],
+                              int64_t *at, struct ti_err *err)
 {
-    int64_t tail = z->bytes < END_BYTES + COMMENT_MAX ? z->bytes : END_BYTES + COMMENT_MAX;
     uint8_t *buf;
     ti_status st;
 
-    if (z->bytes < END_BYTES)
-        goto none;
-    /* usually there is no comment */
-    st = ti_pread_all(z->fd, end, END_BYTES, z->bytes - END_BYTES, z->file, err);
-    if (st != TI_OK)
-        return st;
-    *at = z->bytes - END_BYTES;
-    if (ti_get_u32(end) == END_SIG && ti_get_u16(end + 20) == 0)
-        return TI_OK;
-    buf = malloc((size_t)tail);
+    *at = -1;
+    if (tail > z->bytes)
+        tail = z->bytes;
+    buf = malloc((size_t)tail + 1);
     if (!buf)
         return ti_err_errno(err, TI_ERR_IO, "cannot read '%s'", z->file);
     st = ti_pread_all(z->fd, buf, (size_t)tail, z->bytes - tail, z->file, err);
-    for (int64_t i = tail - END_BYTES; st == TI_OK && i >= 0; i--) {
+    for (int64_t i = tail - END_BYTES; st == TI_OK && i >= 0 && *at < 0; i--) {
         if (ti_get_u32(buf + i) == END_SIG && ti_get_u16(buf + i + 20) == tail - i - END_BYTES) {
             memcpy(end, buf + i, END_BYTES);
             *at = z->bytes - tail + i;
-            free(buf);
-            return TI_OK;
         }
     }
     free(buf);
-    if (st != TI_OK)
+    return st;
+}
+
+static ti_status find_end(const struct ti_zip *z, uint8_t end[END_BYTES], int64_t *at,
+                          struct ti_err *err)
+{
+    /* usually there is a seal, or no comment */
+    ti_status st = look_for_end(z, END_BYTES + (int64_t)TI_ZIP_SEAL_BYTES, end, at, err);
+
+    if (st == TI_OK && *at < 0)
+        st = look_for_end(z, END_BYTES + COMMENT_MAX, end, at, err);
+    if (st != TI_OK || *at >= 0)
         return st;
-none:
     st = ti_err_set(err, TI_ERR_INPUT,
                     "'%s' has no central directory: it was cut off, or is no zip archive", z->file);
     ti_err_hint(err, "copy it again, or gather again from the run directory");
@@ -121,6 +127,7 @@ static ti_status find_directory(struct ti_zip *z, int64_t *directory_bytes, stru
 
     if (st != TI_OK)
         return st;
+    z->comment = at + END_BYTES;
     disks = ti_get_u16(end + 4) | ti_get_u16(end + 6);
     count_here = ti_get_u16(end + 8);
     count = ti_get_u16(end + 10);
@@ -466,4 +473,82 @@ ti_status ti_zip_load(const struct ti_zip *z, int64_t i, int64_t max, char **out
     buf[m->bytes] = '\0';
     *out = buf;
     return TI_OK;
+}
+
+/* ------------------------------------------------------------------- seal -- */
+
+/* Where the contents of a stored member lie; empty for a deflated one. */
+struct extent {
+    int64_t begin, end;
+};
+
+static int by_begin(const void *a, const void *b)
+{
+    const struct extent *x = a, *y = b;
+
+    return x->begin != y->begin ? (x->begin < y->begin ? -1 : 1)
+                                : (x->end > y->end) - (x->end < y->end);
+}
+
+/* Add the bytes from `at` to `end` to *crc. */
+static ti_status add_bytes(const struct ti_zip *z, int64_t at, int64_t end, uint32_t *crc,
+                           struct ti_err *err)
+{
+    uint8_t block[4096];
+    ti_status st = TI_OK;
+
+    while (at < end && st == TI_OK) {
+        size_t n = end - at < (int64_t)sizeof block ? (size_t)(end - at) : sizeof block;
+
+        st = ti_pread_all(z->fd, block, n, at, z->file, err);
+        if (st == TI_OK)
+            *crc = ti_crc32c(*crc, block, n);
+        at += (int64_t)n;
+    }
+    return st;
+}
+
+ti_status ti_zip_seal(const struct ti_zip *z, char seal[TI_ZIP_SEAL_BYTES + 1], struct ti_err *err)
+{
+    struct extent *of = malloc(((size_t)z->count + 1) * sizeof *of);
+    ti_status st = TI_OK;
+    uint32_t crc = 0;
+    int64_t at = 0;
+
+    if (!of)
+        return ti_err_errno(err, TI_ERR_IO, "cannot read '%s'", z->file);
+    for (int64_t i = 0; i < z->count && st == TI_OK; i++) {
+        st = ti_zip_data(z, i, &of[i].begin, err);
+        of[i].end = of[i].begin + (z->member[i].deflated ? 0 : z->member[i].stored);
+    }
+    if (st == TI_OK)
+        qsort(of, (size_t)z->count, sizeof *of, by_begin);
+    for (int64_t i = 0; i < z->count && st == TI_OK; i++) {
+        st = of[i].begin < at ? damaged(z, err, "its members overlap")
+                              : add_bytes(z, at, of[i].begin, &crc, err);
+        at = of[i].end;
+    }
+    if (st == TI_OK)
+        st = add_bytes(z, at, z->comment - 2, &crc, err);
+    free(of);
+    snprintf(seal, TI_ZIP_SEAL_BYTES + 1, TI_ZIP_SEAL_TEXT "%08" PRIx32, crc);
+    return st;
+}
+
+ti_status ti_zip_verify(const struct ti_zip *z, struct ti_err *err)
+{
+    char is[TI_ZIP_SEAL_BYTES + 1], said[TI_ZIP_SEAL_BYTES];
+    int64_t bytes = z->bytes - z->comment;
+    ti_status st;
+
+    if (bytes == 0)
+        return TI_OK;
+    if (bytes != sizeof said)
+        return damaged(z, err, "its comment is not one that ti-gather writes");
+    st = ti_pread_all(z->fd, said, sizeof said, z->comment, z->file, err);
+    if (st == TI_OK)
+        st = ti_zip_seal(z, is, err);
+    if (st == TI_OK && memcmp(said, is, sizeof said) != 0)
+        st = damaged(z, err, "its headers are not those for which its comment has the CRC");
+    return st;
 }

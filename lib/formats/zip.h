@@ -53,6 +53,22 @@ ti_status ti_zip_data(const struct ti_zip *z, int64_t i, int64_t *offset, struct
 ti_status ti_zip_load(const struct ti_zip *z, int64_t i, int64_t max, char **out,
                       struct ti_err *err);
 
+/*
+ * The seal: the comment of the archive, which has a CRC-32C of all that is neither the contents of
+ * a stored member nor the comment and its length.  Stored members have checksums of their own, so
+ * that with a seal no bit of the archive can change unnoticed.  The checksum of a deflated member
+ * is of what it inflates to, and misses some bits of the deflated data.
+ */
+#define TI_ZIP_SEAL_TEXT  "Tiara: CRC-32C of headers "
+#define TI_ZIP_SEAL_BYTES (sizeof TI_ZIP_SEAL_TEXT - 1 + 8)
+
+/* Compute the seal.  TI_ERR_IO, or TI_ERR_INPUT if members overlap. */
+ti_status ti_zip_seal(const struct ti_zip *z, char seal[TI_ZIP_SEAL_BYTES + 1], struct ti_err *err);
+
+/* Compare the seal with the archive.  TI_OK if it has no comment: older versions wrote none.
+ * TI_ERR_INPUT if the archive changed since it was sealed, or has another comment. */
+ti_status ti_zip_verify(const struct ti_zip *z, struct ti_err *err);
+
 /* Read exactly `bytes` at `offset` of the file that messages call `name`.  TI_ERR_INPUT if the file
  * ends before. */
 ti_status ti_pread_all(int fd, void *buf, size_t bytes, int64_t offset, const char *name,

@@ -80,6 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         int64_t nranks = ti_source_nranks(s), rank = 0;
 
         ti_source_manifest(s);
+        ti_source_verify(s, &err);
         for (int tried = 0; rank < nranks && tried < RANKS_READ; rank++, tried++) {
             struct ti_reader *r;
 

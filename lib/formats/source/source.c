@@ -301,5 +301,7 @@ ti_status ti_source_reader(struct ti_source *s, int64_t rank, struct ti_reader *
 
 ti_status ti_source_verify(struct ti_source *s, struct ti_err *err)
 {
-    return s->merged ? ti_merged_verify(s->merged, err) : TI_OK;
+    ti_status st = s->zip ? ti_zip_verify(s->zip, err) : TI_OK;
+
+    return st == TI_OK && s->merged ? ti_merged_verify(s->merged, err) : st;
 }
