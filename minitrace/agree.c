@@ -19,6 +19,11 @@
  *     message that arrives after the deadline ends in that receive, whatever the
  *     application receives.
  *
+ * A rank that goes on without some of its children leaves a file that says so.  A rank that
+ * comes late, or waits for such a late rank, sees that a rank above it went on, and goes on
+ * at once.  Where the nodes of a run have separate trace directories, only ranks of the
+ * same node see it; others wait until the deadline.
+ *
  * The ranks below a rank that is not traced are not traced either.  With up to
  * TI_TREE_ARITY + 1 ranks, only rank 0 has ranks below it.  The exchange is not recorded.
  */
@@ -46,6 +51,8 @@
 #define SILENCE_A_RANK_S 0.5
 #endif
 #define LATE_S 0.1 /* grace per child after the deadline */
+
+#define GONE "-gone" /* how the name of a mark ends that says that its rank went on */
 
 #define SUMMARY_MOST                                                                               \
     3072 /* bytes; small enough that MPI sends it without waiting for the                          \
@@ -87,15 +94,17 @@ struct summary {
 _Static_assert(sizeof(struct summary) <= SUMMARY_MOST, "MPI may wait for the receiver");
 
 struct verdict {
+    bool answered; /* false: the sender had no answer from above */
     bool go_on;
     uint8_t id[TI_RUN_ID_BYTES];
 };
 
 /* A rank's place in the tree. */
 struct place {
-    int parent;            /* -1: none */
+    int parent;                /* -1: none */
     struct ti_subtree subtree; /* this rank and the ranks below it */
     int levels;                /* levels of the whole tree below rank 0 */
+    bool left_behind;          /* a rank above this one was seen to have gone on without it */
 };
 
 /* The most that one rank may start later than another. */
@@ -114,10 +123,14 @@ static double total_timeout(const struct place *p)
 /* ------------------------------------------------------------------- marks -- */
 
 static struct {
-    const char *dir; /* NULL: marks are not needed */
-    unsigned job;    /* hash of the launcher's job id: tells this run's marks from those of a run
-                      * that was killed */
-    time_t made;     /* when our mark was created, by the clock of the file system */
+    const char *dir;
+    bool needed;    /* a message may be sent only to a rank that has a mark */
+    unsigned job;   /* hash of the ids of job and run: tells this run's marks from those of a run
+                     * that was killed */
+    time_t made;    /* when our mark was created, by the clock of the file system */
+    double entered; /* when this process entered MPI_Init, by that clock; marks that say that a
+                     * rank went on are younger */
+    pid_t left_by;  /* the process that left such a mark; 0: none */
 } marks;
 
 /* Marks are not needed with TIARA_RUN_ID.  If all ranks share this node, marks are used even then,
@@ -131,36 +144,51 @@ static bool needs_marks(void)
     return !id || !id[0] || (local && atoi(local) == ti_state.nranks);
 }
 
-static void mark_path(int rank, char *path)
+static void mark_path(int rank, const char *ending, char *path)
 {
-    snprintf(path, PATH, "%s/.tiara-%08x-rank-%06d", marks.dir, marks.job, rank);
+    snprintf(path, PATH, "%s/.tiara-%08x-rank-%06d%s", marks.dir, marks.job, rank, ending);
+}
+
+/* When the file was changed. */
+static double seconds_of(const struct stat *st)
+{
+    return (double)st->st_mtim.tv_sec + 1e-9 * (double)st->st_mtim.tv_nsec;
+}
+
+static void hash_word(const char *word)
+{
+    for (; word && *word; word++)
+        marks.job = marks.job * 33 + (unsigned char)*word;
 }
 
 static bool make_mark(const char *dir, struct ti_err *err)
 {
-    const char *job = getenv("PMIX_NAMESPACE");
     char path[PATH];
     struct stat st;
     int fd;
 
-    marks.dir = NULL;
-    if (ti_state.nranks == 1 || !needs_marks())
-        return true;
     marks.dir = dir;
-    for (marks.job = 5381; job && *job; job++)
-        marks.job = marks.job * 33 + (unsigned char)*job;
-    mark_path(ti_state.rank, path);
+    marks.needed = ti_state.nranks > 1 && needs_marks();
+    marks.job = 5381;
+    hash_word(getenv("PMIX_NAMESPACE"));
+    if (!marks.needed)
+        hash_word(getenv("TIARA_RUN_ID"));
+    mark_path(ti_state.rank, GONE, path);
+    unlink(path);
+    if (!marks.needed)
+        return true;
+    mark_path(ti_state.rank, "", path);
     unlink(path);
     fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0 || fstat(fd, &st) != 0) {
         ti_err_errno(err, TI_ERR_IO, "cannot create '%s'", path);
         if (fd >= 0)
             close(fd);
-        marks.dir = NULL;
         return false;
     }
     close(fd);
     marks.made = st.st_mtime;
+    marks.entered = seconds_of(&st) - (ti_seconds() - ti_state.init_start);
     return true;
 }
 
@@ -168,58 +196,125 @@ static void remove_mark(void)
 {
     char path[PATH];
 
-    if (!marks.dir)
+    if (!marks.needed)
         return;
-    mark_path(ti_state.rank, path);
+    mark_path(ti_state.rank, "", path);
     unlink(path);
 }
 
-static void pause_a_while(struct timespec *pause)
+/* Leave a mark that says that this rank goes on, with the children whose messages have come. */
+static void leave_gone_mark(uint32_t received)
 {
-    nanosleep(pause, NULL);
-    pause->tv_nsec = pause->tv_nsec < LOOK_NS_MAX / 2 ? 2 * pause->tv_nsec : LOOK_NS_MAX;
+    char path[PATH];
+    int fd;
+
+    mark_path(ti_state.rank, GONE, path);
+    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return; /* late ranks then wait until their deadline */
+    if (write(fd, &received, sizeof received) != sizeof received)
+        unlink(path);
+    close(fd);
+    marks.left_by = getpid();
 }
 
-/* Whether the rank's mark appears by `deadline`.  `most`: largest difference in seconds between
- * the age of its mark and of ours. */
-static bool is_traced(int rank, double deadline, double most)
+/* The directory is empty if nothing was recorded. */
+__attribute__((destructor)) static void remove_gone_mark(void)
+{
+    char path[PATH];
+
+    if (marks.left_by == 0 || marks.left_by != getpid())
+        return;
+    mark_path(ti_state.rank, GONE, path);
+    unlink(path);
+    rmdir(marks.dir);
+}
+
+/* Whether the rank has gone on without some child.  *received: its children whose messages it has.
+ */
+static bool has_gone(int rank, uint32_t *received)
+{
+    char path[PATH];
+    struct stat st;
+    bool gone = false;
+    int fd;
+
+    mark_path(rank, GONE, path);
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0)
+        return false;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+        (!marks.needed || seconds_of(&st) > marks.entered))
+        gone = read(fd, received, sizeof *received) == sizeof *received;
+    close(fd);
+    return gone;
+}
+
+/* Whether a rank above this one has gone on without it. */
+static bool is_left_behind(struct place *p)
+{
+    struct ti_subtree b = {0, ti_state.nranks};
+    uint32_t received;
+
+    while (b.first != ti_state.rank && !p->left_behind) {
+        int i = 0;
+
+        while (ti_child(b, i).end <= ti_state.rank)
+            i++;
+        p->left_behind = has_gone(b.first, &received) && !(received >> i & 1);
+        b = ti_child(b, i);
+    }
+    return p->left_behind;
+}
+
+/* Wait a while for something that has not come.  False: it is not to be waited for any longer. */
+static bool pause_a_while(struct place *p, struct timespec *pause, double deadline)
+{
+    if (ti_seconds() > deadline || p->left_behind ||
+        (pause->tv_nsec == LOOK_NS_MAX && is_left_behind(p)))
+        return false;
+    nanosleep(pause, NULL);
+    pause->tv_nsec = pause->tv_nsec < LOOK_NS_MAX / 2 ? 2 * pause->tv_nsec : LOOK_NS_MAX;
+    return true;
+}
+
+/* Whether the rank's mark appears by `deadline`, with an age that differs from that of ours by no
+ * more than the exchange may take. */
+static bool is_traced(int rank, struct place *p, double deadline)
 {
     struct timespec pause = {.tv_nsec = LOOK_NS_MIN};
+    double most = total_timeout(p);
     char path[PATH];
     struct stat st;
 
-    if (!marks.dir)
+    if (!marks.needed)
         return true;
-    mark_path(rank, path);
-    for (;;) {
+    mark_path(rank, "", path);
+    do {
         if (stat(path, &st) == 0 && S_ISREG(st.st_mode) &&
             difftime(st.st_mtime, marks.made) <= most && difftime(marks.made, st.st_mtime) <= most)
             return true;
-        if (ti_seconds() > deadline)
-            return false;
-        pause_a_while(&pause);
-    }
+    } while (pause_a_while(p, &pause, deadline));
+    return false;
 }
 
 /* ---------------------------------------------------------------- messages -- */
 
 /* Whether the request completes by `deadline`. */
-static bool wait_until(MPI_Request *req, double deadline)
+static bool wait_until(MPI_Request *req, struct place *p, double deadline)
 {
     struct timespec pause = {.tv_nsec = LOOK_NS_MIN};
     int done = 0;
 
-    for (;;) {
+    do
         PMPI_Test(req, &done, MPI_STATUS_IGNORE);
-        if (done || ti_seconds() > deadline)
-            return done;
-        pause_a_while(&pause);
-    }
+    while (!done && pause_a_while(p, &pause, deadline));
+    return done;
 }
 
 /* Receive from a traced rank by `deadline`.  Returns a message, to be released with ti_unmap().
  * NULL if none arrived; the receive and its buffer then stay, for a message that comes later. */
-static void *receive(int rank, size_t bytes, double deadline)
+static void *receive(int rank, size_t bytes, struct place *p, double deadline)
 {
     void *message = ti_map(bytes);
     MPI_Request req;
@@ -227,7 +322,7 @@ static void *receive(int rank, size_t bytes, double deadline)
     if (!message)
         return NULL;
     PMPI_Irecv(message, (int)bytes, MPI_BYTE, rank, TAG, MPI_COMM_WORLD, &req);
-    return wait_until(&req, deadline) ? message : NULL;
+    return wait_until(&req, p, deadline) ? message : NULL;
 }
 
 static void describe(struct counting *a, const struct ti_err *why)
@@ -344,7 +439,7 @@ struct children {
 
 /* Receive the summaries of the children and merge them into *s.  A child may take as long as it
  * may itself wait for the ranks below it, plus one rank's timeout. */
-static void collect(const struct place *p, struct summary *s, struct children *c)
+static void collect(struct place *p, struct summary *s, struct children *c)
 {
     double start = ti_seconds();
 
@@ -356,9 +451,9 @@ static void collect(const struct place *p, struct summary *s, struct children *c
 
         if (deadline < now + LATE_S)
             deadline = now + LATE_S;
-        if (is_traced(b.first, deadline, total_timeout(p))) {
+        if (is_traced(b.first, p, deadline)) {
             c->expected |= UINT32_C(1) << i;
-            of = receive(b.first, sizeof *of, deadline);
+            of = receive(b.first, sizeof *of, p, deadline);
         }
         if (of)
             c->received |= UINT32_C(1) << i;
@@ -368,15 +463,22 @@ static void collect(const struct place *p, struct summary *s, struct children *c
 }
 
 /* From now on, no child sends that has not seen our mark.  A child that came too late for
- * collect() may have seen it, and then has a mark of its own: post a receive for its message. */
-static void close_to_late_children(const struct place *p, const struct children *c)
+ * collect() may have seen it, and then has a mark of its own, or one that says that it went on:
+ * post a receive for its message.  `unanswered`: we sent a message ourselves, and our parent may
+ * come only now. */
+static void close_to_late_children(struct place *p, const struct children *c, bool unanswered)
 {
+    int n = ti_child_count(p->subtree);
+    uint32_t received;
+
+    if (unanswered || c->received != (uint32_t)((UINT64_C(1) << n) - 1))
+        leave_gone_mark(c->received);
     remove_mark();
-    for (int i = 0; i < ti_child_count(p->subtree); i++) {
+    for (int i = 0; i < n; i++) {
         int child = ti_child(p->subtree, i).first;
 
-        if (!(c->expected >> i & 1) && is_traced(child, 0, total_timeout(p)))
-            ti_unmap(receive(child, sizeof(struct summary), 0), sizeof(struct summary));
+        if (!(c->expected >> i & 1) && (is_traced(child, p, 0) || has_gone(child, &received)))
+            ti_unmap(receive(child, sizeof(struct summary), p, 0), sizeof(struct summary));
     }
 }
 
@@ -387,15 +489,17 @@ static void send_verdict(const struct place *p, const struct verdict *v, const s
             PMPI_Send(v, sizeof *v, MPI_BYTE, ti_child(p->subtree, i).first, TAG, MPI_COMM_WORLD);
 }
 
-static bool report_up(const struct place *p, const struct summary *s, struct verdict *v)
+/* Sets v->answered.  Returns false if a message was sent that nothing answered. */
+static bool report_up(struct place *p, const struct summary *s, struct verdict *v)
 {
     double deadline = ti_seconds() + total_timeout(p);
     struct verdict *verdict;
 
-    if (!is_traced(p->parent, deadline, total_timeout(p)))
-        return false;
+    v->answered = false;
+    if (!is_traced(p->parent, p, deadline))
+        return true;
     PMPI_Send(s, sizeof *s, MPI_BYTE, p->parent, TAG, MPI_COMM_WORLD);
-    verdict = receive(p->parent, sizeof *verdict, deadline);
+    verdict = receive(p->parent, sizeof *verdict, p, deadline);
     if (verdict)
         *v = *verdict;
     ti_unmap(verdict, sizeof *verdict);
@@ -405,13 +509,32 @@ static bool report_up(const struct place *p, const struct summary *s, struct ver
 static void decide(const struct summary *s, struct verdict *v, struct ti_err *err)
 {
     if (s->silent)
-        ti_stderr_line("%d of %d ranks, rank %d first, are not traced: was LD_PRELOAD handed on?  "
-                       "(and TIARA_RUN_ID, where nodes have trace directories of their own)",
-                       s->silent, ti_state.nranks, s->first_silent);
+        ti_stderr_line("%d of %d ranks, rank %d first, are not traced, or came more than %.0f s "
+                       "late: was LD_PRELOAD handed on?  (and TIARA_RUN_ID, where nodes have trace "
+                       "directories of their own)",
+                       s->silent, ti_state.nranks, s->first_silent, timeout());
     if (v->go_on && !all_alike(s)) {
         v->go_on = false;
         name_groups(s, err);
     }
+}
+
+/* Say why there was no answer from above. */
+static void explain_silence(const struct place *p, struct ti_err *err)
+{
+    ti_state.speaks_for_rank_0 = ti_state.rank == 1 || p->left_behind;
+    if (p->left_behind) {
+        ti_err_set(err, TI_ERR_INPUT,
+                   "this rank, or one above it, came too late: others went on without it");
+        ti_err_hint(err, "all ranks must come to the end of MPI_Init within %.0f s", timeout());
+        return;
+    }
+    if (p->parent == 0)
+        ti_err_set(err, TI_ERR_INPUT, "rank 0 is not traced");
+    else
+        ti_err_set(err, TI_ERR_INPUT, "rank %d, or one above it, is not traced", p->parent);
+    ti_err_hint(err, "hand LD_PRELOAD on to all ranks; and TIARA_RUN_ID, where nodes have trace "
+                     "directories of their own");
 }
 
 bool ti_agree(const char *dir, const struct ti_err *why, bool go_on, uint8_t id[TI_RUN_ID_BYTES],
@@ -419,9 +542,9 @@ bool ti_agree(const char *dir, const struct ti_err *why, bool go_on, uint8_t id[
 {
     struct place place = {.levels = ti_height((struct ti_subtree){0, ti_state.nranks})};
     struct summary *s = ti_map(sizeof *s); /* too large for the stack */
-    struct verdict v = {.go_on = go_on};
+    struct verdict v = {.answered = true, .go_on = go_on};
     struct children children;
-    bool answered = true;
+    bool heard = true;
 
     if (!s) {
         ti_err_set(err, TI_ERR_IO, "no memory");
@@ -442,21 +565,14 @@ bool ti_agree(const char *dir, const struct ti_err *why, bool go_on, uint8_t id[
         decide(s, &v, err);
     } else {
         err->text[0] = err->hint[0] = '\0';
-        answered = report_up(&place, s, &v);
+        heard = report_up(&place, s, &v);
     }
-    close_to_late_children(&place, &children);
-    if (answered) {
-        send_verdict(&place, &v, &children);
+    close_to_late_children(&place, &children, !heard);
+    send_verdict(&place, &v, &children);
+    if (v.answered)
         memcpy(id, v.id, sizeof v.id);
-    } else {
-        ti_state.speaks_for_rank_0 = ti_state.rank == 1;
-        if (place.parent == 0)
-            ti_err_set(err, TI_ERR_INPUT, "rank 0 is not traced");
-        else
-            ti_err_set(err, TI_ERR_INPUT, "rank %d, or one above it, is not traced", place.parent);
-        ti_err_hint(err, "hand LD_PRELOAD on to all ranks; and TIARA_RUN_ID, where nodes have trace "
-                         "directories of their own");
-    }
+    else
+        explain_silence(&place, err);
     ti_unmap(s, sizeof *s);
-    return answered && v.go_on;
+    return v.answered && v.go_on;
 }

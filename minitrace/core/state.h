@@ -92,7 +92,7 @@ struct ti_state {
     uint64_t since_poll; /* volume since that poll */
 
     int rank, nranks;
-    bool speaks_for_rank_0; /* this rank prints messages because rank 0 is not traced */
+    bool speaks_for_rank_0; /* this rank prints messages: rank 0 is not traced, or does not know */
     pid_t pid;
     int64_t mapped, memory_bytes;   /* anonymous memory: now; maximum */
     int64_t spilled, spilled_bytes; /* memory mapped from files: now; maximum */

@@ -44,6 +44,11 @@ for rank in 39 1 0; do
     OMPI_MCA_orte_tmpdir_base=$scratch/mpi-$rank ring "silent-$rank" & # lib.sh says why
     pids+=($!)
 done
+# Rank 1 comes when rank 0 went on; rank 2, which is below rank 1, does not wait for it.
+words=()
+OMPI_MCA_orte_tmpdir_base=$scratch/mpi-late LATE_RANK=1 LATE_S=20 \
+    PRELOAD="$PRELOAD $TI_BUILD/tests/mpi/late_rank.so" ring late &
+late=$!
 for rank in 39 1 0; do
     wait "${pids[0]}" || { fail "silent-$rank: the application"; cat "$scratch/silent-$rank.log"; }
     pids=("${pids[@]:1}")
@@ -54,5 +59,12 @@ says silent-1 'rank 0: 2 of 40 ranks, rank 1 first, are not traced'
 [ "$(traces silent-1)" = 38 ] || fail "silent-1: $(traces silent-1) traces"
 [ ! -e "$scratch/silent-1/rank-000002.ti" ] || fail 'silent-1: rank 2 is traced'
 says silent-0 'rank 1: nothing is recorded: rank 0 is not traced; hint: hand LD_PRELOAD on'
+wait $late || { fail 'late: the application'; cat "$scratch/late.log"; }
+says late 'rank 0: 2 of 40 ranks, rank 1 first, are not traced, or came more than 6 s late'
+for rank in 1 2; do
+    says late "rank $rank: nothing is recorded: this rank, or one above it, came too late: others went on"
+done
+[ "$(traces late)" = 38 ] || fail "late: $(traces late) traces"
+if find "$scratch" -name '.tiara-*' | grep .; then fail 'marks are left'; fi
 [ "$(traces silent-0)" = 0 ] || fail 'silent-0: there are traces'
 finish

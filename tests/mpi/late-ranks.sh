@@ -49,6 +49,12 @@ is untraced-0 ''
 is untraced-1 02
 is untraced-2 01
 says late-1 'rank 0: 1 of 3 ranks, rank 1 first, are not traced'
+# A late rank sees that the others went on, and does not wait for them.
+late='nothing is recorded: this rank, or one above it, came too late: others went on without it'
+for name in late later; do
+    for rank in 1 2; do says $name-$rank "rank $rank: $late"; done
+done
+says promised "rank 2: $late"
 says untraced-2 'rank 0: 1 of 3 ranks, rank 2 first, are not traced'
 says untraced-0 'rank 1: nothing is recorded: rank 0 is not traced'
 if find "$scratch" -name '.tiara-*' | grep .; then fail 'marks are left'; fi
