@@ -1,10 +1,18 @@
 #include "replay-bridge/otf2/otf2.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "common/cli.h"
 #include "common/scratch.h"
@@ -208,13 +216,12 @@ static ti_status import(struct ti__otf2 *im, struct OTF2_Reader_struct *reader)
     return st;
 }
 
-ti_status ti_otf2_import(const char *path, struct ti_otf2_imported *out, struct ti_err *err)
+static ti_status import_here(const char *path, struct ti_otf2_imported *out, struct ti_err *err)
 {
     struct ti__otf2 im = {.path = path, .out = out, .err = err};
     struct OTF2_Reader_struct *reader = NULL;
     ti_status st;
 
-    *out = (struct ti_otf2_imported){0};
     if (getrandom(im.run_id, sizeof im.run_id, 0) != (ssize_t)sizeof im.run_id)
         return ti_err_errno(err, TI_ERR_IO, "cannot draw a run id");
     st = ti__otf2_open(&im, &reader);
@@ -222,5 +229,82 @@ ti_status ti_otf2_import(const char *path, struct ti_otf2_imported *out, struct 
         st = import(&im, reader);
     ti__otf2_close(reader);
     ti__otf2_definitions_free(&im);
+    return st;
+}
+
+/* ---- a process of its own ---- */
+
+/* What the process tells, in memory that both share. */
+struct told {
+    struct ti_otf2_imported out;
+    struct ti_err err;
+    ti_status st;
+    bool done;
+};
+
+/* Wait for the process, which holds the other end of the pipe; end it when a signal comes. */
+static int wait_for(pid_t pid, int end_of_pipe)
+{
+    struct pollfd p = {.fd = end_of_pipe, .events = POLLIN};
+    int status = 0;
+
+    /* a signal may come just before poll() */
+    while (!ti_stopped() && poll(&p, 1, 200) <= 0)
+        ;
+    if (ti_stopped())
+        kill(pid, SIGKILL);
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    return status;
+}
+
+static ti_status conclude(const char *path, const struct told *t, int status,
+                          struct ti_otf2_imported *out, struct ti_err *err)
+{
+    ti_status st = ti_stop_check(err);
+
+    *out = t->out;
+    if (st)
+        return st;
+    if (!t->done)
+        return ti_err_set(err, TI_ERR_INPUT, "'%s': the OTF2 library failed: %s", path,
+                          WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "it ended early");
+    if (t->st)
+        *err = t->err;
+    return t->st;
+}
+
+/* The library loops over the counts of damaged files, which no signal handler of ours ends, and it
+ * does not release its memory when it fails. */
+ti_status ti_otf2_import(const char *path, struct ti_otf2_imported *out, struct ti_err *err)
+{
+    struct told *t =
+        mmap(NULL, sizeof *t, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    int ends[2] = {-1, -1}, status;
+    ti_status st;
+    pid_t pid;
+
+    *out = (struct ti_otf2_imported){0};
+    if (t == MAP_FAILED)
+        return ti_err_errno(err, TI_ERR_IO, "cannot convert '%s'", path);
+    fflush(NULL);
+    if (pipe2(ends, O_CLOEXEC) != 0 || (pid = fork()) < 0) {
+        st = ti_err_errno(err, TI_ERR_IO, "cannot convert '%s'", path);
+    } else if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        t->st = import_here(path, &t->out, &t->err);
+        t->done = true;
+        fflush(NULL);
+        _exit(0);
+    } else {
+        close(ends[1]);
+        ends[1] = -1;
+        status = wait_for(pid, ends[0]);
+        st = conclude(path, t, status, out, err);
+    }
+    for (int i = 0; i < 2; i++)
+        if (ends[i] >= 0)
+            close(ends[i]);
+    munmap(t, sizeof *t);
     return st;
 }

@@ -54,8 +54,14 @@ $(O)/tests/late.so: tests/cli/late.c
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(flags) $(CPPFLAGS) $(CFLAGS) -fPIC -shared -o $@ $<
 
-# Writes OTF2 traces.
+# Writes OTF2 traces; and an OTF2 library that gets stuck, preloaded into ti-convert.
 ifeq ($(has_otf2),yes)
+test_programs += $(O)/tests/stuck.so
+
+$(O)/tests/stuck.so: tests/cli/stuck.c
+	@mkdir -p $(@D)
+	$(call say,CC)$(CC) $(flags) $(CPPFLAGS) $(CFLAGS) -fPIC -shared -o $@ $<
+
 test_programs += $(O)/tests/mkotf2
 
 $(O)/tests/mkotf2: $(call obj,tests/cli/mkotf2.c)

@@ -189,6 +189,19 @@ not 3 'cannot read the events of location 12' cut/traces.otf2
 not 2 'has no effect' all/traces.otf2 --speed 1Gf
 not 2 'are for --from simgrid' all/traces.otf2 --syntax old
 
+# ---- a library that gets stuck, which a signal ends, or fails
+export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0
+LD_PRELOAD=$o/tests/stuck.so STUCK=$tmp/stuck "$o/ti-convert" --from otf2 all/traces.otf2 -o none 2>err &
+pid=$!
+until [ -e stuck ] || ! kill -0 $pid 2>/dev/null; do sleep 0.05; done
+kill -TERM $pid
+wait $pid
+rc=$?
+[ $rc -eq 143 ] || { fail "ended by SIGTERM with $rc"; cat err; }
+grep -q interrupted err || { fail 'interrupted'; cat err; }
+LD_PRELOAD=$o/tests/stuck.so not 3 "'all/traces.otf2': the OTF2 library failed: Aborted" all/traces.otf2
+[ -z "$(ls -d none.* 2>/dev/null)" ] || fail 'something is left of them'
+
 # ---- damaged files: converted or refused, never worse
 cat >damage.py <<'PY'
 import glob, random, shutil, subprocess, sys
@@ -207,6 +220,5 @@ for i in range(60):
     if done.returncode not in (0, 3):
         sys.exit(f'file {i}, {file}: status {done.returncode}')
 PY
-# (The OTF2 library leaks memory where it fails.)
-ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 python3 damage.py "$o/ti-convert" || fail 'damaged files'
+ASAN_OPTIONS=$ASAN_OPTIONS:allocator_may_return_null=1 python3 damage.py "$o/ti-convert" || fail 'damaged files'
 [ $failures -eq 0 ]
