@@ -91,9 +91,11 @@ for t in 'fat-tree:2;4,4;1,2;1,1' 'fat-tree:2;4,4;1,1;1,1'; do
     ring node-1 node-1 5 --topology "$t" "${fast[@]}" "${loop[@]}" --bandwidth 1GBps,2GBps
 done
 
-# grid OPTION...: the simulated time of 16 ranks that send to their neighbors, in `t`
+# grid OPTION...: the simulated time of 16 ranks that send to their neighbors, in `t`.  Messages
+# contend, so the time depends on the order in which they begin.  Volumes are of CPU time and differ
+# from run to run; without --no-compute they would decide that order.
 grid() {
-    replay "$tmp/grid" "${fast[@]}" --latency 1us "$@"
+    replay "$tmp/grid" --no-compute --latency 1us "$@"
     t=$(time_of)
 }
 # less A B WORDS: the time A is less than B, or WORDS failed
