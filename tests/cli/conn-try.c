@@ -4,20 +4,31 @@
  *   conn-try [OPTION]... NAME=RELAY:HOST...
  *
  * RELAY is an earlier NAME, or empty: connect from here.  HOST "." is this machine; "+DIR" after it
- * is the folder where Tiara is installed there.  Prints for each connection "NAME ready TRANSPORT",
- * with -d "NAME rank RANK BYTES CRC" for each trace, and "NAME ended END own|relay | sentence |
- * hint".  Exits when all have ended or, unless -n, when all are ready and have sent their traces;
- * then prints "NAME bytes OWN LINK".
+ * is the folder where Tiara is installed there.  Prints for each connection "NAME ready TRANSPORT"
+ * and "NAME pid PID", with -d "NAME rank RANK BYTES CRC" for each trace, and "NAME ended END
+ * own|relay | sentence | hint".  Exits when all have ended or, unless -n, when all are ready and
+ * have sent their traces; then prints "NAME bytes OWN LINK".
+ *
+ * With -w it takes commands from standard input, a line each:
+ *
+ *   turn [NAME,...]  Turn the clock as fast as connections allow: it waits for each that is not
+ *                    ready yet and, after a quarter of -S, for a heartbeat of each that is; not
+ *                    for the connections named.  So none but these is ever late, however slow the
+ *                    machine is.  Prints "turned N" after each N times SILENCE_S.
+ *   jump             Turn it by ten times SILENCE_S at once, as if this process had been stopped.
  */
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "common/crc32c.h"
-#include "session/conn.h"
 #include "node/launch.h"
+#include "session/conn_internal.h"
+#include "session/times.h"
+#include "turned.h"
 
 #define MOST 512
 
@@ -26,15 +37,16 @@ struct one {
     struct one *relay;
     struct ti_conn *way;
     bool began, ready, done;
+    bool awaited; /* the clock waits for it */
     uint32_t crc;
     int64_t bytes, got;
 };
 
 static struct {
     const char *gateway, *directory, *run_id, *close;
-    double limit;
+    double silence_s;
     int ranks;
-    bool hold;
+    bool hold, commands;
 } opt;
 
 static struct one ones[MOST];
@@ -64,6 +76,8 @@ static void on_ready(struct ti_conn *w, void *arg)
     struct one *o = arg;
 
     printf("%s ready %s\n", o->name, ti_conn_transport(w));
+    printf("%s pid %lld\n", o->name,
+           (long long)json_integer_value(json_object_get(ti_conn_hello(w), "pid")));
     o->ready = true;
     for (int i = 0; i < n; i++)
         if (ones[i].relay == o)
@@ -158,13 +172,81 @@ static bool all_done(void)
     return true;
 }
 
+/* --- the clock ----------------------------------------------------------- */
+
+static bool turning;
+static double turned; /* in all, by "turn" */
+
+/* Whether a connection that the clock waits for must be heard first, or become ready. */
+static bool must_wait(void)
+{
+    double now = ti_sessions_clock(ways->sessions);
+
+    for (int i = 0; i < n; i++) {
+        const struct one *o = &ones[i];
+
+        if (o->awaited && o->began && o->way &&
+            (!o->ready || now > o->way->heard + opt.silence_s / 4))
+            return true;
+    }
+    return false;
+}
+
+static void turn(void)
+{
+    double step = TI_SESSION_CHECK_MS / 1e3;
+
+    turn_clock(step);
+    turned += step;
+    if ((int)(turned / opt.silence_s) > (int)((turned - step) / opt.silence_s))
+        printf("turned %d\n", (int)(turned / opt.silence_s));
+}
+
+static void obey(int fd, void *arg)
+{
+    char line[4096], *rest = NULL, *word;
+    ssize_t bytes = read(fd, line, sizeof line - 1); /* a FIFO: the lines of one write */
+
+    (void)arg;
+    if (bytes <= 0)
+        exit(1);
+    line[bytes] = '\0';
+    word = strtok_r(line, " \n", &rest);
+    if (word && strcmp(word, "jump") == 0) {
+        turn_clock(10 * opt.silence_s);
+        return;
+    }
+    turning = true;
+    for (int i = 0; i < n; i++)
+        ones[i].awaited = true;
+    while ((word = strtok_r(NULL, ", \n", &rest)) != NULL)
+        for (int i = 0; i < n; i++)
+            if (strcmp(ones[i].name, word) == 0)
+                ones[i].awaited = false;
+}
+
+/* Until all is done; returns how many connections are left. */
+static int loop(void)
+{
+    int live;
+
+    do {
+        bool wait = !turning || must_wait();
+
+        if (!wait)
+            turn();
+        live = ti_conns_poll(ways, wait ? 50 : 1);
+    } while (live && (opt.hold || !all_done()));
+    if (turning)
+        release_clock();
+    return live;
+}
+
 static int usage(void)
 {
     fputs("usage: conn-try [-F FILE] [-t auto|libssh2|openssh] [-A] [-g GATEWAY] [-C CONNECT_S]\n"
-          "    [-S SILENCE_S] [-d DIR -r RUN_ID -k RANKS] [-c NAME]\n"
-          "    [-n] [-T SECONDS] NAME=RELAY:HOST...\n"
-          "-A forward the agent -c close NAME once it is ready\n"
-          "-n hold -T all at an end by then\n",
+          "    [-S SILENCE_S] [-d DIR -r RUN_ID -k RANKS] [-c NAME] [-n] [-w] NAME=RELAY:HOST...\n"
+          "-A forward the agent -c close NAME once it is ready -n hold -w take commands\n",
           stderr);
     return 2;
 }
@@ -178,7 +260,7 @@ int main(int argc, char **argv)
     int o, live;
 
     setvbuf(stdout, NULL, _IOLBF, 0);
-    while ((o = getopt(argc, argv, "F:t:Ag:C:S:d:r:k:c:nT:")) != -1) {
+    while ((o = getopt(argc, argv, "F:t:Ag:C:S:d:r:k:c:nw")) != -1) {
         switch (o) {
         case 'F':
             config.ssh_config = optarg;
@@ -198,7 +280,7 @@ int main(int argc, char **argv)
             config.connect_s = atof(optarg);
             break;
         case 'S':
-            config.silence_s = atof(optarg);
+            config.silence_s = opt.silence_s = atof(optarg);
             break;
         case 'd':
             opt.directory = optarg;
@@ -215,8 +297,8 @@ int main(int argc, char **argv)
         case 'n':
             opt.hold = true;
             break;
-        case 'T':
-            opt.limit = atof(optarg);
+        case 'w':
+            opt.commands = true;
             break;
         default:
             return usage();
@@ -229,12 +311,12 @@ int main(int argc, char **argv)
         fprintf(stderr, "conn-try: %s\n", err.text);
         return 1;
     }
+    if (opt.commands && !ti_remote_add_fd(ti_conns_remote(ways), STDIN_FILENO, obey, NULL))
+        return 1;
     for (int i = 0; i < n; i++)
         if (!ones[i].relay)
             begin(&ones[i]);
-    do {
-        live = ti_conns_poll(ways, 50);
-    } while (live && (opt.hold || !all_done()) && (opt.limit <= 0 || ti_now() - start < opt.limit));
+    live = loop();
     for (int i = 0; i < n; i++)
         if (ones[i].way)
             printf("%s bytes %lld %lld\n", ones[i].name, (long long)ti_conn_bytes(ones[i].way),

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # session/conn.h: connections to ti-nodes through our own sshds on the loopback, direct, through one
 # relay and through two; how they end, which node is the cause, and what a fake ti-node can do.
+# All timeouts are 600 s.  Where one has to pass, the test turns conn-try's clock.
 # tests/run: waits
 set -u
 sshd=$(command -v sshd || echo /usr/sbin/sshd)
@@ -50,8 +51,9 @@ cp "$build/tests/conn-try" "$d/prog/"
 for f in ti-node ti-node-counter libminitrace.so; do ln -s "$build/$f" "$d/prog/$f"; done
 id=5eed5eed5eed5eed5eed5eed5eed5eed
 "$build/tests/mktrace" --np 3 --bytes 3000000 --noise 100 --run-id $id "$d/run" || exit 1
+conn_try=(env "HOME=$d/home" "$d/prog/conn-try" -S 600 -C 600)
 try() { # conn-try's arguments
-    HOME=$d/home timeout 100 "$d/prog/conn-try" -T 60 "$@" >"$d/out" 2>&1
+    "${conn_try[@]}" "$@" >"$d/out" 2>&1
     silent 'Sanitizer|runtime error' "$*"
 }
 
@@ -62,36 +64,44 @@ for r in 0 1 2; do
 done
 said '^a ready local$' 'this machine'
 
-# begin ARGUMENT...: in the background; await PATTERN; finish
+# begin ARGUMENT...: in the background; await PATTERN; order COMMAND
 begin() {
-    HOME=$d/home timeout 100 "$d/prog/conn-try" -T 60 "$@" >"$d/out" 2>&1 &
+    rm -f "$d/orders"
+    mkfifo "$d/orders"
+    exec 7<>"$d/orders"
+    "${conn_try[@]}" -n -w "$@" >"$d/out" 2>&1 <"$d/orders" 7<&- &
     tried=$!
 }
 await() {
-    for _ in $(seq 300); do
+    while kill -0 "$tried" 2>/dev/null; do
         ! grep -qsE "$1" "$d/out" || return
         sleep 0.1
     done
-    bad "no '$1' in time"
+    grep -qsE "$1" "$d/out" || bad "no '$1', and it has ended"
 }
-# The ti-node of this machine that it started: two processes, of one session.
-own_node() {
-    pgrep -s "$(pgrep -P "$(pgrep -P "$tried" | head -n 1)" | head -n 1)"
+order() { echo "$1" >&7; }
+# later: by its clock, the timeout passes once more
+later() { await "^turned $(($(grep -c '^turned' "$d/out") + 1))$"; }
+finish() { # end it
+    kill "$tried"
+    wait "$tried"
 }
 
-# a beat keeps it, and what we do not hear while we are stopped; a frozen one is said to hang
-begin -S 4 -n a=:.
-await ready
-sleep 5
-pkill -STOP -P "$tried"
-sleep 5
-pkill -CONT -P "$tried"
-sleep 1
-silent ended 'it has a beat'
-mapfile -t frozen < <(own_node)
+# a heartbeat keeps it, and time in which we are stopped does not count; a frozen one is said to hang
+begin a=:.
+await '^a pid'
+order turn
+later
+order jump
+later
+later
+silent ended 'it has a heartbeat'
+own=$(sed -n 's/^a pid //p' "$d/out")
+frozen=("$own" "$(ps -o ppid= -p "$own" | tr -d ' ')")
 kill -STOP "${frozen[@]}"
+order 'turn a'
 wait "$tried"
-said "^a ended SILENT own \\| 'this machine' said nothing for 4 s: it hangs, or the network to it is down \\|" frozen
+said "^a ended SILENT own \\| 'this machine' said nothing for 600 s: it hangs, or the network to it is down \\|" frozen
 kill -9 "${frozen[@]}" 2>/dev/null
 
 # evil LINE [END]: a ti-node made of Python, and how the way to it ends
@@ -124,7 +134,13 @@ END
     expected+=("$2")
     evils+=("evil${#evils[@]}=:.+$dir")
 }
-late='TIMED_OUT own \| the login succeeded, but ti-node did not start within 8 s'
+# slow LINE END: an evil one that only a timeout ends
+slow=()
+slow() {
+    slow+=("evil${#evils[@]}")
+    evil "$@"
+}
+late='TIMED_OUT own \| the login succeeded, but ti-node did not start within 600 s'
 nonsense='LOST own \| what ti-node sends makes no sense: '
 evil 'hello(4, "\x1b[31m9")' 'NO_METHOD own \| ti-node there is of Tiara .\[31m9, this is '
 evil 'put(frame(HELLO, 0, b"[" * 9000))' 'NO_METHOD own '
@@ -143,10 +159,10 @@ evil 'hello(); put(b"TiF1\6\0\0\0\0\0\0\0\0\0\0\377aaaa")' 'LOST own \| .*it is 
 evil 'put(b"y\n" * 600000)' 'NO_COMMAND own \| 1 MiB of other output came'
 evil 'while True: os.write(2, b"y\n" * 9999)' 'NO_COMMAND own \| 1 MiB came on standard error'
 evil 'hello(); sys.exit(3)' 'EXITED own \| its ti-node ended with status 3 \|'
-evil 'hello(); time.sleep(60)' "SILENT own \| 'this machine' said nothing for 8 s: it hangs"
-evil 'print("Welcome", flush=True); time.sleep(60)' "$late"
-evil 'while True: print(".", end="", flush=True); time.sleep(1)' "$late"
-evil 'while True: os.write(2, b"."); time.sleep(1)' "$late"
+slow 'hello(); time.sleep(9999)' "SILENT own \| 'this machine' said nothing for 600 s: it hangs"
+slow 'print("Welcome", flush=True); time.sleep(9999)' "$late"
+slow 'while True: print(".", end="", flush=True); time.sleep(1)' "$late"
+slow 'while True: os.write(2, b"."); time.sleep(1)' "$late"
 # relays, whose children these are
 children=() childs_end=() lasting=()
 relay() { # LINE CHILD'S_END [RELAY'S_END]
@@ -176,12 +192,16 @@ children+=("child$((${#evils[@]} - 1))=evil$((${#evils[@]} - 1)):nobody")
 childs_end[${#evils[@]} - 1]='LOST relay'
 # they live on
 for i in "${!expected[@]}"; do [ -n "${expected[i]}" ] || lasting+=("$i"); done
-begin -S 8 -n -d "$d/run" -r $id -k 3 a=:. "${evils[@]}" "${children[@]}"
+begin -d "$d/run" -r $id -k 3 a=:. "${evils[@]}" "${children[@]}"
 await '^a rank 2 '
 for i in "${!childs_end[@]}"; do await "^child$i ended"; done
-for i in "${!expected[@]}"; do [ -z "${expected[i]}" ] || await "^evil$i ended"; done
-kill "$tried"
-wait "$tried"
+await "^${slow[0]} ready" # it says HELLO, and nothing else
+for i in "${!expected[@]}"; do
+    [ -z "${expected[i]}" ] || [[ " ${slow[*]} " == *" evil$i "* ]] || await "^evil$i ended"
+done
+order "turn $(IFS=,; echo "${slow[*]}")"
+for one in "${slow[@]}"; do await "^$one ended"; done
+finish
 silent 'Sanitizer|runtime error' 'ways to those that are evil'
 for i in "${!childs_end[@]}"; do
     said "^child$i ended ${childs_end[i]}" "$(grep -A 2 ^hello "$d/evil/$i/ti-node")"
@@ -214,7 +234,7 @@ serve() { # NAME: an sshd whose sessions are a node's
         "SetEnv WAY_NODE=$d/$1 HOME=$d/home PATH=$d/bin:$PATH TMPDIR=$d" >"$d/$1.conf"
     "$sshd" -D -f "$d/$1.conf" -E "$d/$1.log" &
     pids+=($!)
-    for _ in $(seq 300); do
+    while kill -0 $! 2>/dev/null; do
         grep -qs 'Server listening' "$d/$1.log" && return
         sleep 0.1
     done
@@ -272,11 +292,7 @@ for transport in libssh2 openssh; do
     [ "$c_own" -eq "$c_link" ] && [ "$c_own" -gt "$whole" ] && [ "$b_link" -eq $((b_own + c_link)) ] &&
         [ "$a_link" -eq $((a_own + b_link)) ] && [ "$a_link" -gt $((3 * whole)) ] &&
         [ "$a_link" -lt $((31 * whole / 10)) ] || bad "bytes of each, $name"
-    for _ in $(seq 100); do
-        [ -n "$(ours)" ] || break
-        sleep 0.1
-    done
-    [ -z "$(ours)" ] || bad "left behind: $(ours)"
+    while [ -n "$(ours)" ]; do sleep 0.1; done # nothing may be left behind
 done
 
 # many through one, more than are begun at a time
@@ -285,7 +301,7 @@ try "${ssh[@]}" a=:n1 "${many[@]}"
 [ "$(grep -c 'ready relay' "$d/out")" -eq 12 ] || bad '12 through one'
 
 # why a relay cannot connect: it says so, and lives on
-try "${ssh[@]}" -C 20 a=:n1 h=a:hashed u=a:unknown x=a:changed d=a:denied r=a:closed n=a:nowhere b=a:n2
+try "${ssh[@]}" a=:n1 h=a:hashed u=a:unknown x=a:changed d=a:denied r=a:closed n=a:nowhere b=a:n2
 said '^h ready relay$' 'a hashed name'
 said '^b ready relay$' 'another one'
 said "^u ended HOST_KEY_UNKNOWN own \| cannot connect to 'unknown' from 'n1': " 'unknown key'
@@ -307,16 +323,16 @@ said '^b ready relay$' 'the agent is forwarded'
 unset SSH_AUTH_SOCK
 
 # closed, the relay first told
-begin "${ssh[@]}" -n -c b a=:n1 b=a:n2
+begin "${ssh[@]}" -c b a=:n1 b=a:n2
 await '^b ended'
 said '^b ended CLOSED own' closed
-sleep 1
+order turn
+later
 silent '^a ended' 'a child was closed'
-kill "$tried"
-wait "$tried"
+finish
 
 # child killed, relay killed, relay frozen, child frozen
-begin "${ssh[@]}" -n a=:n1 b=a:n2 c=b:n3
+begin "${ssh[@]}" a=:n1 b=a:n2 c=b:n3
 await '^c ready'
 tell n3 KILL
 await '^c ended'
@@ -326,16 +342,16 @@ tell n1 KILL
 wait "$tried"
 said '^a ended [A-Z]* own \| ' 'relay killed'
 said "^b ended [A-Z]* relay \| lost with its relay 'n1': " 'relay killed'
-begin "${ssh[@]}" -S 6 -n a=:n1 b=a:n2 c=b:n3
+begin "${ssh[@]}" a=:n1 b=a:n2 c=b:n3
 await '^c ready'
 tell n2 STOP
+order 'turn b,c'
 await '^c ended'
-said "^b ended SILENT own \| 'n2' said nothing by way of 'n1' for 6 s" 'relay frozen'
-said "^c ended SILENT relay \| lost with its relay 'n2'" 'relay frozen'
-sleep 2
+said "^b ended SILENT own \\| 'n2' said nothing by way of 'n1' for 600 s" 'relay frozen'
+said "^c ended SILENT relay \\| lost with its relay 'n2'" 'relay frozen'
+later
 silent '^a ended' 'relay frozen'
 tell n2 KILL
-kill "$(pgrep -P "$tried")"
-wait "$tried"
+finish
 
 exit $failed

@@ -26,12 +26,12 @@ $(O)/tests/remote-try: $(call obj,tests/cli/remote-try.c $(remote_src) $(common_
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) $(remote_libs) -lm $(LDLIBS)
 
-# The API of session/conn.h, too.
+# The API of session/conn.h, too, with a clock that the test turns.
 test_programs += $(O)/tests/conn-try
 
-$(O)/tests/conn-try: $(call obj,tests/cli/conn-try.c $(conn_src) $(node_src) $(remote_src) $(formats_src) $(common_src))
+$(O)/tests/conn-try: $(call obj,tests/cli/conn-try.c tests/cli/turned.c $(conn_src) $(node_src) $(remote_src) $(formats_src) $(common_src))
 	@mkdir -p $(@D)
-	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) $(remote_libs) -lm $(LDLIBS)
+	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) $(remote_libs) -lm -Wl,--wrap=ti_now $(LDLIBS)
 
 # Damages bundles as they get their names: preloaded into ti-gather.
 test_programs += $(O)/tests/damage.so
