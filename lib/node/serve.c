@@ -46,10 +46,22 @@ static void channel_ended(struct ti__serve *s)
         ti__begin_end(s, GRACE_S, -1);
 }
 
-/* Apply the timeout for input: a connection that was cut does not always report it. */
+/* --- the timeout for input ---------------------------------------------------- */
+
+/* Requests are read as long as the outbox has room for answers. */
+static bool takes_input(const struct ti__serve *s)
+{
+    return !ti_procs_input_full(&s->procs) && ti_outbox_queued(&s->out) < 2 * TI_OUTBOX_FULL;
+}
+
+/* Apply the timeout: a connection that was cut does not always report it.  Input that waits to be
+ * read is no silence: this process was stopped, or did not get to run. */
 static void check_timeout(struct ti__serve *s)
 {
-    if (s->listen_s <= 0 || s->eof || ti_now() < s->heard + s->listen_s)
+    struct pollfd in = {STDIN_FILENO, POLLIN, 0};
+
+    if (s->listen_s <= 0 || s->eof || ti_now() < s->heard + s->listen_s ||
+        (takes_input(s) && poll(&in, 1, 0) > 0))
         return;
     fprintf(stderr, "ti-node: nothing was heard for %.0f s\n", s->listen_s);
     channel_ended(s);
@@ -161,17 +173,15 @@ static int next_deadline(const struct ti__serve *s, int ms)
 
 /*
  * Collect the descriptors for poll().  The end of standard input is always watched, even while no
- * requests are read.  Requests are read as long as the outbox has room for answers; traces and
- * output stop at half of that.
+ * requests are read.  Traces and output stop at half of what the outbox has room for.
  */
 static nfds_t poll_set(struct ti__serve *s, struct pollfd *fds)
 {
-    bool take = !ti_procs_input_full(&s->procs) && ti_outbox_queued(&s->out) < 2 * TI_OUTBOX_FULL;
     nfds_t n = 0;
 
     fds[n++] = (struct pollfd){s->signals, POLLIN, 0};
-    fds[n++] =
-        (struct pollfd){s->eof ? -1 : STDIN_FILENO, (short)((take ? POLLIN : 0) | POLLRDHUP), 0};
+    fds[n++] = (struct pollfd){s->eof ? -1 : STDIN_FILENO,
+                               (short)((takes_input(s) ? POLLIN : 0) | POLLRDHUP), 0};
     fds[n++] =
         (struct pollfd){s->out.broken ? -1 : s->out.fd, ti_outbox_queued(&s->out) ? POLLOUT : 0, 0};
     fds[n++] = (struct pollfd){s->relay ? ti_relay_fd(s->relay) : -1, POLLIN, 0};
