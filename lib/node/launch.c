@@ -20,7 +20,7 @@
 #include "node/overlay.h"
 
 #define TICK_MS     200
-#define KILL_WAIT_S 5.0 /* for the kernel to end killed processes */
+#define KILL_WAIT_S 5.0 /* for the kernel to end one more of the killed processes */
 
 static sigset_t our_signals, at_start;
 static int pending_signal;
@@ -401,6 +401,7 @@ static int wait_for_none(struct ti_proc *proc, double seconds)
 int ti_launch_sweep(struct ti_proc *proc, double grace_s, int *found)
 {
     struct kill_job job = {proc->run_id, SIGTERM};
+    int left, before = 0;
 
     *found = 0;
     if (!wait_for_none(proc, grace_s))
@@ -409,11 +410,14 @@ int ti_launch_sweep(struct ti_proc *proc, double grace_s, int *found)
     if (!wait_for_none(proc, 2))
         return 0;
     job.sig = SIGKILL;
-    for (double until = ti_now() + KILL_WAIT_S; ti_now() < until;) {
+    for (double until = ti_now() + KILL_WAIT_S; ti_now() < until; before = left) {
         ti_launch_running(proc);
         /* Repeated, because a process may fork while we look. */
-        if (!ti_launch_each(proc->run_id, kill_one, &job))
+        left = ti_launch_each(proc->run_id, kill_one, &job);
+        if (!left)
             return 0;
+        if (left < before)
+            until = ti_now() + KILL_WAIT_S;
         nanosleep(&(struct timespec){0, 20000000L}, NULL);
     }
     return ti_launch_each(proc->run_id, NULL, NULL);

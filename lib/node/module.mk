@@ -9,7 +9,7 @@ ti-node_src := $(addprefix lib/node/,main.c serve.c serve_requests.c serve_run.c
                start.c procs.c task.c facts.c load.c waits.c send.c traces.c merge.c outbox.c install.c relay.c) \
                $(session_src) $(node_src) $(remote_openssh_src) $(merger_src)
 t-serve_src := $(filter-out lib/node/main.c,$(ti-node_src))
-$(O)/tests/unit/t-serve: LDLIBS += -Wl,--wrap=ti_now,--wrap=poll
+$(O)/tests/unit/t-serve: LDLIBS += -Wl,--wrap=ti_now,--wrap=poll,--wrap=ti_launch_signal
 node_archives := libjansson.a libz.a libnettle.a
 node_static := $(if $(SAN),,$(shell echo 'int main(void) { return 0; }' | \
     $(CC) $(LDFLAGS) -static -o /dev/null -xc - $(node_archives:%=-l:%) 2>/dev/null && echo yes))

@@ -76,6 +76,7 @@ struct ti__serve {
     double end_until, next_end_look; /* when SIGTERM or SIGKILL had its time; the next check */
     json_int_t end_id;               /* of the request; -1: ended without a request */
     int end_found;                   /* processes that got the first SIGTERM */
+    int end_left;                    /* processes that were left at the last check */
     struct ti_pids told;             /* processes that got SIGTERM since ti__begin_end() */
 };
 

@@ -16,7 +16,7 @@
 #include "node/waits.h"
 #include "session/paths.h"
 
-#define KILL_S      5.0 /* for the kernel to end killed processes */
+#define KILL_S      5.0 /* for the kernel to end one more of the killed processes */
 #define END_TICK_MS 50
 
 /* --- open -------------------------------------------------------------------- */
@@ -324,10 +324,12 @@ void ti__continue_ending(struct ti__serve *s)
         ended(s, left);
         return;
     }
-    if (now >= s->end_until) {
+    if (now >= s->end_until)
         s->ending = TI__ENDING_KILL;
+    /* as long as some of them end: many take long on a busy machine */
+    if (now >= s->end_until || (s->ending == TI__ENDING_KILL && left < s->end_left))
         s->end_until = now + KILL_S;
-    }
+    s->end_left = left;
     s->next_end_look = ti_now() + END_TICK_MS / 1e3;
 }
 
