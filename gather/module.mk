@@ -1,7 +1,7 @@
 # gather: run directories into bundles.
 progs += ti-gather
 gather_src := $(addprefix gather/bundle/,run.c check.c identify.c totals.c rank_scan.c scanner.c manifest.c bundle.c zip_writer.c \
-              read_back.c remove.c output.c merging.c merge_options.c node_traces.c) $(merger_src)
+              read_back.c remove.c output.c part.c merging.c merge_options.c node_traces.c) $(merger_src)
 gather_tree_src := $(addprefix gather/fetch/,tree.c tree_cost.c tree_assume.c)
 gather_fetch_src := $(addprefix gather/fetch/,fetch.c result.c plan.c loop.c connect.c transfer.c merged.c receive.c window.c listing.c \
               checksums.c removal.c copies.c abandon.c senders.c requests.c failures.c job.c nodes.c) \

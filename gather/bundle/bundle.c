@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -15,13 +14,12 @@
 #include "gather/bundle/manifest.h"
 #include "gather/bundle/merging.h"
 #include "gather/bundle/node_traces.h"
-#include "gather/bundle/output.h"
+#include "gather/bundle/part.h"
 #include "gather/bundle/rank_scan.h"
 #include "gather/bundle/read_back.h"
 #include "gather/bundle/zip_writer.h"
 
 #define BLOCK_BYTES (1024 * 1024)
-#define FORCE_HINT  "--force replaces it"
 
 /* The trace of a rank that is in the bundle. */
 struct held {
@@ -32,14 +30,9 @@ struct held {
 };
 
 struct ti_bundle {
-    const char *output; /* the caller's */
-    char *path;         /* "OUTPUT.part" */
-    char *folder;       /* of `output` */
-    bool force;
-    const struct ti_qualities *merge; /* NULL: ranks are not merged */
+    struct ti_part part;
+    const struct ti_qualities *merge;  /* NULL: ranks are not merged */
     struct ti_node_traces *from_nodes; /* ranks that came merged; NULL: none */
-    int fd;
-    bool ours; /* we created the file: remove it unless it is finished */
 
     pthread_mutex_t lock; /* protects all that follows, until `closed` */
     bool closed;          /* ti_bundle_add() adds nothing any more */
@@ -53,20 +46,6 @@ struct ti_bundle {
     uint8_t run_id[TI_RUN_ID_BYTES];
 };
 
-static ti_status with_hint(int cause, ti_status st, struct ti_err *err)
-{
-    if (st == TI_ERR_IO && (cause == ENOSPC || cause == EDQUOT))
-        ti_err_hint(err, "make room, or name a bundle on another disk with -o");
-    return st;
-}
-
-static ti_status cannot_write(const struct ti_bundle *b, struct ti_err *err)
-{
-    int cause = errno;
-
-    return with_hint(cause, ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", b->path), err);
-}
-
 /* Empties the file and begins again. */
 static ti_status restart(struct ti_bundle *b, struct ti_err *err)
 {
@@ -76,8 +55,8 @@ static ti_status restart(struct ti_bundle *b, struct ti_err *err)
         memset(b->held, 0, (size_t)b->nheld * sizeof *b->held);
     b->nranks = 0;
     b->broken = true;
-    if (ftruncate(b->fd, 0) != 0 || !ti_zip_writer_begin(&b->zip, b->fd))
-        return cannot_write(b, err);
+    if (ftruncate(b->part.fd, 0) != 0 || !ti_zip_writer_begin(&b->zip, b->part.fd))
+        return ti_part_cannot_write(&b->part, err);
     b->broken = false;
     return TI_OK;
 }
@@ -231,7 +210,7 @@ static enum copied merge_record(struct ti_bundle *b, int64_t rank, const struct 
         return UNWRITABLE;
     }
     if (!b->merging.merger)
-        st = ti_merging_begin(&b->merging, (uint32_t)b->nranks, b->run_id, b->folder, err);
+        st = ti_merging_begin(&b->merging, (uint32_t)b->nranks, b->run_id, b->part.folder, err);
     if (st == TI_OK)
         st = ti_merging_add(&b->merging, record, err);
     ti_record_free(record);
@@ -327,9 +306,9 @@ static ti_status explain(const struct ti_bundle *b, const struct ti_run *run,
     case UNFIT:
         return TI_ERR_INPUT;
     case FAILED:
-        return with_hint(errno, TI_ERR_IO, err);
+        return ti_part_hint(errno, TI_ERR_IO, err);
     default:
-        return cannot_write(b, err);
+        return ti_part_cannot_write(&b->part, err);
     }
 }
 
@@ -388,10 +367,10 @@ static ti_status add_the_rest(struct ti_bundle *b, const struct ti_run *run, str
 /* Writes the merged trace, and notes what it is to be when it is read back. */
 static ti_status store_merged(struct ti_bundle *b, struct ti_run *run, struct ti_err *err)
 {
-    ti_status st = ti_merging_store(&b->merging, &b->zip, b->path, &run->merged.bytes, err);
+    ti_status st = ti_merging_store(&b->merging, &b->zip, b->part.path, &run->merged.bytes, err);
 
     if (st != TI_OK)
-        return with_hint(errno, st, err);
+        return ti_part_hint(errno, st, err);
     run->merged.groups = ti_merger_groups(b->merging.merger);
     run->merged.copies = b->merging.copies;
     for (int64_t i = 0; i < run->nranks; i++)
@@ -415,11 +394,6 @@ static ti_status add_traces(struct ti_bundle *b, struct ti_run *run, struct ti_e
     return st == TI_OK && b->merge ? store_merged(b, run, err) : st;
 }
 
-static ti_status sync_file(const struct ti_bundle *b, struct ti_err *err)
-{
-    return fsync(b->fd) == 0 || errno == EINVAL || errno == ENOTSUP ? TI_OK : cannot_write(b, err);
-}
-
 /* The manifest is last because it has the duration of the rest; little is then left to sync. */
 static ti_status add_manifest(struct ti_bundle *b, const struct ti_run *run, struct ti_err *err)
 {
@@ -431,79 +405,13 @@ static ti_status add_manifest(struct ti_bundle *b, const struct ti_run *run, str
         ti_merging_manifest(&b->merging, &manifest, &bytes);
     if (!manifest) {
         errno = ENOMEM;
-        return cannot_write(b, err);
+        return ti_part_cannot_write(&b->part, err);
     }
     if (!ti_zip_writer_manifest(&b->zip, manifest, bytes, (time_t)run->started) ||
         !ti_zip_writer_close(&b->zip))
-        st = cannot_write(b, err);
+        st = ti_part_cannot_write(&b->part, err);
     free(manifest);
     return st;
-}
-
-/* Opens and locks OUTPUT.part.  Another process may rename or remove it in between, so the locked
- * file must be the one that has the name. */
-static ti_status open_part(struct ti_bundle *b, struct ti_err *err)
-{
-    struct stat is, named;
-
-    b->fd = open(b->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0666);
-    if (b->fd < 0)
-        return ti_err_errno(err, TI_ERR_IO, "cannot create '%s'", b->path);
-    if (flock(b->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-        return ti_err_set(err, TI_ERR_IO, "'%s' is being written by another ti-gather", b->path);
-    if (fstat(b->fd, &is) != 0 || lstat(b->path, &named) != 0 || !S_ISREG(is.st_mode) ||
-        is.st_dev != named.st_dev || is.st_ino != named.st_ino)
-        return ti_err_set(err, TI_ERR_IO, "'%s' was taken by somebody else", b->path);
-    if (!ti_output_begins(b->fd, &is)) {
-        ti_err_set(err, TI_ERR_IO, "'%s' is there and is not part of a bundle", b->path);
-        ti_err_hint(err, "move it away, or give another name with -o");
-        return TI_ERR_IO;
-    }
-    b->ours = true;
-    return restart(b, err);
-}
-
-/* Syncs the name, too, before sources are removed.  Some file systems cannot, and a directory may
- * be writable but not readable: that is no error. */
-static ti_status sync_directory(const struct ti_bundle *b, struct ti_err *err)
-{
-    ti_status st = TI_OK;
-    int fd = open(b->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-    if (fd < 0)
-        return TI_OK;
-    if (fsync(fd) != 0 && errno != EINVAL && errno != ENOTSUP)
-        st = ti_err_errno(err, TI_ERR_IO, "cannot bring the name of '%s' to the disk", b->output);
-    close(fd);
-    return st;
-}
-
-/* Renames the finished file to its name. */
-static ti_status publish(struct ti_bundle *b, struct ti_err *err)
-{
-    const char *output = b->output;
-
-    if (!b->force) {
-        if (renameat2(AT_FDCWD, b->path, AT_FDCWD, output, RENAME_NOREPLACE) == 0)
-            goto named;
-        if (errno == EEXIST)
-            return ti_err_set(err, TI_ERR_IO, "'%s' exists", output);
-    }
-    if (ti_output_check(output, b->force, FORCE_HINT, err) != TI_OK)
-        return TI_ERR_IO;
-    if (rename(b->path, output) != 0)
-        return ti_err_errno(err, TI_ERR_IO, "cannot rename '%s' to '%s'", b->path, output);
-named:
-    b->ours = false;
-    return sync_directory(b, err);
-}
-
-/* The folder of a file: free() it.  NULL when memory is short. */
-static char *folder_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? strndup(path, (size_t)(slash - path) + (slash == path)) : strdup(".");
 }
 
 ti_status ti_bundle_begin(const char *output, bool force, struct ti_bundle **out,
@@ -513,23 +421,15 @@ ti_status ti_bundle_begin(const char *output, bool force, struct ti_bundle **out
     ti_status st;
 
     *out = NULL;
-    if (!b || !(b->block = malloc(BLOCK_BYTES)) || !(b->folder = folder_of(output)) ||
-        asprintf(&b->path, "%s.part", output) < 0) {
-        if (b) {
-            free(b->block);
-            free(b->folder);
-        }
+    if (!b || !(b->block = malloc(BLOCK_BYTES))) {
         free(b);
         errno = ENOMEM;
         return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", output);
     }
-    b->output = output;
-    b->force = force;
-    b->fd = -1;
     pthread_mutex_init(&b->lock, NULL);
-    st = ti_output_check(output, force, FORCE_HINT, err);
+    st = ti_part_open(&b->part, output, force, err);
     if (st == TI_OK)
-        st = open_part(b, err);
+        st = restart(b, err);
     if (st != TI_OK) {
         ti_bundle_free(b);
         return st;
@@ -551,15 +451,10 @@ void ti_bundle_free(struct ti_bundle *b)
         return;
     ti_zip_writer_drop(&b->zip);
     ti_merging_end(&b->merging);
-    if (b->ours)
-        unlink(b->path);
-    if (b->fd >= 0)
-        close(b->fd);
+    ti_part_close(&b->part);
     pthread_mutex_destroy(&b->lock);
     free(b->block);
     free(b->held);
-    free(b->path);
-    free(b->folder);
     free(b);
 }
 
@@ -571,19 +466,19 @@ ti_status ti_bundle_finish(struct ti_bundle *b, struct ti_run *run, int64_t *byt
     pthread_mutex_lock(&b->lock);
     b->closed = true;
     pthread_mutex_unlock(&b->lock);
-    st = b->force ? ti_bundle_check_replaced(b->output, run, err) : TI_OK;
+    st = b->part.force ? ti_bundle_check_replaced(b->part.output, run, err) : TI_OK;
     if (st == TI_OK)
         st = add_traces(b, run, err);
     if (st == TI_OK)
-        st = sync_file(b, err);
+        st = ti_part_sync(&b->part, err);
     if (st == TI_OK)
         st = add_manifest(b, run, err);
     if (st == TI_OK)
-        st = ti_bundle_read_back(b->fd, b->path, run, err);
+        st = ti_bundle_read_back(b->part.fd, b->part.path, run, err);
     if (st == TI_OK)
-        st = sync_file(b, err);
+        st = ti_part_sync(&b->part, err);
     if (st == TI_OK)
-        st = publish(b, err);
+        st = ti_part_publish(&b->part, err);
     *bytes = b->zip.written;
     return st;
 }
