@@ -77,6 +77,9 @@ bool ti_reader_leave_out(struct ti_reader *r, uint64_t trips, uint64_t events);
 /* Open another reader of the same trace, at its start; close it before `r`.  Errors as above. */
 ti_status ti_reader_again(const struct ti_reader *r, struct ti_reader **out, struct ti_err *err);
 
+/* The length of the rank file; 0 if `r` reads a record that is no copy of one. */
+int64_t ti_reader_file_bytes(const struct ti_reader *r);
+
 /* Read the bytes of the rank file: free() *data.  *data is NULL if `r` reads a record that is no
  * copy of one.  TI_ERR_IO. */
 ti_status ti_reader_file(const struct ti_reader *r, uint8_t **data, size_t *bytes,

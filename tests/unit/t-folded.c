@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -200,6 +201,25 @@ static void many_values_become_columns(void **state)
         program_trace(program_path, &send, 3000, 0, UINT64_MAX, TI_END_COMPLETE);
         record = encode();
         assert_true(bytes_of(&record) < 8000);
+    }
+}
+
+/* Folding makes noise hardly smaller: that of a large trace is copied. */
+static void large_noise_is_copied(void **state)
+{
+    (void)state;
+    for (int large = 0; large < 2; large++) {
+        struct statement call = program_call(TI_OP_BARRIER, 1000000);
+        struct ti_record record;
+        struct stat sb;
+
+        call.noise = 1 << 24;
+        program_trace(program_path, &call, large ? 50000 : 5000, 0, UINT64_MAX, TI_END_COMPLETE);
+        assert_int_equal(stat(program_path, &sb), 0);
+        assert_int_equal(sb.st_size > 65536, large);
+        record = encode();
+        assert_int_equal(ti_record_is_copy(&record), large);
+        same_trace(&record);
     }
 }
 
@@ -471,9 +491,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_programs_come_back),  cmocka_unit_test(length_does_not_matter),
-        cmocka_unit_test(many_values_become_columns), cmocka_unit_test(damage_does_no_harm),
-        cmocka_unit_test(call_sites_come_back),       cmocka_unit_test(vectors_come_back),
-        cmocka_unit_test(a_bomb_is_refused_at_once),  cmocka_unit_test(a_signal_ends_encoding),
+        cmocka_unit_test(many_values_become_columns), cmocka_unit_test(large_noise_is_copied),
+        cmocka_unit_test(damage_does_no_harm),        cmocka_unit_test(call_sites_come_back),
+        cmocka_unit_test(vectors_come_back),          cmocka_unit_test(a_bomb_is_refused_at_once),
+        cmocka_unit_test(a_signal_ends_encoding),
     };
 
     return cmocka_run_group_tests(tests, program_setup, program_cleanup);

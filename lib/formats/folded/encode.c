@@ -17,6 +17,11 @@
 #define SMALL_CORE 512  /* cost of a core that need not be smaller */
 #define COLUMN     2    /* cost of a column of a core, beside its bytes */
 
+/* A rank file of more than LARGE bytes is folded only if that saves an eighth of its first PART
+ * bytes.  Noise hardly gets smaller, and folding it takes 10 times as long as copying it. */
+#define LARGE (64 << 10)
+#define PART  (16 << 10)
+
 #define PIECE ((size_t)1 << 18) /* that is compressed before the next look for a signal */
 
 /* Whether a signal came (common/scratch.h); asked now and then, by the number of an event. */
@@ -36,6 +41,13 @@ struct candidate {
 
 /* ------------------------------------------------------------------ reading -- */
 
+static uint64_t hash_extras(const struct ti_encoder *e, uint64_t hash, const struct ti_event *ev)
+{
+    for (uint32_t i = 0; i + 1 < e->nvolumes; i++)
+        hash = ti_hash_word(hash, ev->extra[i]);
+    return hash;
+}
+
 /* Read the trace, and find out which values its fields have. */
 static ti_status scan(struct ti_encoder *e, struct ti_err *err)
 {
@@ -53,6 +65,8 @@ static ti_status scan(struct ti_encoder *e, struct ti_err *err)
         e->sums.hash = ti_hash_event(e->sums.hash, &ev);
         if (e->nvolumes > 1 && !ev.extra)
             e->foldable = false;
+        else
+            e->extras = hash_extras(e, e->extras, &ev);
         if (e->symbols.elements > TI_RECORD_VECTORS || e->symbols.vector_map.n > TI_RECORD_VECTORS)
             e->foldable = false;
     }
@@ -65,8 +79,9 @@ static ti_status scan(struct ti_encoder *e, struct ti_err *err)
     return TI_OK;
 }
 
-/* Read the trace again, and fold it; *nothing is set where it does not fold. */
-static ti_status fold(struct ti_encoder *e, struct ti_fold *f, bool *nothing, struct ti_err *err)
+/* Read the first `events` events again, and fold them; *nothing is set where they do not fold. */
+static ti_status fold(struct ti_encoder *e, struct ti_fold *f, uint64_t events, bool *nothing,
+                      struct ti_err *err)
 {
     struct ti_symbol_event symbol;
     int64_t volumes[1 + TI_EXTRAS_MAX];
@@ -74,12 +89,13 @@ static ti_status fold(struct ti_encoder *e, struct ti_fold *f, bool *nothing, st
     struct ti_event ev;
     ti_status st = ti_reader_again(e->r, &again, err);
     uint64_t n = 0;
-    int more;
+    int more = 0;
 
     if (st)
         return st;
     ti_reader_want_extras(again);
-    while ((more = ti_reader_next(again, &ev, err)) > 0 && !*nothing && !is_stopped(n++)) {
+    while (n < events && (more = ti_reader_next(again, &ev, err)) > 0 && !*nothing &&
+           !is_stopped(n++)) {
         ti_symbols_give(&e->symbols, &ev, &symbol);
         volumes[0] = (int64_t)ev.volume;
         for (uint32_t i = 1; i < e->nvolumes; i++)
@@ -97,16 +113,19 @@ static ti_status fold(struct ti_encoder *e, struct ti_fold *f, bool *nothing, st
 static bool is_exact(const struct ti_encoder *e, struct ti_folded *f)
 {
     struct ti_totals sums = {0, 0, TI_HASH_START};
+    uint64_t extras = TI_HASH_START;
     struct ti_event ev;
     int more = 1;
 
+    ti_folded_want_extras(f);
     while (!is_stopped(sums.events) && (more = ti_folded_next(f, &ev)) > 0) {
         sums.volume += ev.volume;
         sums.events++;
         sums.hash = ti_hash_event(sums.hash, &ev);
+        extras = hash_extras(e, extras, &ev);
     }
-    return more == 0 && sums.volume == e->sums.volume && sums.events == e->sums.events &&
-           sums.hash == e->sums.hash;
+    return more == 0 && extras == e->extras && sums.volume == e->sums.volume &&
+           sums.events == e->sums.events && sums.hash == e->sums.hash;
 }
 
 /* Whether one event may stand for another one. */
@@ -227,6 +246,12 @@ static size_t cost_of(const struct ti_encoder *e, const struct ti_node *shape, u
     return cost;
 }
 
+/* The bytes of a candidate's record; SIZE_MAX: there is none. */
+static size_t bytes_of(const struct candidate *c)
+{
+    return c->cost == SIZE_MAX ? SIZE_MAX : size_of(&c->record);
+}
+
 /* Keep the candidate whose core costs less; the older one of two that are equal. */
 static void keep(struct candidate *best, struct candidate *other)
 {
@@ -238,9 +263,10 @@ static void keep(struct candidate *best, struct candidate *other)
         ti_record_free(&old.record);
 }
 
-/* Add the record in which variables with more than `limit` values have columns. */
-static ti_status try_limit(struct ti_encoder *e, uint32_t limit, struct candidate *best,
-                           struct ti_err *err)
+/* Add the record in which variables with more than `limit` values have columns.  Of fewer events
+ * than the trace has, the record only tells how large it is. */
+static ti_status try_limit(struct ti_encoder *e, uint32_t limit, uint64_t events,
+                           struct candidate *best, struct ti_err *err)
 {
     struct candidate c = {.cost = SIZE_MAX};
     struct ti_pool pool = {.at = NULL};
@@ -251,12 +277,12 @@ static ti_status try_limit(struct ti_encoder *e, uint32_t limit, struct candidat
     ti_status st;
 
     ti_symbols_begin(&e->symbols, limit);
-    st = fold(e, f, &nothing, err);
+    st = fold(e, f, events, &nothing, err);
     if (!st && !nothing) {
         ti_fold_end(f);
         shape = ti_fold_shape(f, &nodes);
         if (ti__record_fold(e, shape, nodes, &c.record)) {
-            if (is_sound(e, &c.record))
+            if (events < e->sums.events || is_sound(e, &c.record))
                 c.cost = cost_of(e, shape, nodes);
             else
                 ti_record_free(&c.record);
@@ -268,10 +294,31 @@ static ti_status try_limit(struct ti_encoder *e, uint32_t limit, struct candidat
     return st;
 }
 
+/* Whether to fold a trace that could be copied: *worth. */
+static ti_status try_part(struct ti_encoder *e, bool *worth, struct ti_err *err)
+{
+    int64_t bytes = ti_reader_file_bytes(e->r);
+    struct candidate part = {.cost = SIZE_MAX};
+    uint64_t events;
+    ti_status st;
+
+    *worth = true;
+    if (bytes <= LARGE || !e->exact)
+        return TI_OK;
+    events = (uint64_t)((double)e->sums.events * PART / (double)bytes);
+    st = try_limit(e, TI_FIELD_VALUES, events, &part, err);
+    if (!st && bytes_of(&part) > PART / 8 * 7)
+        st = try_limit(e, 1, events, &part, err);
+    *worth = bytes_of(&part) <= PART / 8 * 7;
+    if (part.cost != SIZE_MAX)
+        ti_record_free(&part.record);
+    return st;
+}
+
 /* Let a copy of the file be the record if it is smaller. */
 static ti_status try_copy(struct ti_encoder *e, struct candidate *best, struct ti_err *err)
 {
-    size_t bytes, folded = best->cost == SIZE_MAX ? SIZE_MAX : size_of(&best->record);
+    size_t bytes, folded = bytes_of(best);
     uint8_t *data;
     ti_status st;
 
@@ -309,6 +356,7 @@ static ti_status encode(struct ti_reader *r, const struct ti_qualities *q, bool 
     struct ti_encoder e = {
         .r = r,
         .sums.hash = TI_HASH_START,
+        .extras = TI_HASH_START,
         .nvolumes = 1 + (uint32_t)ti_reader_extras(r),
         .foldable = true,
     };
@@ -320,10 +368,12 @@ static ti_status encode(struct ti_reader *r, const struct ti_qualities *q, bool 
     e.exact = e.want.volumes.kind == TI_EXACT && e.want.extras.kind == TI_EXACT;
     ti_symbols_init(&e.symbols);
     st = scan(&e, err);
+    if (!st && e.foldable && copies)
+        st = try_part(&e, &e.foldable, err);
     if (!st && e.foldable) {
-        st = try_limit(&e, TI_FIELD_VALUES, &best, err);
+        st = try_limit(&e, TI_FIELD_VALUES, e.sums.events, &best, err);
         if (!st && best.cost > SMALL_CORE)
-            st = try_limit(&e, 1, &best, err);
+            st = try_limit(&e, 1, e.sums.events, &best, err);
     }
     if (!st && copies)
         st = try_copy(&e, &best, err);

@@ -3,8 +3,9 @@
  *
  * The trace is read twice: first for the values that each field has, then to fold.  Which loops are
  * found depends on events and volumes only, not on extra columns or qualities.  The record is
- * decoded at the end, and its events compared with the trace's by their hash.  Where folding does
- * not make the trace smaller, the record is a copy of the rank file.
+ * decoded at the end, and its events and extra values compared with the trace's by their hash.
+ * Where folding does not make the trace smaller, the record is a copy of the rank file; so it is
+ * where folding the first part of a large one hardly makes that smaller.
  */
 #ifndef TI_ENCODE_H
 #define TI_ENCODE_H

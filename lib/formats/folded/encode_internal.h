@@ -19,6 +19,7 @@ struct ti_encoder {
     struct ti_reader *r; /* at the end */
     struct ti_symbols symbols;
     struct ti_totals sums;
+    uint64_t extras; /* hash of all extra values */
     uint32_t nvolumes;
     bool foldable; /* it can become a folded record */
     struct ti_qualities want;

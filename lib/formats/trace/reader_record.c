@@ -222,6 +222,11 @@ ti_status ti_reader_again(const struct ti_reader *r, struct ti_reader **out, str
     return st;
 }
 
+int64_t ti_reader_file_bytes(const struct ti_reader *r)
+{
+    return r->folded ? 0 : r->file.bytes;
+}
+
 ti_status ti_reader_file(const struct ti_reader *r, uint8_t **data, size_t *bytes,
                          struct ti_err *err)
 {
