@@ -47,6 +47,15 @@ uint64_t ti__now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* Most events of the next chunk, by what is in the file now: 256, 1024, 4096, ... if no chunk ends
+ * early. */
+static uint32_t next_limit(const struct ti_writer *w)
+{
+    uint64_t limit = CHUNK_SHARE * w->events + TI_CHUNK_EVENTS_FIRST;
+
+    return limit < w->chunk_most ? (uint32_t)limit : w->chunk_most;
+}
+
 void ti__flush(struct ti_writer *w)
 {
     if (w->failed)
@@ -58,9 +67,7 @@ void ti__flush(struct ti_writer *w)
         ti__comms_write(w);
         ti__fold_or_columns_write(w);
         w->flush_ns += ti__now_ns() - start;
-        w->chunk_limit *= CHUNK_GROWTH;
-        if (w->chunk_limit > w->chunk_most)
-            w->chunk_limit = w->chunk_most;
+        w->chunk_limit = next_limit(w);
     }
     ti__events_reset(w);
 }

@@ -33,7 +33,7 @@
 #define PENDING_BYTES  1024
 #define COMMS_BYTES    1024
 #define KEPT_BYTES     2048
-#define CHUNK_GROWTH   4
+#define CHUNK_SHARE    3 /* events of a chunk for each one in the file, as writer.h promises */
 #define DEFLATE_BYTES  (31 * 1024) /* zlib's memory with the settings below */
 #define DEFLATE_LEVEL  6
 #define DEFLATE_WINDOW 11
