@@ -48,12 +48,18 @@ all: $(replayers) $(smpi_parts)
 $(O)/libti-smpi-clock.so: replay-bridge/replayer/clock.c
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(flags) $(CPPFLAGS) $(CFLAGS) -fPIC -shared -Wl,-z,noexecstack -o $@ $<
+# What smpirun loads can also be executed: it has an entry point of ours, and names the program that
+# loads the libraries of sh.
+$(O)/pic/replay-bridge/replayer/alone.o: CPPFLAGS += $(patsubst %,-DTI_INTERPRETER='"%"',$(shell \
+    LC_ALL=C readelf -l "$$(command -v sh)" 2>/dev/null | sed -n 's/.*interpreter: \(.*\)\]/\1/p'))
+alone = $(O)/pic/replay-bridge/replayer/alone.o
+smpi_entry = -Wl,-e,ti_alone_start
 $(O)/ti-smpi-replay: $(patsubst %.c,$(O)/smpi/%.o,$(replayer_files) replay-bridge/replayer/engine_smpi.c) \
-        $(call pic_obj,$(replayer_tools))
-	$(call say,LINK)$(SMPICC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) $(LDLIBS)
+        $(call pic_obj,$(replayer_tools)) $(alone)
+	$(call say,LINK)$(SMPICC) $(CFLAGS) $(LDFLAGS) $(smpi_entry) -o $@ $^ $(pkg_libs) $(LDLIBS)
 
-$(O)/ti-smpi-routes: $(O)/smpi/replay-bridge/replayer/routes.o $(call pic_obj,$(common_src))
-	$(call say,LINK)$(SMPICC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) $(LDLIBS)
+$(O)/ti-smpi-routes: $(O)/smpi/replay-bridge/replayer/routes.o $(call pic_obj,$(common_src)) $(alone)
+	$(call say,LINK)$(SMPICC) $(CFLAGS) $(LDFLAGS) $(smpi_entry) -o $@ $^ $(pkg_libs) $(LDLIBS)
 
 # (MPI_UNWEIGHTED is the address of a variable or a small number, which gcc takes for an array.)
 live_flags := -Wno-stringop-overflow -Wno-stringop-overread -Wno-unknown-warning-option

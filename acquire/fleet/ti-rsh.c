@@ -16,6 +16,7 @@
 
 #include "acquire/fleet/rsh.h"
 #include "common/args.h"
+#include "common/cli.h"
 #include "session/frame.h"
 
 #define BUF_BYTES 16384
@@ -167,16 +168,20 @@ static int relay(int fd, const char *host, struct ti_frame_reader *reader)
     }
 }
 
+#define USAGE "ti-rsh HOST COMMAND..."
+
 int main(int argc, char **argv)
 {
     const char *path = getenv(TI_RSH_SOCKET);
     struct ti_frame_reader reader = {.started = 1};
-    int first = 1, fd, status;
+    int first = 1, fd, status, end = ti_cli_helper("ti-rsh", USAGE, argc, argv);
 
+    if (end != TI_CLI_END)
+        return end;
     while (first < argc && argv[first][0] == '-')
         first++; /* options that mpirun passes to ssh */
     if (argc - first < 2)
-        return fail("usage", "ti-rsh HOST COMMAND...");
+        return fail("usage", USAGE);
     if (!path)
         return fail(TI_RSH_SOCKET " is not set", "this is a part of ti-acquire's");
     signal(SIGPIPE, SIG_IGN);

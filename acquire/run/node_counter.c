@@ -8,8 +8,9 @@
 #include <string.h>
 
 #include "acquire/run/choose.h"
-#include "session/paths.h"
+#include "common/cli.h"
 #include "node/program.h"
+#include "session/paths.h"
 
 /* One line per key: a newline in the text becomes a space. */
 static void print(const char *key, const char *text)
@@ -25,6 +26,8 @@ static void print_bool(const char *key, bool v)
     print(key, v ? "true" : "false");
 }
 
+#define USAGE "ti-node-counter NAME sum|caller [PROGRAM [ALSO]]"
+
 int main(int argc, char **argv)
 {
     static struct ti_paths paths;
@@ -33,9 +36,12 @@ int main(int argc, char **argv)
     struct ti_err err = {"", ""};
     ti_status st;
     bool sum;
+    int end = ti_cli_helper("ti-node-counter", USAGE, argc, argv);
 
+    if (end != TI_CLI_END)
+        return end;
     if (argc < 3) {
-        fputs("usage: ti-node-counter NAME sum|caller [PROGRAM [ALSO]]\n", stderr);
+        fputs("usage: " USAGE "\n", stderr);
         return TI_ERR_USAGE;
     }
     memset(&program, 0, sizeof program);

@@ -2,23 +2,16 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define OPTS_MAX 64
 #define FIRST_ID 256 /* getopt's value of the first row; above all letters */
-
-#ifndef TI_VERSION
-#define TI_VERSION "0.1.0"
-#endif
-
-const char *ti_version(void)
-{
-    return TI_VERSION;
-}
 
 static void print_option(const struct ti_opt *opt)
 {
@@ -165,9 +158,23 @@ static int misused(const struct ti_cli *cli, int id)
     return try_help(cli);
 }
 
+/* Opens the standard streams that are closed, so that no file of the tool gets their numbers and
+ * what is printed does not go into it.  Writing to standard output still fails. */
+static void open_streams(void)
+{
+    int fd = open("/dev/null", O_RDONLY);
+
+    while (fd >= 0 && fd < STDERR_FILENO)
+        fd = open("/dev/null", fd == STDIN_FILENO ? O_RDONLY : O_WRONLY);
+    if (fd > STDERR_FILENO)
+        close(fd);
+}
+
 int ti_cli_parse(const struct ti_cli *cli, int argc, char **argv, void *options)
 {
     struct ti_err err = {0};
+
+    open_streams();
 
     line.argc = argc;
     line.argv = argv;
@@ -188,10 +195,9 @@ int ti_cli_parse(const struct ti_cli *cli, int argc, char **argv, void *options)
             return TI_CLI_END;
         case 'h':
             print_help(cli);
-            return TI_OK;
+            return ti_cli_shown(cli->tool);
         case 'V':
-            printf("%s (Tiara) %s\n", cli->tool, ti_version());
-            return TI_OK;
+            return ti_cli_version(cli->tool);
         case ':':
         case '?':
             return misused(cli, id);

@@ -136,10 +136,21 @@ enum { TI_CLI_END = -1 };
 /*
  * Parse the command line into `options`, the tool's TI_OPT_STRUCT.  Returns TI_CLI_END to continue:
  * the operands are then in argv from ti_cli_operand() on.  Any other value is the exit status:
- * TI_OK after --help or --version, TI_ERR_USAGE after an error, which has been printed.  One
- * command line a process.
+ * TI_OK after --help or --version, or TI_ERR_IO if their text could not be written; TI_ERR_USAGE
+ * after an error, which has been printed.  One command line a process.
+ *
+ * Standard streams that are closed are opened, see cli.c.
  */
 int ti_cli_parse(const struct ti_cli *cli, int argc, char **argv, void *options);
+
+/* Print the version.  Returns the exit status, as does ti_cli_shown(), after any text on standard
+ * output: TI_ERR_IO, and says so, if the text could not be written. */
+int ti_cli_version(const char *tool);
+int ti_cli_shown(const char *tool);
+
+/* For a program that only other programs start: answer --help, by `usage`, or --version, if that is
+ * the command line.  Returns the exit status, or TI_CLI_END. */
+int ti_cli_helper(const char *tool, const char *usage, int argc, char **argv);
 
 /* Take the argument of one option into `options`.  TI_ERR_USAGE and a sentence if it is wrong. */
 ti_status ti_opt_parse(const struct ti_opt *opt, void *options, const char *arg,

@@ -12,6 +12,10 @@
 #include "node/serve.h"
 #include "node/start.h"
 
+#define USAGE                                                                                      \
+    "ti-node serve | run PROGRAM [ARGUMENT]... | run --dry-launch\n"                               \
+    "ti-acquire and ti-gather start it; it is not for people"
+
 static int usage(void)
 {
     fputs("ti-node: which of 'serve', 'run PROGRAM [ARGUMENT]...' and 'run --dry-launch'?\n"
@@ -55,10 +59,14 @@ static int install(char **argv)
 
 int main(int argc, char **argv)
 {
+    int end;
+
     if (argc == 2 && (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)) {
         printf("ti-node %s, protocol %d\n", ti_version(), TI_PROTOCOL);
-        return fflush(stdout) == 0 ? 0 : TI_ERR_IO;
+        return ti_cli_shown("ti-node");
     }
+    if (argc == 2 && (end = ti_cli_helper("ti-node", USAGE, argc, argv)) != TI_CLI_END)
+        return end;
     if (argc >= 2 && strcmp(argv[1], "serve") == 0)
         return serve(argc == 3 && strcmp(argv[2], "--shipped") == 0);
     if (argc == 5 && strcmp(argv[1], "install") == 0)

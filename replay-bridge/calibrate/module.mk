@@ -15,4 +15,4 @@ mpi_helpers := $(O)/ti-calibrate-mpi
 all: $(mpi_helpers)
 $(O)/ti-calibrate-mpi: replay-bridge/calibrate/ping.c examples/burst.c
 	@mkdir -p $(@D)
-	$(call say,MPICC)$(MPICC) $(filter-out -MMD -MP,$(flags)) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^) $(LDLIBS)
+	$(call say,MPICC)$(MPICC) $(filter-out -MMD -MP,$(flags)) -DTI_VERSION='"$(VERSION)"' $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^) $(LDLIBS)

@@ -271,16 +271,31 @@ static void measure(int64_t repeats, int64_t largest)
         printf("end\n");
 }
 
+#define USAGE "ti-calibrate-mpi REPEATS LARGEST, on two ranks"
+
+/* Prints a line; returns the exit status. */
+static int show(const char *text)
+{
+    if (puts(text) >= 0 && fflush(stdout) == 0)
+        return 0;
+    perror("ti-calibrate-mpi: cannot write to standard output");
+    return 4;
+}
+
 int main(int argc, char **argv)
 {
     int64_t repeats = argc == 3 ? atoll(argv[1]) : 0, largest = argc == 3 ? atoll(argv[2]) : 0;
     int ranks;
 
+    if (argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")))
+        return show("Usage: " USAGE);
+    if (argc == 2 && (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")))
+        return show("ti-calibrate-mpi (Tiara) " TI_VERSION);
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if (ranks != 2 || repeats < 1 || largest < 1 || largest > INT32_MAX) {
-        fprintf(stderr, "usage: ti-calibrate-mpi REPEATS LARGEST, on two ranks\n");
+        fprintf(stderr, "usage: " USAGE "\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     buffer = malloc((size_t)largest);

@@ -9,6 +9,7 @@
 #include "common/cli.h"
 #include "common/map.h"
 #include "common/units.h"
+#include "replay-bridge/replayer/alone.h"
 #include "replay-bridge/replayer/engine.h"
 #include "replay-bridge/replayer/profile.h"
 #include "replay-bridge/replayer/timeline.h"
@@ -493,6 +494,23 @@ static void replay(struct ti_replayer *p)
         report(p->setup, end);
     ti_replay_remove_files(p);
 }
+
+#if SIMULATED
+
+int ti_alone(int argc, char **argv)
+{
+    struct ti_replay_setup setup = {0};
+    struct ti_err err;
+    int end = parse(&setup, argc, argv);
+
+    if (end != TI_CLI_END)
+        return end;
+    ti_err_set(&err, TI_ERR_USAGE, "it replays within a simulation, so smpirun must start it");
+    ti_err_hint(&err, "'ti-replay %s' makes a platform and calls smpirun", setup.job->trace);
+    return (int)ti_cli_reject(&cli, &err);
+}
+
+#endif
 
 int main(int argc, char **argv)
 {

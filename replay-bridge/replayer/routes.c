@@ -18,8 +18,9 @@
 #include <string.h>
 #include <xbt/dynar.h>
 
-#include "common/err.h"
+#include "common/cli.h"
 #include "common/map.h"
+#include "replay-bridge/replayer/alone.h"
 
 struct carried {
     sg_link_t link;
@@ -90,6 +91,22 @@ static bool write_links(const struct carriers *all, const char *path)
     good = json_dump_file(list, path, JSON_COMPACT | JSON_REAL_PRECISION(15)) == 0;
     json_decref(list);
     return good;
+}
+
+static const struct ti_opt opts[] = {TI_OPT_END};
+
+static const struct ti_cli cli = {
+    .tool = "ti-smpi-routes",
+    .what = "Compute the load of links; ti-replay --links runs it under smpirun.",
+    .usage = "PAIRS LINKS",
+    .opts = opts,
+    .after = "Exit status: 0 success, 2 usage, 4 trouble.  More: man ti-replay\n"};
+
+int ti_alone(int argc, char **argv)
+{
+    int end = ti_cli_parse(&cli, argc, argv, NULL);
+
+    return end != TI_CLI_END ? end : (int)ti_cli_usage(&cli, "only ti-replay runs it");
 }
 
 int main(int argc, char **argv)

@@ -1,0 +1,13 @@
+/*
+ * A program for smpirun that is executed by itself.
+ *
+ * smpicc makes a shared object, which smpirun loads; executed, such an object has no entry point
+ * and crashes.  alone.c gives it one.
+ */
+#ifndef TI_ALONE_H
+#define TI_ALONE_H
+
+/* What the program does then; it must not call MPI or SimGrid.  Returns its exit status. */
+int ti_alone(int argc, char **argv);
+
+#endif
