@@ -9,7 +9,9 @@
  * closes one twice), "still" (does nothing for SECONDS), "avx512" and "early512"
  * (executes such an instruction, at the end or before MPI_Init), "illegal" (one
  * that nobody knows), "system" (runs a shell), "more" (talks once more each time it
- * is run: ../rounds has a byte for each).
+ * is run: ../rounds has a byte for each), "until" (talks until ../go is there).
+ *
+ * Each rank makes ../at-work.RANK once all have talked, or before it does nothing.
  */
 #include <mpi.h>
 #include <signal.h>
@@ -41,6 +43,17 @@ static int times_run(void)
     n = (int)ftell(f);
     fclose(f);
     return n;
+}
+
+static void say_at_work(int rank)
+{
+    char path[64];
+    FILE *f;
+
+    snprintf(path, sizeof path, "../at-work.%d", rank);
+    f = fopen(path, "w");
+    if (f)
+        fclose(f);
 }
 
 int main(int argc, char **argv)
@@ -75,8 +88,10 @@ int main(int argc, char **argv)
         execlp("sleep", "sleep", "300", (char *)NULL);
         _exit(1);
     }
-    if (strcmp(how, "still") == 0)
+    if (strcmp(how, "still") == 0) {
+        say_at_work(rank);
         sleep((unsigned)seconds);
+    }
     for (int i = 0; i < 2 && strcmp(how, "port") == 0; i++) {
         char port[MPI_MAX_PORT_NAME];
 
@@ -88,8 +103,11 @@ int main(int argc, char **argv)
     for (start = MPI_Wtime(); go; rounds++) {
         MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % size, 0, &got, 1, MPI_INT,
                      (rank + size - 1) % size, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        go = MPI_Wtime() - start < seconds || rounds < least;
+        go = MPI_Wtime() - start < seconds || rounds < least ||
+             (strcmp(how, "until") == 0 && access("../go", F_OK) != 0);
         MPI_Bcast(&go, 1, MPI_INT, 0, MPI_COMM_WORLD);
+        if (rounds == 0)
+            say_at_work(rank);
         usleep(1000);
     }
     if (strcmp(how, "abort") == 0 && rank == size - 1)

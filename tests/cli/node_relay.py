@@ -60,8 +60,7 @@ SetEnv PATH=%s HOME=%s TMPDIR=%s
     daemon = subprocess.Popen(["/usr/sbin/sshd", "-D", "-f", "%s/%s.conf" % (scratch, name), "-E", log])
     unittest.addModuleCleanup(daemon.wait)
     unittest.addModuleCleanup(daemon.kill)
-    wait_for(lambda: os.path.exists(log) and "listening" in read(name + ".log"),
-             "sshd does not start")
+    wait_for(lambda: os.path.exists(log) and "listening" in read(name + ".log"))
 
 
 def start_sshds():
@@ -142,7 +141,7 @@ hash=${1#*h=}
 printf 'debug1: %%s\r\n' 'Remote protocol version 2.0' 'Authentication succeeded (publickey).' >"$log"
 printf 'debug2: exec request accepted on channel 0\r\n' >"$log"
 echo "TIARA-SEND ${hash%%%% *} 1"
-exec sleep 600
+exec sleep 9999
 """
 
 
@@ -201,7 +200,7 @@ class Relay(NodeTest):
         # the number is free again
         two = self.reached(one, 9, "two")
         self.assertEqual(node.end(), 0)
-        wait_for(lambda: not of_sshd(), "something is left: %r" % of_sshd())
+        wait_for(lambda: not of_sshd())
 
     def test_bad_reach_is_an_error_and_starts_nothing(self):
         node = self.serve()
@@ -227,7 +226,8 @@ class Relay(NodeTest):
 
     def test_flooding_slow_and_frozen_nodes_do_not_hold_up_others(self):
         node = self.serve()
-        far = [self.reached(node, i + 1, ("one", "two")[i % 2], silence_s=3) for i in range(4)]
+        far = [self.reached(node, i + 1, ("one", "two")[i % 2], silence_s=20 if i == 1 else 600)
+               for i in range(4)]
         directory = scratch + "/large"
         traces(directory, 4)
         for rank in range(4):
@@ -240,7 +240,7 @@ class Relay(NodeTest):
         time.sleep(1)  # nobody reads
         self.assertLess(memory_kib(node) - base, 8 << 10, (base, memory_kib(node)))
         for i in range(160):  # everybody gets somewhere; what waited already does not count
-            time.sleep(0.02)  # slower than they are
+            time.sleep(0.05)  # slower than they are
             node.read(1)
             if i == 40:
                 node.frames.clear()
@@ -256,9 +256,8 @@ class Relay(NodeTest):
         with open("/proc/%d/cmdline" % session) as f:
             self.assertIn("sshd", f.read())
         os.kill(session, signal.SIGSTOP)
-        until = time.monotonic() + 40
         told = None
-        while not told and time.monotonic() < until:
+        while not told:
             node.read(1)
             told = [f[2] for f in node.frames if f[0] == MESSAGE and f[2]["is"] == "ended"]
             node.frames = [f for f in node.frames if f[0] == MESSAGE]
@@ -268,9 +267,8 @@ class Relay(NodeTest):
         self.assertEqual(told[0]["end"], "LOST", told)
         # frozen itself, it does not take what it is sent
         os.kill(far[2].hello["pid"], signal.SIGSTOP)
-        until = time.monotonic() + 40
         told = None
-        while not told and time.monotonic() < until:
+        while not told:
             node.write(frame(INPUT, 3, b" " * 100000))
             node.read(0.01)
             told = [f[2] for f in node.frames if f[0] == MESSAGE and f[2]["is"] == "ended"
@@ -282,8 +280,8 @@ class Relay(NodeTest):
         self.assertEqual(node.ask("beat", every_ms=0)["is"], "beat")
         self.assertLess(memory_kib(node) - base, 16 << 10, (base, memory_kib(node)))
         node.process.stdin.close()
-        node.process.wait(20)
-        wait_for(lambda: not of_sshd(), "something is left: %r" % of_sshd())
+        node.process.wait()
+        wait_for(lambda: not of_sshd())
 
     def test_failures_are_told_with_cause_and_hint(self):
         node = self.serve()
@@ -318,7 +316,7 @@ class Relay(NodeTest):
         self.assertEqual(told["end"], "EXITED", told)
         self.assertIn("/nowhere", told["error"], told)
         # No node is left to wait for: the relay sleeps.
-        wait_for(lambda: all(state(node) == "S" for _ in range(20)), "it does not come to rest")
+        wait_for(lambda: all(state(node) == "S" for _ in range(20)))
         self.assertEqual(node.end(), 0)
 
     def test_noise_without_end_is_given_up(self):
@@ -338,10 +336,10 @@ class Relay(NodeTest):
         self.assertEqual(told["end"], "TIMED_OUT", told)
         self.assertIn("no answer in 1 s", told["error"], told)
         os.mkdir(scratch + "/hangs")
-        write("hangs/ti-node", "#!/bin/sh\nexec sleep 60\n", 0o700)
-        told = Far(node, 7, "one", tiara=scratch + "/hangs", answer_s=6).ended()
+        write("hangs/ti-node", "#!/bin/sh\nexec sleep 9999\n", 0o700)
+        told = Far(node, 7, "one", tiara=scratch + "/hangs", answer_s=60).ended()
         self.assertEqual(told["end"], "TIMED_OUT", told)
-        self.assertIn("did not start within 6 s", told["error"], told)
+        self.assertIn("did not start within 60 s", told["error"], told)
         self.assertEqual(node.end(), 0)
 
     def test_silent_nodes_keep_no_other_waiting(self):
@@ -374,7 +372,7 @@ class Relay(NodeTest):
                 except FileNotFoundError:
                     pass
             return names.count("sleep") == 250
-        wait_for(asleep, "not all were started")
+        wait_for(asleep)
         time.sleep(1)
         if "-" not in os.path.basename(BUILD):
             self.assertLess(memory_kib(node), 48 * 1024, "%d KiB" % memory_kib(node))
@@ -396,8 +394,7 @@ class Relay(NodeTest):
         self.assertIn("others than they were", told["error"], told)
         self.assertIn(folder, told["error"], told)
         self.assertTrue(told["hint"], told)
-        wait_for(lambda: not [name for name in os.listdir(home + "2/.cache/tiara") if name[0] != "."],
-                 "they were installed nevertheless")
+        wait_for(lambda: not [name for name in os.listdir(home + "2/.cache/tiara") if name[0] != "."])
         os.truncate(folder + "/libminitrace.so", os.path.getsize(folder + "/libminitrace.so") - 1)
         far = self.reached(node, 2, "two")
         self.assertIs(far.hello["shipped"], True, far.hello)

@@ -1,13 +1,16 @@
 """ti-node as ti-acquire and ti-gather speak to it.  Run by node-serve.sh; to run one case:
     python3 tests/cli/node_serve.py -v Facts.test_facts_name_the_PATH_without_mpirun
 """
+import fcntl
 import json
 import os
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
+import termios
 import time
 import unittest
 
@@ -27,6 +30,11 @@ def large(directory, rank, size):
         f.write(os.urandom(1 << 16) * ((size >> 16) + 1))
         f.truncate(size)
     return path
+
+
+def in_pipe(pipe):
+    """Bytes that wait to be read."""
+    return struct.unpack("i", fcntl.ioctl(pipe.fileno(), termios.FIONREAD, b"\0" * 4))[0]
 
 
 class Facts(NodeTest):
@@ -129,7 +137,7 @@ class BadInput(NodeTest):
                                    ranks=[[0, 1]], node="n"), "open already")
         self.assert_error(node.ask("spawn", stream=0, command="true"), "sense")
         self.assert_error(node.ask("spawn", stream=1), "sense")
-        node.ask("spawn", stream=1, command="sleep 9")
+        node.ask("spawn", stream=1, command="sleep 9999")
         self.assert_error(node.ask("spawn", stream=1, command="true"), "already")
         self.assertEqual(node.end(), 0)
 
@@ -142,7 +150,7 @@ class BadInput(NodeTest):
         self.assertFalse(os.path.exists(self.scratch + "/made"))
         self.assertFalse(os.path.exists(self.scratch + "/failed"))
         directory = self.opened(node, scratch=[self.scratch + "/made"])
-        self.assertEqual(node.ask("ranks", 10)["is"], "ranks")
+        self.assertEqual(node.ask("ranks")["is"], "ranks")
         self.assertEqual(node.end(), 0)
         shutil.rmtree(directory, ignore_errors=True)
 
@@ -152,9 +160,9 @@ class BadInput(NodeTest):
             with self.subTest(bad=bad):
                 node = self.serve(stderr=subprocess.PIPE)
                 self.opened(node)
-                node.ask("spawn", stream=1, command="sleep 100")
+                node.ask("spawn", stream=1, command="sleep 9999")
                 node.write(bad)
-                self.assertEqual(node.process.wait(20), 5)
+                self.assertEqual(node.process.wait(), 5)
                 self.assertIn(b"is no frame", node.process.stderr.read())
                 self.assertEqual(processes_of(RUN_ID), [])
 
@@ -188,8 +196,8 @@ class Runs(NodeTest):
     def test_end_is_told_though_a_child_keeps_the_output_open(self):
         node = self.serve()
         self.opened(node)
-        node.ask("spawn", stream=6, command="sleep 100 & exit 0")
-        self.assertEqual(node.told("ended", stream=6, seconds=10)["status"], 0)
+        node.ask("spawn", stream=6, command="sleep 9999 & exit 0")
+        self.assertEqual(node.told("ended", stream=6)["status"], 0)
         self.assertEqual(node.end(), 0)
         self.assertEqual(processes_of(RUN_ID), [])
 
@@ -291,11 +299,11 @@ class Runs(NodeTest):
                          status)
         self.assertGreater(status["room_bytes"], 0, status)
         self.assertGreater(status["free_bytes"], 0, status)
-        node.ask("spawn", stream=1, command="sleep 100 & sleep 100")
-        wait_for(lambda: node.told("status")["alive"] == 3, "three processes are not seen")
+        node.ask("spawn", stream=1, command="sleep 9999 & sleep 9999")
+        wait_for(lambda: node.told("status")["alive"] == 3)
         self.assertGreater(node.told("status")["rss_bytes"], 0)
         traces(directory, 8)
-        wait_for(lambda: node.told("status")["finished"] == 8, "eight traces are not seen")
+        wait_for(lambda: node.told("status")["finished"] == 8)
         status = node.told("status")
         self.assertEqual(status["started"], 8, status)
         self.assertGreater(status["bytes"], 0, status)
@@ -329,7 +337,7 @@ class Runs(NodeTest):
             self.assertEqual(node.ask("waits")["waits"], [], "these are not of the run")
             node.ask("spawn", stream=port, command="exec %s -c 'import socket; "
                      "socket.create_connection((\"%s\", %d))'" % (sys.executable, host, port))
-            wait_for(lambda: node.ask("waits")["waits"] == [text % port], "it is not seen")
+            wait_for(lambda: node.ask("waits")["waits"] == [text % port])
             self.assertEqual(node.ask("kill", stream=port)["is"], "kill")
             self.assertEqual(node.told("ended")["status"], signal.SIGKILL)
             answer = node.ask("waits")
@@ -345,9 +353,9 @@ class Ends(NodeTest):
     def test_end_of_the_run_ends_all_its_processes(self):
         node = self.serve()
         self.opened(node)
-        node.ask("spawn", stream=1, command="(trap '' TERM; while :; do sleep 1; done) & setsid sleep 100 & "
+        node.ask("spawn", stream=1, command="(trap '' TERM; while :; do sleep 1; done) & setsid sleep 9999 & "
                                             "kill -STOP $$")
-        wait_for(lambda: len(processes_of(RUN_ID)) >= 4, "they do not start")
+        wait_for(lambda: len(processes_of(RUN_ID)) >= 4)
         answer = node.ask("end", grace_s=0.5)
         self.assertGreaterEqual(answer["found"], 4, answer)
         self.assertEqual(answer["left"], 0, answer)
@@ -360,12 +368,12 @@ class Ends(NodeTest):
         node = self.serve()
         self.assert_error(node.ask("kill", stream=1), "no run")
         self.opened(node)
-        node.ask("spawn", stream=1, command="sleep 100 & exec sleep 100")
-        node.ask("spawn", stream=2, command="exec sleep 100")
-        wait_for(lambda: len(processes_of(RUN_ID)) == 3, "they do not start")
+        node.ask("spawn", stream=1, command="sleep 9999 & exec sleep 9999")
+        node.ask("spawn", stream=2, command="exec sleep 9999")
+        wait_for(lambda: len(processes_of(RUN_ID)) == 3)
         self.assertIs(node.ask("kill", stream=1, signal=15)["found"], True)
         self.assertEqual(os.WTERMSIG(node.told("ended", stream=1)["status"]), 15)
-        wait_for(lambda: len(processes_of(RUN_ID)) == 1, "what it started is left")
+        wait_for(lambda: len(processes_of(RUN_ID)) == 1)
         self.assertIs(node.ask("kill", stream=1)["found"], False)
         self.assertIs(node.ask("kill", stream=3)["found"], False)
         self.assert_error(node.ask("kill", stream=0), "sense")
@@ -376,15 +384,14 @@ class Ends(NodeTest):
 
     def test_nothing_of_the_run_outlives_the_channel(self):
         """Whatever ends the channel; processes of others go on."""
-        bystander = subprocess.Popen(["sleep", "100"])
+        bystander = subprocess.Popen(["sleep", "9999"])
         for how in ("eof", "TERM", "HUP", "KILL", "reader"):
             node = self.serve(stderr=subprocess.DEVNULL)
             self.opened(node)
-            node.ask("spawn", stream=1, command="setsid sleep 100 & (sleep 100 &) ; yes >&2")
+            node.ask("spawn", stream=1, command="setsid sleep 9999 & (sleep 9999 &) ; yes >&2")
             if how in ("eof", "KILL"):
                 node.ask("spawn", stream=2, command="trap '' TERM; while :; do sleep 1; done")
-            wait_for(lambda: len(processes_of(RUN_ID)) >= (5 if how in ("eof", "KILL") else 3),
-                     "they do not start")
+            wait_for(lambda: len(processes_of(RUN_ID)) >= (5 if how in ("eof", "KILL") else 3))
             if how == "eof":
                 node.process.stdin.close()  # with its output not read
             elif how == "reader":
@@ -392,7 +399,7 @@ class Ends(NodeTest):
             else:  # the one that serves; its parent remains
                 pid = node.hello["pid"] if how == "KILL" else node.process.pid
                 os.kill(pid, getattr(signal, "SIG" + how))
-            node.process.wait(30)
+            node.process.wait()
             self.assertEqual(processes_of(RUN_ID), [], how)
         self.assertIsNone(bystander.poll())
         bystander.kill()
@@ -401,19 +408,19 @@ class Ends(NodeTest):
     def test_run_ends_when_the_parent_of_the_server_is_killed(self):
         node = self.serve()
         self.opened(node)
-        node.ask("spawn", stream=1, command="setsid sleep 100")
+        node.ask("spawn", stream=1, command="setsid sleep 9999")
         node.process.kill()
-        wait_for(lambda: processes_of(RUN_ID) == [], "the run goes on")
+        wait_for(lambda: processes_of(RUN_ID) == [])
 
     def test_leave_keeps_the_run(self):
         node = self.serve()
         directory = self.opened(node)
         traces(directory, 2)
-        node.ask("spawn", stream=1, command="exec sleep 100")
+        node.ask("spawn", stream=1, command="exec sleep 9999")
         node.ask("leave")
         self.assertEqual(node.end(), 0)
         # while it executes `sleep`, its environment cannot be read
-        wait_for(lambda: len(processes_of(RUN_ID)) == 1, "the process is not left alone")
+        wait_for(lambda: len(processes_of(RUN_ID)) == 1)
         self.assertTrue(os.path.exists(directory + "/NODE.json"))
         os.kill(processes_of(RUN_ID)[0], signal.SIGKILL)
 
@@ -429,13 +436,15 @@ class Ends(NodeTest):
             kib = int([line for line in f if line.startswith("VmHWM")][0].split()[1])
         self.assertTrue(kib < 40 * 1024 or "sanitize" in BUILD or "build-" in BUILD, kib)
         node.process.stdin.close()
-        node.process.wait(30)
+        node.process.wait()
         self.assertEqual(processes_of(RUN_ID), [])
 
     def test_input_that_no_process_reads_costs_no_memory(self):
         node = self.serve()
         self.opened(node)
-        node.ask("spawn", stream=1, command="sleep 3; wc -c")
+        read_now = self.scratch + "/read-now"
+        node.ask("spawn", stream=1,
+                 command="until [ -e '%s' ]; do sleep 0.1; done; wc -c" % read_now)
         sent = 0
         os.set_blocking(node.process.stdin.fileno(), False)
         piece = frame(INPUT, 1, b"x" * 100000)
@@ -450,6 +459,7 @@ class Ends(NodeTest):
             except BlockingIOError:
                 time.sleep(0.05)
         self.assertLess(sent, 8 << 20)
+        open(read_now, "w").close()
         os.set_blocking(node.process.stdin.fileno(), True)
         node.write(pending + frame(INPUT, 1, b""))
         node.told("ended")
@@ -459,10 +469,10 @@ class Ends(NodeTest):
     def test_two_hundred_processes_are_seen_and_ended(self):
         node = self.serve()
         self.opened(node)
-        node.ask("spawn", stream=1, command="i=0; while [ $i -lt 200 ]; do sleep 100 & i=$((i+1)); done; wait",
+        node.ask("spawn", stream=1, command="i=0; while [ $i -lt 200 ]; do sleep 9999 & i=$((i+1)); done; wait",
                  files=4096)
         node.ask("watch", every_ms=100)
-        wait_for(lambda: node.told("status")["alive"] == 201, "201 are not seen", 30)
+        wait_for(lambda: node.told("status")["alive"] == 201)
         answer = node.ask("end", grace_s=5)
         self.assertEqual(answer["found"], 201, answer)
         self.assertEqual(answer["left"], 0, answer)
@@ -523,15 +533,15 @@ class Traces(NodeTest):
         os.mkdir(directory + "/rank-000004.ti")
         node.ask("watch", every_ms=20)
         for _ in range(3):
-            status = node.told("status", 10)
+            status = node.told("status")
             self.assertEqual((status["started"], status["finished"]), (2, 2), status)
         node.ask("watch", every_ms=0)
-        ranks = node.ask("ranks", 10)
+        ranks = node.ask("ranks")
         self.assertEqual(ranks["ends"], {"complete": [[0, 1]], "unreadable": [[2, 4]]}, ranks)
-        self.assertEqual(node.ask("list", 10)["traces"], 2)
-        self.assertEqual([c[0] for c in node.ask("crc", 10, ranks=[[0, 7]])["crc"]], [0, 1])
-        self.assertEqual(node.ask("send", 10, ranks=[[0, 7]])["sent"], 2)
-        self.assertEqual(node.ask("remove", 10, ranks=[[0, 7]])["removed"], 2)
+        self.assertEqual(node.ask("list")["traces"], 2)
+        self.assertEqual([c[0] for c in node.ask("crc", ranks=[[0, 7]])["crc"]], [0, 1])
+        self.assertEqual(node.ask("send", ranks=[[0, 7]])["sent"], 2)
+        self.assertEqual(node.ask("remove", ranks=[[0, 7]])["removed"], 2)
         self.assertEqual(sorted(os.listdir(directory)),
                          ["NODE.json", "rank-000002.ti", "rank-000003.ti", "rank-000004.ti"],
                          os.listdir(directory))
@@ -747,7 +757,7 @@ class Traces(NodeTest):
             self.assert_error(node.ask("send", ranks=[[0, 0]], credit=bad, **about), "credit")
         node.send({"do": "send", "id": 600, "ranks": [[0, 1]], "credit": 100000, **about})
         while came() < 100000:
-            self.assertTrue(node.read(30))
+            self.assertTrue(node.read())
         self.assertFalse(node.read(0.3))
         self.assertEqual(came(), 100000)
         self.assertGreater(len([f for f in node.frames if f[0] == DATA]), 3,
@@ -798,11 +808,14 @@ class Merged(NodeTest):
         found = []
 
         def started():
+            node.read(0)
+            self.assertFalse([f for f in node.frames if f[0] == MESSAGE and f[2]["is"] == "sending"],
+                             "merged before it was seen")
             found[:] = [pid for pid in children(node.process.pid)
                         if os.getpriority(os.PRIO_PROCESS, pid) >
                         os.getpriority(os.PRIO_PROCESS, node.process.pid)]
             return found
-        wait_for(started, "nothing is merged")
+        wait_for(started)
         return found[0]
 
     def assert_files(self, node, directory):
@@ -904,8 +917,8 @@ class Merged(NodeTest):
                     self.assertEqual(node.end(), 0)
                 else:
                     os.kill(children(node.process.pid)[0], signal.SIGKILL)
-                    node.process.wait(20)
-                wait_for(lambda pid=worker: not os.path.exists("/proc/%d" % pid), "it goes on")
+                    node.process.wait()
+                wait_for(lambda pid=worker: not os.path.exists("/proc/%d" % pid))
                 self.assertEqual(len(os.listdir(about["directory"])), 8)
                 shutil.rmtree(about["directory"])
 
@@ -943,16 +956,20 @@ class Heartbeats(NodeTest):
         self.assert_error(node.ask("beat", every_ms=-1), "every_ms")
         self.assertEqual(node.ask("beat", every_ms=20)["is"], "beat")
         for _ in range(3):
-            self.assertNotIn("id", node.told("beat", 5))
+            self.assertNotIn("id", node.told("beat"))
         # nobody reads for a while: they do not pile up
-        node.ask("spawn", stream=1, command="exec yes")
-        time.sleep(1.5)
         begin = time.monotonic()
+        node.ask("spawn", stream=1, command="exec yes")
+        node.ask("beat", every_ms=20)
+        wait_for(lambda: in_pipe(node.process.stdout) > 40000)  # and it takes little more
+        slept = time.monotonic()
+        time.sleep(1.5)
+        slept = time.monotonic() - slept
         node.ask("kill", stream=1)
         node.told("ended")
-        since = (time.monotonic() - begin) / 0.02  # as many as may have come while we read
+        read = (time.monotonic() - begin - slept) / 0.02  # as many as may have come while we read
         self.assertLess(len([f for f in node.frames if f[0] == MESSAGE and f[2]["is"] == "beat"]),
-                        20 + since)
+                        20 + read)
         node.ask("beat", every_ms=0)
         node.frames.clear()
         self.assertFalse(node.read(0.2), "still beating")
@@ -962,14 +979,14 @@ class Heartbeats(NodeTest):
         node = self.serve()
         self.opened(node)
         self.assert_error(node.ask("beat", every_ms=20, listen_ms=-1), "listen_ms")
-        pid = node.ask("spawn", stream=1, command="exec sleep 1000")["pid"]
+        pid = node.ask("spawn", stream=1, command="exec sleep 9999")["pid"]
         node.ask("beat", every_ms=20, listen_ms=60000)
-        node.told("beat", 5)
+        node.told("beat")
         # from now on nothing is said to it, and its input stays open
         node.ask("beat", every_ms=20, listen_ms=700)
-        while node.read(20):
+        while node.read():
             pass
-        self.assertEqual(node.process.wait(20), 0)
+        self.assertEqual(node.process.wait(), 0)
         self.assertFalse(os.path.exists("/proc/%d" % pid), "what it ran is still there")
 
 

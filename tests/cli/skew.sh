@@ -78,7 +78,7 @@ run 6 $a --np 9,2 --runs 1 ../app nine
 says err "ti-skew: run 3 of 4 (np 2, bare): '../app' ended with status 5"
 says out "whole run" # of what was measured before
 holds ""
-run 6 $a --np 2 --timeout 1 ../app ok 60
+run 6 $a --np 2 --timeout 1 ../app ok 9999
 says err "longer than --timeout"
 holds ""
 
@@ -96,12 +96,9 @@ rm -r d
 
 # Interrupted, it leaves nothing.
 for what in INT TERM; do
-    env --default-signal=INT,TERM "$o/ti-skew" $a --np 2 ../app ok 60 >../out 2>../err </dev/null &
+    env --default-signal=INT,TERM "$o/ti-skew" $a --np 2 ../app ok 9999 >../out 2>../err </dev/null &
     pid=$!
-    for _ in $(seq 200); do
-        [ "$(find . -name 'rank-*.ti' | wc -l)" -eq 2 ] && break
-        sleep 0.1
-    done
+    while kill -0 $pid 2>/dev/null && [ "$(find . -name 'rank-*.ti' | wc -l)" -ne 2 ]; do sleep 0.1; done
     kill -$what $pid
     wait $pid
     rc=$?
