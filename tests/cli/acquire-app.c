@@ -11,7 +11,8 @@
  * that nobody knows), "system" (runs a shell), "more" (talks once more each time it
  * is run: ../rounds has a byte for each), "until" (talks until ../go is there).
  *
- * Each rank makes ../at-work.RANK once all have talked, or before it does nothing.
+ * Each rank makes ../at-work/RANK, if there is that folder, once all have talked, or before it does
+ * nothing.
  */
 #include <mpi.h>
 #include <signal.h>
@@ -50,7 +51,7 @@ static void say_at_work(int rank)
     char path[64];
     FILE *f;
 
-    snprintf(path, sizeof path, "../at-work.%d", rank);
+    snprintf(path, sizeof path, "../at-work/%d", rank);
     f = fopen(path, "w");
     if (f)
         fclose(f);

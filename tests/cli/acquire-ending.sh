@@ -13,10 +13,11 @@ launcher() { # of ti-acquire $1
             [[ $(cat "$p/comm" 2>/dev/null) == @(mpirun|prterun) ]] && echo "${p#/proc/}"
     done
 }
+mkdir ../at-work
 # until_at_work: all four ranks are
 until_at_work() {
     while kill -0 $pid 2>/dev/null; do
-        [ "$(find .. -maxdepth 1 -name 'at-work.*' | wc -l)" -eq 4 ] && return
+        [ "$(find ../at-work -type f | wc -l)" -eq 4 ] && return
         sleep 0.1
     done
     fail "it does not start"
@@ -36,7 +37,7 @@ until_traced() {
 ends() {
     local want=$1 what=$2 rc
     shift 2
-    rm -f ../at-work.*
+    rm -f ../at-work/*
     env --default-signal=INT,TERM,HUP "$o/ti-acquire" -c cputime --np 4 --mem-per-rank 10M "$@" \
         >../out 2>../err </dev/null &
     pid=$!
@@ -77,7 +78,7 @@ silent err "ti-gather"
 find . -mindepth 1 -delete
 
 # While one is at work, another stays out.
-rm -f ../at-work.*
+rm -f ../at-work/*
 "$o/ti-acquire" -q -c cputime --np 4 --mem-per-rank 10M ../app until >/dev/null 2>&1 </dev/null &
 pid=$!
 until_traced

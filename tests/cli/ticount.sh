@@ -348,7 +348,7 @@ C
 printf 'int main(void) { return 7; }\n' | "$cc" -x c -o "$tmp/seven" - || exit 1
 
 unset VALGRIND_OPTS
-ticount() { VALGRIND_LIB=$lib timeout 120 valgrind --tool=ticount "$@"; }
+ticount() { VALGRIND_LIB=$lib valgrind --tool=ticount "$@"; }
 
 ticount --vgdb=no "$tmp/exact" || fail "counts are not exact"
 # Exactness does not depend on valgrind's flags.

@@ -33,7 +33,7 @@ if trace "$scratch/try" 1 papi:perf::CPU-CLOCK "$examples/is" >"$scratch/out" 2>
     [ -e "$scratch/try/rank-000000.ti" ]; then
     runs counters papi:perf::CPU-CLOCK counters
     grep -q "cannot be read any more" "$scratch/out" || { fail 'counters: nothing is said'; cat "$scratch/out"; }
-    if timeout 60 $mpirun -np 2 "$built/foreign" files >/dev/null 2>&1; then
+    if timeout 600 $mpirun -np 2 "$built/foreign" files >/dev/null 2>&1; then
         runs files auto files
         grep -q 'nothing is recorded: .*PAPI needs descriptors' "$scratch/out" ||
             { fail 'files: nothing is said'; cat "$scratch/out"; }

@@ -54,7 +54,7 @@ trace() {
         fi
     done
     # shellcheck disable=SC2086  # words are meant
-    timeout 300 ${LAUNCH:-} "$mpirun" -np "$np" ${MPIRUN:-} "${set[@]}" "${words[@]}" "$@"
+    ${LAUNCH:-} "$mpirun" -np "$np" ${MPIRUN:-} "${set[@]}" "${words[@]}" "$@"
 }
 
 # bare NP PROGRAM ARGUMENT...: run PROGRAM under the exact counter, without the library.

@@ -24,7 +24,7 @@ try() {
     local np=$1 program=$2
     shift 2
     mkdir -p "$scratch/bare" "$scratch/traced"
-    if timeout 100 "$mpirun" -np "$np" "$built/$program" "$@" ${1:+"$scratch/bare"} >/dev/null 2>&1; then
+    if timeout 600 "$mpirun" -np "$np" "$built/$program" "$@" ${1:+"$scratch/bare"} >/dev/null 2>&1; then
         check "$np" "$program" "$@" ${1:+"$scratch/traced"}
         checked=$((checked + 1))
     else

@@ -126,7 +126,7 @@ for privatize in '' -no-privatize; do
     grep -qxF "$said" "$tmp/out" || { fail "smpirun $privatize: not '$said'"; tail -n 4 "$tmp/out"; }
 done
 by_hand() { # NP TRACE OPTION...: what smpirun says, its status in $rc
-    (cd "$tmp/lu.kept" && timeout 60 smpirun -np "$1" -platform platform.xml -hostfile hostfile -no-privatize \
+    (cd "$tmp/lu.kept" && smpirun -np "$1" -platform platform.xml -hostfile hostfile -no-privatize \
         --cfg=smpi/simulate-computation:no "$o/ti-smpi-replay" "${@:3}" "$2") >"$tmp/out" 2>&1
     rc=$?
 }

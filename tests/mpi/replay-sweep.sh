@@ -16,7 +16,7 @@ mkdir bin
 cat >bin/smpirun <<END_SH
 #!/bin/bash
 echo >>'$tmp/ran'
-[ ! -e '$tmp/slow' ] || { sleep 60 & wait; }
+[ ! -e '$tmp/slow' ] || { sleep 9999 & wait; }
 exec '$real' "\$@"
 END_SH
 chmod +x bin/smpirun
@@ -88,7 +88,7 @@ touch slow
 : >ran
 "$o/ti-replay" t.tib --sweep placement=random:1..6 -o study -j 3 >out 2>err &
 sweeper=$!
-for ((i = 0; i < 600 && $(wc -l <ran) < 3; i++)); do sleep 0.1; done
+while kill -0 $sweeper 2>/dev/null && [ "$(wc -l <ran)" -lt 3 ]; do sleep 0.1; done
 runs 3 'before the interruption'
 sweep_of_others=$("$o/ti-replay" t.tib --sweep placement=random:1..6 -o study 2>&1)
 [[ $sweep_of_others == *"'study' is in use"* ]] || fail "two in one folder: $sweep_of_others"

@@ -30,10 +30,10 @@ grep -q '^hint: .*libsimgrid-dev' "$tmp/err" || fail 'no hint where smpirun is'
 
 # killed WHICH SIGNAL: smpirun, a shell script, or smpimain, its child
 killed() {
-    local replay pid='' deadline=$((SECONDS + 30))
+    local replay pid=''
     "$o/ti-replay" --no-progress "$tmp/wave" >"$tmp/out" 2>"$tmp/err" &
     replay=$!
-    while [ -z "$pid" ] && [ $SECONDS -lt $deadline ]; do
+    while [ -z "$pid" ] && kill -0 "$replay" 2>/dev/null; do
         pid=$(children "$replay")
         [ "$1" = smpirun ] || pid=$(children "$pid" smpimain)
         sleep 0.05

@@ -105,13 +105,9 @@ GIVEN=$odd refused 3 "UTF-8" -x GIVEN "./my show"
 
 # --- interrupted before the launch nothing is left; later, what was traced
 interrupt() { # TEXT-IN-THE-LOG
-    "${front_now[@]}" "${acquire[@]}" --json -x SECONDS_TO_STAY=30 "./my show" </dev/null >out 2>err &
+    "${front_now[@]}" "${acquire[@]}" --json -x SECONDS_TO_STAY=9999 "./my show" </dev/null >out 2>err &
     local run=$! pid
-    for _ in $(seq 3000); do
-        grep -qs "$1" *.run/run.log && break
-        kill -0 $run 2>/dev/null || break
-        sleep 0.02
-    done
+    while kill -0 $run 2>/dev/null && ! grep -qs "$1" *.run/run.log; do sleep 0.02; done
     pid=$(pgrep -f "^$o/ti-acquire --sites $state/" | head -1)
     [ -n "$pid" ] && kill -INT "$pid"
     wait $run
@@ -119,7 +115,7 @@ interrupt() { # TEXT-IN-THE-LOG
     [ $got -eq 130 ] || fail "interrupted at '$1': status $got: $(cat err)"
     python3 -m json.tool <out >/dev/null || fail "interrupted at '$1': no JSON: $(cat out)"
 }
-front_now=(timeout -k 30 120 "$bed" front)
+front_now=(timeout -k 30 3000 "$bed" front)
 interrupt "ship$"
 none_left "interrupted while connecting"
 interrupt "ranks have started"

@@ -82,11 +82,7 @@ all_clean tolerate
 # --- a node dies: it is named, all others are ended
 front "${acquire[@]}" --tolerate 1 --no-gather ./lu B >out 2>err &
 run=$!
-for _ in $(seq 300); do
-    grep -qs "ranks have started" lu.8.run/run.log && break
-    kill -0 $run 2>/dev/null || break
-    sleep 0.2
-done
+while kill -0 $run 2>/dev/null && ! grep -qs "ranks have started" lu.8.run/run.log; do sleep 0.2; done
 "$bed" crash n1.site2
 wait $run
 [ $? -eq 5 ] && grep -q "n1.site2.*ending the run" err || fail "crash: $(cat err)"

@@ -28,8 +28,8 @@ bed_up() {
     esac
 }
 
-# front COMMAND...: on the front, no longer than ${LIMIT:-120} s.
-front() { timeout -k 30 "${LIMIT:-120}" "$bed" front "$@"; }
+# front COMMAND...: on the front.  The limit is for one that hangs, below the one of tests/run.
+front() { timeout -k 30 3000 "$bed" front "$@"; }
 
 # Words before mpirun's program that make plain Open MPI run well on the bed.
 # shellcheck disable=SC2034  # for the scripts

@@ -14,7 +14,7 @@ mkdir bin
 printf '#!/bin/sh\necho "$1" >>%s/by-oarsh\nexec ssh "$@"\n' "$scratch" >bin/oarsh
 chmod +x bin/oarsh
 printf 'n%s.site1\n' 1 1 3 3 2 2 >nodes
-LIMIT=100 front env PATH="$scratch/bin:$PATH" OAR_JOB_ID=77 OAR_NODEFILE="$scratch/nodes" \
+front env PATH="$scratch/bin:$PATH" OAR_JOB_ID=77 OAR_NODEFILE="$scratch/nodes" \
     "$o/ti-acquire" --np 12 --mem-per-rank 30M -c blocks ./lu S 3 >out 2>&1 </dev/null ||
     { fail "status $?"; cat out; }
 grep -q 'on OAR job 77' out || { fail "where it runs"; cat out; }
