@@ -138,6 +138,8 @@ static ti_status parse_sweep(void *options, const char *text, struct ti_err *err
 
         st = ti_opt_parse(sweep->choice[sweep->n - 1].opt, &trial,
                           sweep->choice[sweep->n - 1].value.v[v], err);
+        if (st)
+            ti_sweep_hint(sweep, err);
     }
     return st;
 }

@@ -1,6 +1,7 @@
 #include "replay-bridge/sweep/sweep.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,6 +28,24 @@ static bool is_in(const char *const *list, size_t n, const char *name)
 bool ti_sweep_passes(const struct ti_opt *opt)
 {
     return !IS_IN(not_swept, opt->name);
+}
+
+void ti_sweep_hint(const struct ti_sweep *sweep, struct ti_err *err)
+{
+    char old[sizeof err->hint];
+
+    snprintf(old, sizeof old, "%s", err->hint);
+    for (size_t c = 0; c < sweep->n; c++) {
+        const struct ti_choice *choice = &sweep->choice[c];
+
+        if (choice->value.n != 1 || !strchr(choice->value.v[0], ','))
+            continue;
+        ti_err_hint(err,
+                    "a value of %s may have commas, so '|' separates its values: --sweep "
+                    "'%s=VALUE|VALUE'%s%s",
+                    choice->opt->name, choice->opt->name, *old ? "; " : "", old);
+        return;
+    }
 }
 
 void ti_sweep_free(struct ti_sweep *sweep)

@@ -35,6 +35,10 @@ ti_status ti_sweep_add(struct ti_sweep *sweep, const char *text, const struct ti
 /* Whether an option is for the replay of each point, not for the sweep or its output. */
 bool ti_sweep_passes(const struct ti_opt *opt);
 
+/* Adds to the hint of an error that '|' separates values, if a choice has one value only, with
+ * commas: its commas were probably meant to separate values. */
+void ti_sweep_hint(const struct ti_sweep *sweep, struct ti_err *err);
+
 void ti_sweep_free(struct ti_sweep *sweep);
 
 int64_t ti_sweep_points(const struct ti_sweep *sweep);

@@ -121,6 +121,27 @@ static void test_points(void **state)
     ti_sweep_free(&sweep);
 }
 
+/* Commas that were meant to separate values of an option whose values may have some. */
+static void test_hint(void **state)
+{
+    struct ti_sweep sweep = {0};
+    struct ti_err err = {0};
+
+    (void)state;
+    assert_int_equal(ti_sweep_add(&sweep, "speed=1Gf,2Gf", opts, &err), TI_OK);
+    assert_int_equal(ti_sweep_add(&sweep, "topology=torus:4,4|torus:2,8", opts, &err), TI_OK);
+    ti_sweep_hint(&sweep, &err);
+    assert_string_equal(err.hint, "");
+    ti_sweep_free(&sweep);
+    assert_int_equal(ti_sweep_add(&sweep, "topology=torus:4,4,cluster", opts, &err), TI_OK);
+    ti_err_hint(&err, "as before");
+    ti_sweep_hint(&sweep, &err);
+    assert_string_equal(err.hint,
+                        "a value of topology may have commas, so '|' separates its values: "
+                        "--sweep 'topology=VALUE|VALUE'; as before");
+    ti_sweep_free(&sweep);
+}
+
 static void test_sums(void **state)
 {
     double odd[] = {3, 1, 2}, even[] = {4, 1, 3, 2}, one[] = {7};
@@ -170,9 +191,9 @@ static void test_drawing(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_values), cmocka_unit_test(test_bad),
-                                       cmocka_unit_test(test_points), cmocka_unit_test(test_sums),
-                                       cmocka_unit_test(test_drawing)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_values), cmocka_unit_test(test_bad),  cmocka_unit_test(test_points),
+        cmocka_unit_test(test_hint),   cmocka_unit_test(test_sums), cmocka_unit_test(test_drawing)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
