@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/cli.h"
+#include "formats/doubts.h"
 #include "info/info.h"
 
 /* Rates are counted in a histogram with steps of 2^(1/STEPS), about 1 %.  Its first place is for 0.
@@ -23,6 +24,7 @@ struct info_extras {
     int burst; /* index of the column of durations; -1: none */
     char *volume_unit;
     bool slowed;                          /* measured under valgrind */
+    struct ti_doubts doubts;              /* of durations and rates */
     uint64_t volume, bursts, long_bursts; /* of events with a duration; of INFO_LONG_NS or more */
     uint64_t long_ns;
     double least, most, *rank_rate; /* extreme rates of long bursts; rate of each rank */
@@ -171,6 +173,11 @@ ti_status info_extras_read(struct ti_source *s, int64_t only, struct info_extras
         }
     }
     qsort(x->rank_rate, (size_t)x->nrates, sizeof *x->rank_rate, by_rate);
+    if (x->nrates) {
+        ti_doubts_of_durations(ti_source_manifest(s), x->slowed ? "valgrind" : NULL, &x->doubts);
+        ti_doubts_of_rates(x->rank_rate[0], x->rank_rate[x->nrates - 1], x->volume_unit,
+                           &x->doubts);
+    }
     *out = x;
     return TI_OK;
 }
@@ -258,11 +265,16 @@ void info_extras_print(const struct info_extras *x)
         return;
     putchar('\n');
     info_put_clean(x->volume_unit);
-    printf(" a second%s\n", x->slowed ? ", under valgrind, which is slower" : "");
+    printf(" a second\n");
     printf("%-16s %15s %15s %15s %15s %15s\n", "", "minimum", "1st quartile", "median",
            "3rd quartile", "maximum");
-    printf("%-16s %15s: ti-replay --speed %.4gMf\n", "overall",
-           ti_format_count((uint64_t)overall, n, sizeof n), overall / 1e6);
+    printf("%-16s %15s", "overall", ti_format_count((uint64_t)overall, n, sizeof n));
+    if (x->doubts.n)
+        printf(": not the speed of a core\n");
+    else
+        printf(": ti-replay --speed %.4gMf\n", overall / 1e6);
+    for (int i = 0; i < x->doubts.n; i++)
+        ti_print(stdout, "%-16s %s\n", "", x->doubts.text[i]);
     rank_rates(x, rate);
     put_rates("ranks", rate);
     if (!x->long_bursts)
@@ -300,6 +312,9 @@ void info_extras_json(const struct info_extras *x, json_t *out)
     json_object_set_new(rate, "overall",
                         json_real((double)x->volume * 1e9 / (double)x->total[x->burst]));
     json_object_set_new(rate, "slowed", json_boolean(x->slowed));
+    json_object_set_new(rate, "doubts", json_array());
+    for (int i = 0; i < x->doubts.n; i++)
+        json_array_append_new(json_object_get(rate, "doubts"), json_string(x->doubts.text[i]));
     rank_rates(x, rates);
     json_object_set_new(rate, "per_rank", rates_json(rates));
     if (x->long_bursts) {

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/cli.h"
+#include "formats/doubts.h"
 #include "info/info.h"
 #include "info/names.h"
 #include "info/pass.h"
@@ -35,6 +36,9 @@ struct rates {
     int column;       /* index of the column of durations; -1: none */
     int64_t *site_of; /* by string number: 1 + index in `site`; 0: not known */
     size_t nsite_of, site_of_cap;
+
+    struct group rank;  /* of the current rank, */
+    double least, most; /* and of the ranks before it; 0: none */
 
     int64_t without; /* ranks without durations */
     struct info_symbolizer *symbolizer;
@@ -115,10 +119,23 @@ static void note(json_t *set, const char *name)
     json_decref(text);
 }
 
+/* Takes the rate of the rank that was read. */
+static void end_rank(struct rates *x)
+{
+    double rate = rate_of(&x->rank);
+
+    if (x->rank.ns) {
+        x->least = x->most > 0 && x->least < rate ? x->least : rate;
+        x->most = x->most > rate ? x->most : rate;
+    }
+    x->rank = (struct group){0};
+}
+
 static ti_status add_rank(void *arg, const struct ti_reader *r, struct ti_err *err)
 {
     struct rates *x = arg;
 
+    end_rank(x);
     x->column = ti_reader_extra(r, TI_EXTRA_BURST);
     if (x->nsite_of)
         memset(x->site_of, 0, x->nsite_of * sizeof *x->site_of);
@@ -149,6 +166,7 @@ static void add_event(void *arg, const struct ti_reader *r, const struct ti_even
         return;
     ns = ev->extra[x->column];
     add_burst(&x->all, ev->volume, ns);
+    add_burst(&x->rank, ev->volume, ns);
     add_burst(&x->volume_class[info_class(ev->volume)], ev->volume, ns);
     site = site_of(x, r, ev->site);
     if (site)
@@ -227,10 +245,18 @@ static bool make(const struct rates *x, int64_t ranks, struct ti_rates *out)
     return true;
 }
 
+static void doubts_of(const struct rates *x, const struct ti_source *s, struct ti_doubts *out)
+{
+    ti_doubts_of_durations(ti_source_manifest(s), x->counter, out);
+    ti_doubts_of_rates(x->least, x->most, x->unit ? x->unit : "volume", out);
+}
+
 static ti_status write_file(const struct ti_source *s, const struct rates *x,
                             const struct ti_rates *file, const char *path, struct ti_err *err)
 {
     char title[4 * TEXT_BYTES], hosts[TEXT_BYTES];
+    struct ti_doubts doubts;
+    size_t n;
 
     snprintf(
         title, sizeof title,
@@ -243,6 +269,11 @@ static ti_status write_file(const struct ti_source *s, const struct rates *x,
         file->ranks == 1 ? "" : "s", json_object_size(x->hosts),
         json_object_size(x->hosts) == 1 ? "" : "s", names_of(x->hosts, hosts, sizeof hosts),
         file->counter ? file->counter : "unknown");
+    doubts_of(x, s, &doubts);
+    for (int i = 0; i < doubts.n; i++) {
+        n = strlen(title);
+        snprintf(title + n, sizeof title - n, "\nDoubtful: %s.", doubts.text[i]);
+    }
     return ti_rates_write(path, file, title, err);
 }
 
@@ -354,8 +385,7 @@ static void print_json(const struct ti_source *s, const struct info_pass *p, con
 /* Warn of conditions under which the rates are not those of the machine. */
 static void warn(const struct rates *x, const struct ti_source *s)
 {
-    const char *mode =
-        json_string_value(json_object_get(json_object_get(ti_source_manifest(s), "plan"), "mode"));
+    struct ti_doubts doubts;
 
     if (x->without)
         ti_warn("%" PRId64 " rank%s no durations of bursts", x->without,
@@ -363,10 +393,9 @@ static void warn(const struct rates *x, const struct ti_source *s)
     if (x->estimate)
         ti_warn("volumes are an estimate, so rates are, too");
     info_warn_of_caveats(&x->quality);
-    if (x->counter && strcmp(x->counter, "valgrind") == 0)
-        ti_warn("bursts ran under valgrind, which is slower than the machine");
-    if (mode && strchr(mode, 'F'))
-        ti_warn("ranks shared cores (%s): durations of bursts include waiting for a core", mode);
+    doubts_of(x, s, &doubts);
+    for (int i = 0; i < doubts.n; i++)
+        ti_warn("%s", doubts.text[i]);
     if (json_object_size(x->cpus) > 1)
         ti_warn("hosts have %zu kinds of processor: the rates are means of these",
                 json_object_size(x->cpus));
@@ -424,6 +453,7 @@ ti_status info_rates(struct ti_source *s, int64_t rank, const char *path,
     struct info_pass pass;
     ti_status st = info_pass(s, rank, &visitor, &pass, err), worse;
 
+    end_rank(&x);
     if (st == TI_OK) {
         info_pass_warn(&pass);
         worse = x.without ? TI_ERR_PARTIAL : TI_OK;

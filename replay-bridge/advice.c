@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/cli.h"
+#include "formats/doubts.h"
 
 /* Whether a valid speed equals 1Gf, in any notation. */
 static bool is_gigaflop(const char *speed)
@@ -73,18 +74,14 @@ void ti_replay_warn_of_sites(struct ti_source *s, const struct ti_replay_options
 
 void ti_replay_warn_of_times(struct ti_source *s, const struct ti_volumes *v)
 {
-    const json_t *plan = json_object_get(ti_source_manifest(s), "plan");
-    int64_t folding = json_integer_value(json_object_get(plan, "folding"));
+    struct ti_doubts doubts;
     struct ti_err why;
 
     if (ti_source_manifest_status(s, &why) != TI_OK)
         ti_warn("%s; whether bursts waited for a core is not known", why.text);
-    if (!strcmp(v->counter, "valgrind"))
-        ti_warn("the durations were measured under valgrind, which is several times slower");
-    if (folding > 1)
-        ti_warn(
-            "the durations include time in which ranks waited for a core (up to %lld ranks a core)",
-            (long long)folding);
+    ti_doubts_of_durations(ti_source_manifest(s), v->counter, &doubts);
+    for (int i = 0; i < doubts.n; i++)
+        ti_warn("%s", doubts.text[i]);
 }
 
 void ti_replay_warn_of_caveats(struct ti_source *s, struct ti_caveats *c)

@@ -5,6 +5,7 @@
 
 #include "common/cli.h"
 #include "common/map.h"
+#include "formats/doubts.h"
 #include "info/names.h"
 #include "info/shapes/folded.h"
 #include "info/shapes/sums.h"
@@ -54,7 +55,7 @@ struct imbalance {
     bool any;               /* `shape` is set */
     uint64_t shape;         /* hash of the rank before */
     bool differ;            /* ranks have different shapes */
-    bool estimate;
+    bool estimate, valgrind;   /* of volumes; of durations */
     struct ti_caveats quality; /* of volumes; sums of durations are always exact */
     char *unit;
 };
@@ -191,6 +192,7 @@ static ti_status take_rank(void *arg, struct ti_reader *r, struct ti_err *err)
     const char *unit = ti_reader_info(r, "unit");
     struct imbalance *x = arg;
     size_t nrows = x->nrows;
+    const char *counter = ti_reader_info(r, "counter");
     uint64_t shape = TI_HASH_START;
     int column[MEASURES];
 
@@ -210,6 +212,7 @@ static ti_status take_rank(void *arg, struct ti_reader *r, struct ti_err *err)
     x->any = true;
     x->shape = shape;
     x->estimate |= ti_info_estimate(r);
+    x->valgrind |= counter && !strcmp(counter, "valgrind");
     ti_caveats_add_quality(&x->quality, r, false);
     if (!x->unit && unit)
         x->unit = strdup(unit);
@@ -455,6 +458,16 @@ static void print_json(const struct ti_source *s, const struct imbalance *x)
     json_decref(out);
 }
 
+/* Times of bursts are compared between ranks, too. */
+static void warn_of_durations(const struct imbalance *x, const struct ti_source *s)
+{
+    struct ti_doubts doubts;
+
+    ti_doubts_of_durations(ti_source_manifest(s), x->valgrind ? "valgrind" : NULL, &doubts);
+    for (int i = 0; i < doubts.n; i++)
+        ti_warn("%s", doubts.text[i]);
+}
+
 ti_status info_imbalance(struct ti_source *s, const struct info_style *style, struct ti_err *err)
 {
     struct imbalance x = {.symbolizer = style->symbolizer};
@@ -462,6 +475,8 @@ ti_status info_imbalance(struct ti_source *s, const struct info_style *style, st
 
     join_positions(&x);
     info_warn_of_caveats(&x.quality);
+    if (x.with[BURST_NS])
+        warn_of_durations(&x, s);
     if (style->json && !err->text[0])
         print_json(s, &x);
     else if (x.nrows && !style->json && !style->quiet)

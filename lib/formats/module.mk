@@ -1,5 +1,5 @@
 # formats: what is written and read.
-formats_src := $(addprefix lib/formats/,event.c quality.c chunk.c ranges.c scan.c caveats.c json.c \
+formats_src := $(addprefix lib/formats/,event.c quality.c chunk.c ranges.c scan.c caveats.c doubts.c json.c \
                  rankname.c zip.c runjson.c differ.c sites.c) \
                $(addprefix lib/formats/source/,source.c source_kinds.c source_manifest.c) \
                $(addprefix lib/formats/trace/,reader.c reader_file.c reader_tables.c \

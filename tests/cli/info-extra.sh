@@ -45,6 +45,35 @@ run 0 ti-info h.run
 grep -qE "^ranks +250,000,000 +250,000,000 +375,000,000 +500,000,000 +500,000,000$" out ||
     { fail "quartiles of ranks"; cat out; }
 
+says out ': ti-replay --speed'
+
+# A rate that is not that of a core is not recommended, and each view that has it says why: ranks
+# shared cores, or differ too much.
+mktrace --np 4 --iterations 3 --times=8 --ranks 3-3 f.run
+mktrace --np 4 --iterations 3 --times --ranks 0-2 f.run
+echo '{"np": 4, "plan": {"mode": "F-2", "folding": 2}}' >f.run/RUN.json
+shared='ranks shared cores (F-2): durations of bursts include waiting for a core'
+differ='ranks executed 125,000,000 to 500,000,000 instructions a second: one rate does not fit them'
+run 0 ti-info f.run
+grep -q 'ti-replay --speed' out && fail "recommends the rate of ranks that shared cores"
+says out ': not the speed of a core'
+run 0 ti-info --json f.run
+cp out f.json
+run 0 ti-info f.run
+cp out f.txt
+run 0 ti-info --rates f.rates f.run
+cp err rates.err
+for text in "$shared" "$differ"; do
+    says f.txt "$text"
+    says f.json "\"$text\""
+    says rates.err "warning: $text"
+    says f.rates "Doubtful: $text."
+done
+run 0 ti-info --imbalance f.run
+says err "warning: $shared"
+run 0 ti-info --imbalance t.run
+grep -q 'shared cores' err && fail "--imbalance warns of nothing"
+
 # damage in an extra value alone, which --verify finds, and who does not want them does not
 mktrace --np 1 --iterations 3 --times d.run
 check info damage_extra || fail "no extra column"
