@@ -193,7 +193,9 @@ static ti_status choose_blocks(bool sum, const struct ti_program *program,
     }
     if (sum) {
         ti_err_set(err, TI_ERR_INPUT, "blocks are counted for each thread alone");
-        ti_err_hint(err, "leave out --threads sum, or choose -c valgrind or -c papi");
+        ti_err_hint(err, "-c valgrind, -c papi and -c cputime count all threads, of the program as "
+                         "mpicc compiles it; --threads caller leaves out what threads execute that "
+                         "do not call MPI");
         return TI_ERR_INPUT;
     }
     strcpy(out->counter, "blocks");
@@ -216,9 +218,10 @@ static ti_status choose_auto(bool sum, const struct ti_program *program, const c
         return TI_OK;
     }
     ti_err_set(err, TI_ERR_INPUT, "no exact counter works here: %s; %s", why.text, why_not.text);
-    ti_err_hint(err, "make papi or valgrind work, compile with ti-mpicc, choose another event with "
-                     "-c papi:EVENT (see "
-                     "papi_native_avail), or take an estimate with -c cputime");
+    ti_err_hint(err,
+                "make papi or valgrind work, %schoose another event with -c papi:EVENT (see "
+                "papi_native_avail), or take an estimate with -c cputime",
+                sum ? "" : "compile with ti-mpicc, ");
     return TI_ERR_INPUT;
 }
 

@@ -35,14 +35,18 @@ static const char *ranks_variable(const struct ti_acquisition *a, const char *na
     return value;
 }
 
-bool ti_environment_sums(const struct ti_acquisition *a)
+bool ti_environment_threads(const struct ti_acquisition *a)
 {
     const char *threads = ranks_variable(a, "OMP_NUM_THREADS");
 
+    return a->program.openmp && (!threads || strcmp(threads, "1") != 0);
+}
+
+bool ti_environment_sums(const struct ti_acquisition *a)
+{
     if (a->o->threads != TI_THREADS_AUTO)
         return a->o->threads == TI_THREADS_SUM;
-    return a->program.openmp && (!threads || strcmp(threads, "1") != 0) &&
-           strcmp(a->o->counter, "blocks") != 0;
+    return ti_environment_threads(a) && strcmp(a->o->counter, "blocks") != 0;
 }
 
 /* --- environment --------------------------------------------------------- */

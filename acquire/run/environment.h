@@ -11,6 +11,9 @@
  * its own, whose instruction counts vary from run to run.  `blocks` cannot sum. */
 bool ti_environment_sums(const struct ti_acquisition *a);
 
+/* Whether the ranks are OpenMP programs that were not told to have one thread. */
+bool ti_environment_threads(const struct ti_acquisition *a);
+
 /* The environment of ranks on this machine, as arguments of mpirun's -x: the user's variables,
  * changed in two ways.  Our library is appended to LD_PRELOAD, and our tunables to GLIBC_TUNABLES,
  * where the last value counts. */

@@ -78,8 +78,12 @@ void ti_preflight_warn(const struct ti_acquisition *a)
                 p->is_elf ? "built for another kind of machine" : "a script, or not readable");
     if (p->blocks && strcmp(a->choice.backend, "blocks") != 0)
         ti_warn("'%s' was compiled with ti-mpicc: %s counts what it executes to count itself too; "
-                "-c blocks does not",
-                p->given, a->choice.backend);
+                "trace the program as mpicc compiles it%s",
+                p->given, a->choice.backend, a->sum ? "" : ", or take -c blocks");
+    if (ti_environment_threads(a) && a->o->threads == TI_THREADS_AUTO && !a->sum)
+        ti_warn("'%s' uses OpenMP, and blocks counts only the thread that calls MPI: -c valgrind, "
+                "-c papi and -c cputime count all threads",
+                p->given);
 }
 
 /* --- this machine -------------------------------------------------------- */

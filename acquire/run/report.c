@@ -200,7 +200,7 @@ void ti_negative_say(const struct ti_ranks *r)
     if (r->negative * 100 < r->events || !r->negative)
         return;
     ti_warn("%s of %s bursts were shorter than what measuring them costs, and count as 0: this "
-            "counter is too coarse for them; count with valgrind or blocks",
+            "counter is too coarse for them; count with valgrind, or one thread with blocks",
             ti_format_count(r->negative, negative, sizeof negative),
             ti_format_count(r->events, events, sizeof events));
 }

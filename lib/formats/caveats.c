@@ -11,6 +11,7 @@
 #define OTHERS_NS    UINT64_C(1000000)
 
 #define UNCOUNTED_SHARE 0.01
+#define COUNTS_ALL      "-c valgrind or -c papi counts all, of the program as mpicc compiles it"
 
 static bool has_threads(uint64_t caller_ns, uint64_t other_ns)
 {
@@ -239,8 +240,8 @@ static bool threaded(const struct ti_caveats *c, char *buf, size_t bytes)
         return false;
     snprintf(buf, bytes,
              "threads that do not call MPI took %.0f %% of the CPU time, in %" PRIu64 " of %" PRIu64
-             " ranks, and what they executed is in no volume: trace with "
-             "--threads sum",
+             " ranks, and what they executed is in no volume: trace with --threads sum, which "
+             "-c valgrind, -c papi and -c cputime can and blocks cannot",
              100 * (double)c->other_ns / ((double)c->caller_ns + (double)c->other_ns), c->threaded,
              c->ranks);
     return true;
@@ -283,7 +284,7 @@ static bool may_miss_code(const struct ti_caveats *c, char *buf, size_t bytes)
         buf, bytes,
         "up to %.1f %% of the program's CPU time between MPI calls may be in no volume: %" PRIu64
         " of %" PRIu64 " samples were not in code that ti-mpicc compiled%s.  These are too few "
-        "samples to tell; a longer run has more, and -c valgrind or -c papi counts all",
+        "samples to tell; a longer run has more, and " COUNTS_ALL,
         100 * share_of(c, missed).most, missed, c->samples, where);
     return true;
 }
@@ -298,8 +299,8 @@ static bool misses_code(const struct ti_caveats *c, char *buf, size_t bytes)
     snprintf(
         buf, bytes,
         "about %.1f %% of the program's CPU time between MPI calls is in no volume, since it was "
-        "spent in code that ti-mpicc did not compile%s.  -c valgrind or -c papi counts all; or "
-        "compile that code with ti-mpicc",
+        "spent in code that ti-mpicc did not compile%s.  Compile that code with ti-mpicc; "
+        "or " COUNTS_ALL,
         100 * ti_caveats_uncounted(c), where);
     return true;
 }
@@ -311,8 +312,8 @@ static bool misses_unknown_code(const struct ti_caveats *c, char *buf, size_t by
     snprintf(
         buf, bytes,
         "about %.1f %% of the program's CPU time between MPI calls may be in no volume: it was "
-        "spent in code that was made as the program ran, or in libraries that it has unloaded.  "
-        "-c valgrind or -c papi counts all",
+        "spent in code that was made as the program ran, or in libraries that it has unloaded. "
+        " " COUNTS_ALL,
         100 * (double)c->unknown / (double)c->samples);
     return true;
 }

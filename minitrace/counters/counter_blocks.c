@@ -75,7 +75,9 @@ ti_status ti__counter_open_blocks(bool sum, struct ti_counter *out, struct ti_er
     }
     if (sum) {
         ti_err_set(err, TI_ERR_INPUT, "blocks are counted for each thread alone");
-        ti_err_hint(err, "leave out what other threads do (caller), or choose valgrind or papi");
+        ti_err_hint(err, "valgrind, papi and cputime count all threads, of the program as mpicc "
+                         "compiles it; TIARA_THREADS=caller leaves out what threads execute that "
+                         "do not call MPI");
         return TI_ERR_INPUT;
     }
     distance = (const volatile char *)word - thread_pointer();

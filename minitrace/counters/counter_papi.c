@@ -114,6 +114,7 @@ static ti_status probe(struct ti_err *err)
         snprintf(why, sizeof why, "%s: %s", f.call, ti__papi.PAPI_strerror(rc));
         ti__papi_plan.inherited = false; /* does it fail without inheritance too? */
         rc = ti__papi_start(&f);
+        ti__papi_plan.inherited = true;
         if (rc == PAPI_OK) {
             ti__papi_stop();
             return ti__papi_refuse_sum(err, ti__papi_event_of(&f), why);
@@ -187,12 +188,12 @@ static ti_status open_events(const char *volume, const char *also, bool sum, str
         ti_err_hint(err, "close it first");
         return TI_ERR_INPUT;
     }
-    st = ti__papi_load(err);
     memset(&ti__papi_plan, 0, sizeof ti__papi_plan);
     ti__papi_clear_trouble();
     ti__papi_plan.has_volume = volume != NULL;
     ti__papi_plan.instructions = volume && strcmp(volume, TI__PAPI_DEFAULT) == 0;
     ti__papi_plan.inherited = sum;
+    st = ti__papi_load(err);
     if (st == TI_OK && volume)
         st = plan_event(volume, strlen(volume), err);
     for (const char *p = also; st == TI_OK && p && *p;) {

@@ -89,6 +89,10 @@ static inline bool ti__papi_is_software_defined(const char *event)
     return strncmp(event, "sde:::", 6) == 0;
 }
 
+/* What counts instructions in place of PAPI, in a hint; blocks is left out if the plan is to count
+ * all threads, which it cannot. */
+const char *ti__papi_others(void);
+
 /* Load PAPI's library and start it, once. */
 ti_status ti__papi_load(struct ti_err *err);
 

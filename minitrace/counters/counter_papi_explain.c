@@ -50,7 +50,12 @@ static int number_in(const char *path, int otherwise)
     return number;
 }
 
-#define OR_ELSE "; or count with valgrind, or with blocks"
+const char *ti__papi_others(void)
+{
+    return ti__papi_plan.inherited ? "valgrind" : "valgrind, or with blocks";
+}
+
+#define OR_ELSE "; or count with %s"
 
 /* A hint: the kernel lets this process count nothing. */
 static void explain_denied(struct ti_err *err)
@@ -62,16 +67,18 @@ static void explain_denied(struct ti_err *err)
                     "kernel.perf_event_paranoid is %d, which lets only root count; counting one's "
                     "own instructions needs 2 or less: sysctl kernel.perf_event_paranoid=2, as "
                     "root" OR_ELSE,
-                    paranoid);
+                    paranoid, ti__papi_others());
     else if (file_has("/proc/self/status", "Seccomp:\t2"))
-        ti_err_hint(err, "a seccomp filter, as containers have, forbids perf_event_open: start the "
-                         "container with --cap-add PERFMON, or a profile that allows it" OR_ELSE);
+        ti_err_hint(err,
+                    "a seccomp filter, as containers have, forbids perf_event_open: start the "
+                    "container with --cap-add PERFMON, or a profile that allows it" OR_ELSE,
+                    ti__papi_others());
     else
         ti_err_hint(err,
                     "perf_event_open is forbidden to this process, though "
                     "kernel.perf_event_paranoid is %d: a security module, or a container's rules "
                     "(--cap-add PERFMON)" OR_ELSE,
-                    paranoid);
+                    paranoid, ti__papi_others());
 }
 
 /* A hint: why the kernel cannot count instructions.  Found out by asking it. */
@@ -104,10 +111,12 @@ static void explain_kernel(struct ti_err *err)
     } else if (cause == EACCES || cause == EPERM || cause == ENOSYS) {
         explain_denied(err);
     } else if (file_has("/proc/cpuinfo", " hypervisor")) {
-        ti_err_hint(err, "this virtual machine has no hardware counters: its host has to give it "
-                         "some (a virtual PMU)" OR_ELSE);
+        ti_err_hint(err,
+                    "this virtual machine has no hardware counters: its host has to give it "
+                    "some (a virtual PMU)" OR_ELSE,
+                    ti__papi_others());
     } else {
-        ti_err_hint(err, "the kernel offers no hardware counters here" OR_ELSE);
+        ti_err_hint(err, "the kernel offers no hardware counters here" OR_ELSE, ti__papi_others());
     }
 }
 
@@ -150,10 +159,11 @@ static ti_status refuse_conflict(struct ti_err *err, const struct ti__papi_failu
         ti_err_set(err, TI_ERR_INPUT,
                    "PAPI event '%s' does not count here: the processor's counters are taken",
                    ti__papi_event_of(f));
-        ti_err_hint(err, "by the application, a profiler%s; or count with valgrind, or with blocks",
+        ti_err_hint(err, "by the application, a profiler%s" OR_ELSE,
                     number_in("/proc/sys/kernel/nmi_watchdog", 0) == 1
                         ? ", or the kernel's watchdog (sysctl kernel.nmi_watchdog=0, as root)"
-                        : "");
+                        : "",
+                    ti__papi_others());
         return TI_ERR_INPUT;
     }
     ti_err_set(err, TI_ERR_INPUT,

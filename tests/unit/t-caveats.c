@@ -98,6 +98,20 @@ static void samples_decide_once_for_all_tools(void **state)
     }
 }
 
+/* The advice is one that every counter can follow: blocks refuses --threads sum. */
+static void threads_are_summed_by_other_counters(void **state)
+{
+    struct ti_caveats c = {
+        .ranks = 2, .threaded = 1, .caller_ns = 1000000000, .other_ns = 500000000};
+    char text[512];
+
+    (void)state;
+    assert_true(ti_caveats_text(&c, 0, text, sizeof text));
+    assert_non_null(strstr(text, "took 33 % of the CPU time, in 1 of 2 ranks"));
+    assert_non_null(strstr(text, "trace with --threads sum, which -c valgrind, -c papi and "
+                                 "-c cputime can and blocks cannot"));
+}
+
 static void words_are_those_of_the_numbers(void **state)
 {
     static const struct {
@@ -138,6 +152,7 @@ int main(void)
         cmocka_unit_test(bounds_are_exact),
         cmocka_unit_test(bounds_hold_for_any_number),
         cmocka_unit_test(samples_decide_once_for_all_tools),
+        cmocka_unit_test(threads_are_summed_by_other_counters),
         cmocka_unit_test(words_are_those_of_the_numbers),
     };
 
