@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "common/cli.h"
+#include "common/sums.h"
 #include "formats/doubts.h"
+#include "formats/folded/values.h"
 #include "info/info.h"
 
 /* Rates are counted in a histogram with steps of 2^(1/STEPS), about 1 %.  Its first place is for 0.
@@ -30,6 +32,7 @@ struct info_extras {
     double least, most, *rank_rate; /* extreme rates of long bursts; rate of each rank */
     int64_t nrates;
     uint64_t *weight; /* [PLACES]: nanoseconds of long bursts at this rate */
+    bool overflow;    /* a sum is above 2^64 - 1 */
 };
 
 static ti_status no_memory(struct ti_err *err)
@@ -64,19 +67,20 @@ static double quantile(const struct info_extras *x, double share)
     return fmin(fmax(rate_at(place), x->least), x->most);
 }
 
-static void add_burst(struct info_extras *x, uint64_t volume, uint64_t ns)
+/* Add a burst that occurs `times` times. */
+static void add_burst(struct info_extras *x, uint64_t volume, uint64_t ns, uint64_t times)
 {
     double rate;
 
-    x->bursts++;
+    x->overflow |= !ti_sum_add(&x->bursts, 1, times);
     if (ns < INFO_LONG_NS)
         return;
     rate = (double)volume * 1e9 / (double)ns;
     x->least = x->long_bursts && x->least < rate ? x->least : rate;
     x->most = x->long_bursts && x->most > rate ? x->most : rate;
-    x->long_bursts++;
-    x->long_ns += ns;
-    x->weight[place_of(rate)] += ns;
+    x->long_bursts += times;
+    x->overflow |= !ti_sum_add(&x->long_ns, ns, times);
+    ti_sum_add(&x->weight[place_of(rate)], ns, times);
 }
 
 static bool same_names(const struct info_extras *x, const struct ti_reader *r)
@@ -106,10 +110,52 @@ static bool read_names(struct info_extras *x, const struct ti_reader *r)
     return x->volume_unit != NULL;
 }
 
+/* A rank that is being added up. */
+struct adding {
+    struct info_extras *x;
+    uint64_t volume, ns;
+};
+
+static bool add_one(void *arg, const struct ti_values *v)
+{
+    struct info_extras *x = arg;
+
+    add_burst(x, v->first[0], v->first[1 + x->burst], v->times);
+    return true;
+}
+
+static bool add_values(void *arg, const struct ti_values *v)
+{
+    struct adding *a = arg;
+    struct info_extras *x = a->x;
+    uint64_t sum;
+
+    for (int i = 0; i < x->n; i++) {
+        x->overflow |=
+            !ti_values_sum(v, (uint32_t)i + 1, &sum) || !ti_sum_add(&x->total[i], sum, 1);
+        if (i == x->burst)
+            ti_sum_add(&a->ns, sum, 1);
+    }
+    if (x->burst < 0)
+        return true;
+    x->overflow |= !ti_values_sum(v, 0, &sum) || !ti_sum_add(&a->volume, sum, 1);
+    return ti_values_each(v, add_one, x);
+}
+
+/* Add the values of a folded trace, of which no event need be read. */
+static void add_folded(struct adding *a, const struct ti_folded *f)
+{
+    bool fine = true;
+
+    for (uint32_t i = 0; fine && i < ti_shape_nodes(f); i++)
+        if (!ti_shape_node(f, i).loop)
+            fine = ti_shape_values(f, i, (2u << a->x->n) - 1, add_values, a);
+}
+
 /* Add a rank; of a damaged trace, the part before the damage. */
 static bool add_rank(struct info_extras *x, struct ti_reader *r)
 {
-    uint64_t volume = 0, ns = 0;
+    struct adding a = {.x = x};
     struct ti_event ev;
     struct ti_err ignored;
 
@@ -120,21 +166,21 @@ static bool add_rank(struct info_extras *x, struct ti_reader *r)
         x->without++;
         return true;
     }
-    ti_reader_want_extras(r);
-    while (ti_reader_next(r, &ev, &ignored) > 0) {
+    if (ti_reader_folded(r))
+        add_folded(&a, ti_reader_folded(r));
+    else
+        ti_reader_want_extras(r);
+    while (!ti_reader_folded(r) && ti_reader_next(r, &ev, &ignored) > 0) {
+        struct ti_values one = {.n = 1, .times = 1, .first = {ev.volume}};
+
         if (!ev.extra)
             continue;
-        for (int i = 0; i < x->n; i++)
-            x->total[i] += ev.extra[i];
-        if (x->burst < 0)
-            continue;
-        volume += ev.volume;
-        ns += ev.extra[x->burst];
-        add_burst(x, ev.volume, ev.extra[x->burst]);
+        memcpy(one.first + 1, ev.extra, (size_t)x->n * sizeof *ev.extra);
+        add_values(&a, &one);
     }
-    x->volume += volume;
-    if (ns)
-        x->rank_rate[x->nrates++] = (double)volume * 1e9 / (double)ns;
+    x->overflow |= !ti_sum_add(&x->volume, a.volume, 1);
+    if (a.ns)
+        x->rank_rate[x->nrates++] = (double)a.volume * 1e9 / (double)a.ns;
     return true;
 }
 
@@ -171,6 +217,10 @@ ti_status info_extras_read(struct ti_source *s, int64_t only, struct info_extras
             info_extras_free(x);
             return no_memory(err);
         }
+    }
+    if (x->overflow) {
+        info_extras_free(x);
+        return info_too_large(s, "volumes or extra columns", err);
     }
     qsort(x->rank_rate, (size_t)x->nrates, sizeof *x->rank_rate, by_rate);
     if (x->nrates) {

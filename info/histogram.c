@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/cli.h"
+#include "common/sums.h"
 #include "info/info.h"
 #include "info/pass.h"
 
@@ -36,16 +37,54 @@ struct histogram {
     struct classes of[K_COUNT];
     char unit[64];             /* of volumes */
     struct ti_caveats quality; /* of volumes */
+    bool overflow;             /* a sum is above 2^64 - 1 */
 };
 
-static void add(struct classes *c, uint64_t v)
+/* Add values of a class: how many, and their sum. */
+static void add(struct histogram *h, enum kind kind, int class, uint64_t n, uint64_t sum)
 {
-    int n = info_class(v);
+    struct classes *c = &h->of[kind];
 
-    c->n++;
-    c->total += v;
-    c->count[n]++;
-    c->sum[n] += v;
+    h->overflow |= !ti_sum_add(&c->n, n, 1) || !ti_sum_add(&c->total, sum, 1);
+    c->count[class] += n;
+    c->sum[class] += sum;
+}
+
+/* Add a value that occurs `times` times. */
+static void add_value(struct histogram *h, enum kind kind, uint64_t value, uint64_t times)
+{
+    uint64_t sum = 0;
+
+    h->overflow |= !ti_sum_add(&sum, value, times);
+    add(h, kind, info_class(value), times, sum);
+}
+
+/* Add volumes that grow by a stride, class by class. */
+static void add_growing(struct histogram *h, const struct ti_values *v)
+{
+    int64_t stride = (int64_t)v->stride[0];
+    struct ti_values rest = {.n = v->n, .times = v->times, .first = {v->first[0]}};
+    uint64_t step = stride < 0 ? -(uint64_t)stride : (uint64_t)stride, sum;
+
+    if (!ti_values_sum(v, 0, &sum)) {
+        h->overflow = true;
+        return;
+    }
+    if (stride < 0)
+        rest.first[0] -= (v->n - 1) * step;
+    rest.stride[0] = step;
+    while (rest.n) {
+        struct ti_values some = rest;
+        int class = info_class(rest.first[0]);
+        uint64_t last = class == INFO_CLASSES - 1 ? UINT64_MAX : info_class_from(class + 1) - 1;
+
+        some.n = (last - rest.first[0]) / step + 1;
+        some.n = some.n < rest.n ? some.n : rest.n;
+        ti_values_sum(&some, 0, &sum);
+        add(h, K_bursts, class, some.n * some.times, sum);
+        rest.n -= some.n;
+        rest.first[0] += some.n * step;
+    }
 }
 
 static ti_status add_rank(void *arg, const struct ti_reader *r, struct ti_err *err)
@@ -60,38 +99,36 @@ static ti_status add_rank(void *arg, const struct ti_reader *r, struct ti_err *e
     return TI_OK;
 }
 
-static void add_event(void *arg, const struct ti_reader *r, const struct ti_event *ev)
+static void add_bursts(void *arg, const struct ti_reader *r, uint32_t site,
+                       const struct ti_values *v, bool has_extras)
 {
-    struct histogram *h = arg;
-
     (void)r;
-    add(&h->of[K_bursts], ev->volume);
+    (void)site;
+    (void)has_extras;
+    if (v->n == 1 || v->stride[0] == 0)
+        add_value(arg, K_bursts, v->first[0], v->n * v->times);
+    else
+        add_growing(arg, v);
 }
 
-static void add_message(void *arg, int64_t from, int64_t to, uint64_t bytes)
+static void add_message(void *arg, int64_t from, int64_t to, uint64_t bytes, uint64_t times)
 {
-    struct histogram *h = arg;
-
     (void)from;
     (void)to;
-    add(&h->of[K_messages], bytes);
+    add_value(arg, K_messages, bytes, times);
 }
 
-static void add_one_sided(void *arg, int64_t from, int64_t to, uint64_t bytes)
+static void add_one_sided(void *arg, int64_t from, int64_t to, uint64_t bytes, uint64_t times)
 {
-    struct histogram *h = arg;
-
     (void)from;
     (void)to;
-    add(&h->of[K_one_sided], bytes);
+    add_value(arg, K_one_sided, bytes, times);
 }
 
-static void add_collective(void *arg, uint32_t op, uint64_t bytes)
+static void add_collective(void *arg, uint32_t op, uint64_t bytes, uint64_t times)
 {
-    struct histogram *h = arg;
-
     (void)op;
-    add(&h->of[K_collectives], bytes);
+    add_value(arg, K_collectives, bytes, times);
 }
 
 /* The first class that is not empty, and the number of classes up to the last such one. */
@@ -207,13 +244,15 @@ ti_status info_histogram(struct ti_source *s, int64_t rank, const struct info_st
     struct histogram h = {0};
     const struct info_visitor visitor = {.arg = &h,
                                          .rank = add_rank,
-                                         .event = add_event,
+                                         .bursts = add_bursts,
                                          .message = add_message,
                                          .one_sided = add_one_sided,
                                          .collective = add_collective};
     struct info_pass pass;
     ti_status st = info_pass(s, rank, &visitor, &pass, err);
 
+    if (st == TI_OK && h.overflow)
+        st = info_too_large(s, "bytes or volumes", err);
     if (st == TI_OK) {
         info_pass_warn(&pass);
         info_warn_of_caveats(&h.quality);

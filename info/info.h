@@ -53,6 +53,9 @@ ti_status info_dump_rest(struct ti_reader *r, const struct info_style *style, st
 ti_status info_dump(struct ti_source *s, int64_t rank, const struct info_style *style,
                     struct ti_err *err);
 
+/* Fail because sums of `what` ("bytes") are above 2^64 - 1. */
+ti_status info_too_large(const struct ti_source *s, const char *what, struct ti_err *err);
+
 /* ---------------------------------------------------------- summary.c -- */
 
 /* Print the summary of all ranks; see ti-info(1). */

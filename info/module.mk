@@ -2,7 +2,7 @@
 progs += ti-info
 ti-info_src := info/main.c info/summary.c info/summary_facts.c info/summary_text.c \
                info/summary_json.c info/rank.c info/output.c info/line.c info/extra.c info/dump.c info/compare.c info/verify.c \
-               info/names.c info/symbolizer.c info/pass.c info/traffic.c info/histogram.c info/rates.c \
+               info/names.c info/symbolizer.c info/pass.c info/tally.c info/traffic.c info/histogram.c info/rates.c \
                $(addprefix info/shapes/,folded.c shapes.c phases.c imbalance.c position.c) \
                info/merge.c info/split.c $(rates_src) $(sound_src) $(gather_src) $(writer_src)
 
@@ -21,5 +21,5 @@ no-libdw:
 endif
 ti-info_libs := -lm $(libdw_libs)
 $(O)/tests/unit/t-pass $(O)/tests/unit/t-verify: LDLIBS += $(libdw_libs)
-t-pass_src := $(filter-out info/main.c,$(ti-info_src)) tests/unit/script.c
+t-pass_src := $(filter-out info/main.c,$(ti-info_src)) tests/unit/script.c tests/unit/fold_script.c
 t-verify_src := $(t-pass_src)

@@ -38,3 +38,9 @@ void info_print_json_open(const json_t *out)
     printf("%.*s", (int)strlen(text) - 2, text); /* without the last "\n}" */
     free(text);
 }
+
+ti_status info_too_large(const struct ti_source *s, const char *what, struct ti_err *err)
+{
+    return ti_err_set(err, TI_ERR_INPUT, "'%s' cannot be summed up: its %s are more than 2^64 - 1",
+                      ti_source_path(s), what);
+}

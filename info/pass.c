@@ -5,24 +5,118 @@
 #include <string.h>
 
 #include "common/cli.h"
+#include "formats/folded/alike.h"
 #include "formats/ranges.h"
 #include "info/info.h"
+#include "info/tally.h"
+
+/* Different items that are kept at a time, outside of trips that may be repeated, and anywhere. */
+#define ITEMS_MOST   (1u << 16)
+#define ITEMS_AT_ALL (1u << 22)
+
+#define PROGRESS_EVERY (1u << 20) /* events */
 
 struct reading {
     struct ti_source *s;
     const struct info_visitor *v;
     struct info_pass *p;
     struct ti_comms comms;
-    struct ti_scan scan; /* of the current rank */
+    /* of the current rank */
+    struct ti_walk *walk;
+    struct ti_scan scan;
+    struct info_tally tally;
+    struct ti_alike alike;
+    struct reading_mark {
+        struct ti_walk_mark *walk;
+        struct ti_scan scan;
+        uint64_t unsound;
+    } * mark; /* by depth of the loop */
+    size_t marks, marks_cap;
 };
 
-static void tell_message(const struct reading *g, int64_t from, const struct ti_msg *m)
+/* ------------------------------------------------------- trips that are alike -- */
+
+static size_t extent(void *arg)
 {
-    if (g->v->message && !m->recv && !m->null && !m->cancelled)
-        g->v->message(g->v->arg, from, m->peer, (uint64_t)m->bytes);
+    const struct reading *g = arg;
+
+    return ti_walk_extent(g->walk) + g->tally.items.n + TI_OP_COUNT;
 }
 
-static void visit_messages(const struct reading *g, int64_t rank, const struct ti_step *step)
+static void remember(void *arg, uint32_t depth)
+{
+    struct reading *g = arg;
+
+    g->mark = ti_grow(g->mark, &g->marks_cap, depth + 1, sizeof *g->mark);
+    for (; g->marks <= depth; g->marks++)
+        g->mark[g->marks].walk = ti_walk_mark_new();
+    ti_walk_remember(g->walk, g->mark[depth].walk);
+    ti_scan_remember(&g->scan, &g->mark[depth].scan);
+    info_tally_remember(&g->tally, depth);
+    g->mark[depth].unsound = g->p->unsound;
+}
+
+static bool steady(void *arg, uint32_t depth)
+{
+    const struct reading *g = arg;
+
+    return ti_walk_steady(g->walk, g->mark[depth].walk);
+}
+
+static bool repeat(void *arg, uint32_t depth, uint64_t times, uint64_t events)
+{
+    struct reading *g = arg;
+    bool fine;
+
+    (void)events;
+    ti_scan_repeat(&g->scan, &g->mark[depth].scan, times);
+    info_tally_repeat(&g->tally, depth, times);
+    g->p->unsound += times * (g->p->unsound - g->mark[depth].unsound);
+    ti_walk_leave_out(g->walk, g->mark[depth].walk, times, &fine);
+    return fine;
+}
+
+static void forget_marks(struct reading *g)
+{
+    for (size_t i = 0; i < g->marks; i++) {
+        ti_walk_mark_free(g->mark[i].walk);
+        ti_scan_mark_free(&g->mark[i].scan);
+    }
+    free(g->mark);
+}
+
+/* --------------------------------------------------------------------- items -- */
+
+/* Tell the visitor what was counted so far. */
+static void tell_items(struct reading *g)
+{
+    const struct info_visitor *v = g->v;
+
+    for (size_t i = 0; i < g->tally.items.n; i++) {
+        enum info_item kind;
+        int64_t from, to;
+        uint64_t bytes, times;
+        uint32_t op;
+
+        times = info_tally_at(&g->tally, i, &kind, &op, &from, &to, &bytes);
+        if (kind == INFO_MESSAGE)
+            v->message(v->arg, from, to, bytes, times);
+        else if (kind == INFO_ONE_SIDED)
+            v->one_sided(v->arg, from, to, bytes, times);
+        else
+            v->collective(v->arg, op, bytes, times);
+    }
+    info_tally_clear(&g->tally);
+    ti_alike_forget(&g->alike);
+}
+
+static void tell_message(struct reading *g, int64_t from, const struct ti_msg *m)
+{
+    if (g->v->message && !m->recv && !m->null && !m->cancelled)
+        info_tally_add(&g->tally, INFO_MESSAGE, 0, from, m->peer, (uint64_t)m->bytes);
+}
+
+static void visit_messages(struct reading *g, int64_t rank, const struct ti_step *step)
 {
     for (size_t i = 0; i < step->nposted; i++)
         if (step->posted[i].req < 0)
@@ -32,7 +126,7 @@ static void visit_messages(const struct reading *g, int64_t rank, const struct t
 }
 
 /* Report the messages whose requests did not complete in the readable part of the trace. */
-static void visit_pending(const struct reading *g, int64_t rank, const struct ti_walk *w)
+static void visit_pending(struct reading *g, int64_t rank, const struct ti_walk *w)
 {
     struct ti_pending left;
     size_t at = 0;
@@ -43,7 +137,7 @@ static void visit_pending(const struct reading *g, int64_t rank, const struct ti
 }
 
 /* False if the target is not a rank of the communicator. */
-static bool visit_one_sided(const struct reading *g, int64_t rank, const struct ti_reader *r,
+static bool visit_one_sided(struct reading *g, int64_t rank, const struct ti_reader *r,
                             const struct ti_event *ev)
 {
     uint64_t put, got;
@@ -56,20 +150,21 @@ static bool visit_one_sided(const struct reading *g, int64_t rank, const struct 
     if (target < 0)
         return false;
     if (puts && g->v->one_sided)
-        g->v->one_sided(g->v->arg, rank, target, put);
+        info_tally_add(&g->tally, INFO_ONE_SIDED, 0, rank, target, put);
     if (gets && g->v->one_sided)
-        g->v->one_sided(g->v->arg, target, rank, got);
+        info_tally_add(&g->tally, INFO_ONE_SIDED, 0, target, rank, got);
     return true;
 }
 
-static void visit_collectives(const struct reading *g, const struct ti_reader *r,
+static void visit_collectives(struct reading *g, const struct ti_reader *r,
                               const struct ti_step *step)
 {
     for (size_t i = 0; i < step->ncalls; i++) {
         const struct ti_event *ev = step->call[i].ev;
 
         if (ti_op_collective(ev->op) && g->v->collective)
-            g->v->collective(g->v->arg, ev->op, ti_scan_collective(&g->scan, r, ev));
+            info_tally_add(&g->tally, INFO_COLLECTIVE, ev->op, 0, 0,
+                           ti_scan_collective(&g->scan, r, ev));
     }
 }
 
@@ -83,24 +178,93 @@ static void note_unsound(const struct reading *g, int64_t rank, const struct ti_
                  step->why[0] ? step->why : "its target is no rank of the window");
 }
 
+/* -------------------------------------------------------------------- bursts -- */
+
+static void tell_burst(const struct reading *g, const struct ti_reader *r,
+                       const struct ti_event *ev)
+{
+    struct ti_values v = {.n = 1, .times = 1, .first = {ev->volume}};
+
+    for (int i = 0; ev->extra && i < ti_reader_extras(r); i++)
+        v.first[1 + i] = ev->extra[i];
+    g->v->bursts(g->v->arg, r, ev->site, &v, ev->extra != NULL);
+}
+
+/* The bursts before a call of a folded trace. */
+struct of_call {
+    const struct reading *g;
+    const struct ti_reader *r;
+    uint32_t site;
+};
+
+static bool tell_values(void *arg, const struct ti_values *v)
+{
+    const struct of_call *c = arg;
+
+    c->g->v->bursts(c->g->v->arg, c->r, c->site, v, c->g->v->extras && ti_reader_extras(c->r));
+    return true;
+}
+
+static ti_status tell_folded(const struct reading *g, const struct ti_reader *r, struct ti_err *err)
+{
+    const struct ti_folded *f = ti_reader_folded(r);
+    uint32_t columns = g->v->extras ? (2u << ti_reader_extras(r)) - 1 : 1;
+
+    for (uint32_t i = 0; i < ti_shape_nodes(f); i++) {
+        struct ti_shape_node node = ti_shape_node(f, i);
+        struct of_call c = {g, r, node.site};
+
+        if (!node.loop && !ti_shape_values(f, i, columns, tell_values, &c))
+            return ti_err_set(err, TI_ERR_INPUT, "'%s' is damaged: its record is malformed",
+                              ti_reader_name(r));
+    }
+    return TI_OK;
+}
+
+/* -------------------------------------------------------------------- reading -- */
+
+/* Of a trace of which trips are not alike, say how far it is read. */
+static void tell_progress(const struct reading *g, const struct ti_reader *r)
+{
+    char at[32], all[32];
+
+    ti_format_count(ti_reader_events(r), at, sizeof at);
+    if (ti_reader_folded(r))
+        ti_progress("reading rank %" PRIu32 " of %" PRId64 ": event %s of %s", ti_reader_rank(r),
+                    g->p->np, at,
+                    ti_format_count(ti_folded_events(ti_reader_folded(r)), all, sizeof all));
+}
+
 static ti_status read_events(struct reading *g, int64_t rank, struct ti_walk *w, struct ti_err *err)
 {
-    const struct ti_reader *r = ti_walk_reader(w);
+    struct ti_reader *r = ti_walk_reader(w);
+    bool events = g->v->bursts && !ti_reader_folded(r);
     struct ti_step step;
+    uint64_t n = 0;
+    ti_status st;
     int more;
 
-    while ((more = ti_walk_next(w, &step, err)) > 0) {
-        ti_status st = ti_scan_event(&g->scan, r, &step.ev, err);
-
-        if (st != TI_OK)
+    for (;;) {
+        st = ti_alike_leave_out(&g->alike, r, err);
+        if (st || (more = ti_walk_next(w, &step, err)) <= 0)
+            break;
+        st = ti_scan_event(&g->scan, r, &step.ev, err);
+        if (st)
             return st;
-        if (g->v->event)
-            g->v->event(g->v->arg, r, &step.ev);
+        if (events)
+            tell_burst(g, r, &step.ev);
         visit_messages(g, rank, &step);
         visit_collectives(g, r, &step);
         if (!visit_one_sided(g, rank, r, &step.ev) || step.why[0])
             note_unsound(g, rank, &step);
+        if (++n % PROGRESS_EVERY == 0)
+            tell_progress(g, r);
+        if (g->tally.items.n > ITEMS_MOST &&
+            (g->tally.items.n > ITEMS_AT_ALL || !ti_alike_marked(&g->alike)))
+            tell_items(g);
     }
+    if (st)
+        return st;
     return more < 0 ? TI_ERR_INPUT : ti_scan_end(&g->scan, r, err);
 }
 
@@ -141,6 +305,7 @@ static ti_status read_rank(struct reading *g, int64_t rank, struct ti_err *err)
         note_damage(g->p, rank, st, &why);
         return TI_OK;
     }
+    ti_walk_sends_only(w);
     if (g->v->extras)
         ti_reader_want_extras(ti_walk_reader(w));
     if (g->v->rank)
@@ -148,8 +313,12 @@ static ti_status read_rank(struct reading *g, int64_t rank, struct ti_err *err)
     if (st == TI_OK) {
         ti_scan_begin(&g->scan);
         g->p->ranks++;
+        g->walk = w;
         st = read_events(g, rank, w, &why);
+        if (g->v->bursts && ti_reader_folded(ti_walk_reader(w)) && st == TI_OK)
+            st = tell_folded(g, ti_walk_reader(w), &why);
         visit_pending(g, rank, w);
+        tell_items(g);
         if (st != TI_OK)
             note_damage(g->p, rank, st, &why);
         else
@@ -164,11 +333,13 @@ static ti_status read_rank(struct reading *g, int64_t rank, struct ti_err *err)
 ti_status info_pass(struct ti_source *s, int64_t only, const struct info_visitor *v,
                     struct info_pass *p, struct ti_err *err)
 {
+    static const struct ti_alike_user user = {extent, remember, steady, repeat};
     struct reading g = {.s = s, .v = v, .p = p};
     bool alone = strcmp(ti_source_kind(s), "rank file") == 0;
     ti_status st = TI_OK;
 
     *p = (struct info_pass){.np = ti_source_nranks(s)};
+    g.alike = (struct ti_alike){.user = &user, .arg = &g};
     ti_comms_init(&g.comms, p->np);
     for (int64_t rank = 0; rank < p->np && st == TI_OK; rank++) {
         if (only >= 0 && rank != only)
@@ -185,6 +356,9 @@ ti_status info_pass(struct ti_source *s, int64_t only, const struct info_visitor
     }
     ti_progress_clear();
     ti_comms_free(&g.comms);
+    info_tally_free(&g.tally);
+    ti_alike_free(&g.alike);
+    forget_marks(&g);
     if (p->unsound)
         set_status(p, TI_ERR_INPUT);
     return st;

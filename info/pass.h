@@ -8,39 +8,46 @@
 
 #include <jansson.h>
 
+#include "formats/folded/values.h"
 #include "formats/ranges.h"
 #include "formats/scan.h"
 #include "sound/walk.h"
 
 /*
  * Callbacks of a pass, which reads one rank after the other; each may be NULL.  `from` and `to` are
- * world ranks; the bytes are moved from `from` to `to`.
+ * world ranks; the bytes are moved from `from` to `to`, `times` times.  Trips of loops that are
+ * alike are read once (formats/folded/alike.h), so an item may come with a large number.  The order
+ * of items is not that of the events.
  */
 struct info_visitor {
     void *arg;
-    bool extras; /* read extra columns too */
 
     /* Before the first event of a rank.  A result other than TI_OK ends the pass with that status.
      */
     ti_status (*rank)(void *arg, const struct ti_reader *r, struct ti_err *err);
-    void (*event)(void *arg, const struct ti_reader *r, const struct ti_event *ev);
 
-    /* A message, while its sender is read.  A message with a request may still be cancelled, so it
+    /* Volumes of the bursts before calls from a call site (its string number, or 0), and, with
+     * `extras`, their values in extra columns, if the rank has them: `has_extras`. */
+    bool extras;
+    void (*bursts)(void *arg, const struct ti_reader *r, uint32_t site, const struct ti_values *v,
+                   bool has_extras);
+
+    /* Messages, while their sender is read.  A message with a request may still be cancelled, so it
      * is reported when the request completes, or at the end of the trace. */
-    void (*message)(void *arg, int64_t from, int64_t to, uint64_t bytes);
+    void (*message)(void *arg, int64_t from, int64_t to, uint64_t bytes, uint64_t times);
 
-    /* A transfer of a one-sided operation.  An atomic operation may cause one in each direction. */
-    void (*one_sided)(void *arg, int64_t from, int64_t to, uint64_t bytes);
+    /* Transfers of one-sided operations.  An atomic operation may cause one in each direction. */
+    void (*one_sided)(void *arg, int64_t from, int64_t to, uint64_t bytes, uint64_t times);
 
-    /* A rank calls a collective, or starts a persistent one.  `bytes` as in struct ti_op_count. */
-    void (*collective)(void *arg, uint32_t op, uint64_t bytes);
+    /* A rank calls collectives, or starts persistent ones.  `bytes` as in struct ti_op_count. */
+    void (*collective)(void *arg, uint32_t op, uint64_t bytes, uint64_t times);
 };
 
 /* The result of a pass: the ranks that were read, and the problems. */
 struct info_pass {
-    int64_t np, ranks;                      /* ranks of the run; ranks read, at least in part */
+    int64_t np, ranks; /* ranks of the run; ranks read, at least in part */
     struct ti_ranges missing, incomplete, damaged;
-    uint64_t unsound;                       /* events not sound; visitors may miss their traffic */
+    uint64_t unsound; /* events not sound; visitors may miss their traffic */
     char first_incomplete[600], first_damaged[1100], first_unsound[600];
     ti_status st; /* exit status that follows from the above */
 };

@@ -47,7 +47,10 @@ static void print_rank(struct ti_source *s, struct ti_reader *r, const struct ti
     info_put_volumes(&sum);
     if (bytes >= 0)
         printf("%-12s %s bytes\n", "stored", ti_format_count((uint64_t)bytes, n, sizeof n));
-    printf("%-12s %016" PRIx64 "\n", "hash", scan->hash);
+    if (scan->no_hash)
+        info_put_line("hash", "unknown: the trace was cut off, and too long to read");
+    else
+        printf("%-12s %016" PRIx64 "\n", "hash", scan->hash);
     info_put_caveats(&scan->caveats);
     info_put_operations(&sum);
     if (extras)
@@ -83,7 +86,7 @@ static void print_rank_json(struct ti_source *s, struct ti_reader *r, const stru
     json_object_set_new(out, "events", ti_json_u64(scan->events));
     json_object_set_new(out, "volume", ti_json_u64(scan->volume));
     json_object_set_new(out, "bytes", bytes < 0 ? json_null() : json_integer(bytes));
-    json_object_set_new(out, "hash", json_string(hash));
+    json_object_set_new(out, "hash", scan->no_hash ? json_null() : json_string(hash));
     json_object_set_new(out, "caveats", info_json_caveats(&scan->caveats));
     info_json_volumes(out, &sum);
     json_object_set_new(out, "operations", info_json_operations(&sum));

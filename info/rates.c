@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/cli.h"
+#include "common/sums.h"
 #include "formats/doubts.h"
 #include "info/info.h"
 #include "info/names.h"
@@ -22,7 +23,7 @@
 /* A set of bursts with one rate: all bursts of a class, or of a call site. */
 struct group {
     uint64_t bursts, volume, ns;
-    double mean, squares; /* of rates, weighted by time (Welford's algorithm) */
+    double mean, squares; /* of rates, weighted by time (West, CACM 22(9), 1979) */
 };
 
 struct rates {
@@ -46,22 +47,24 @@ struct rates {
     json_t *hosts, *cpus; /* names, as keys */
     bool estimate;
     struct ti_caveats quality; /* of volumes and durations */
-    bool failed; /* out of memory */
+    bool failed;               /* out of memory */
+    bool overflow;             /* a sum is above 2^64 - 1 */
 };
 
-static void add_burst(struct group *g, uint64_t volume, uint64_t ns)
+/* Add a burst that occurs `times` times. */
+static void add_burst(struct rates *x, struct group *g, uint64_t volume, uint64_t ns,
+                      uint64_t times)
 {
-    double rate, off;
+    double rate, off, time = (double)ns * (double)times;
 
-    g->bursts++;
-    g->volume += volume;
-    g->ns += ns;
+    x->overflow |= !ti_sum_add(&g->bursts, 1, times) || !ti_sum_add(&g->volume, volume, times) ||
+                   !ti_sum_add(&g->ns, ns, times);
     if (!ns)
         return;
     rate = (double)volume * 1e9 / (double)ns;
     off = rate - g->mean;
-    g->mean += off * (double)ns / (double)g->ns;
-    g->squares += (double)ns * off * (rate - g->mean);
+    g->mean += off * time / (double)g->ns;
+    g->squares += time * off * (rate - g->mean);
 }
 
 static double rate_of(const struct group *g)
@@ -156,21 +159,36 @@ static ti_status add_rank(void *arg, const struct ti_reader *r, struct ti_err *e
     return ti_err_errno(err, TI_ERR_IO, "cannot sum up rates");
 }
 
-static void add_event(void *arg, const struct ti_reader *r, const struct ti_event *ev)
+/* Bursts before calls from a call site. */
+struct of_site {
+    struct rates *x;
+    struct group *site; /* NULL: it is not known */
+};
+
+static bool add_one(void *arg, const struct ti_values *v)
+{
+    const struct of_site *of = arg;
+    struct rates *x = of->x;
+    uint64_t volume = v->first[0], ns = v->first[1 + x->column];
+
+    add_burst(x, &x->all, volume, ns, v->times);
+    add_burst(x, &x->rank, volume, ns, v->times);
+    add_burst(x, &x->volume_class[info_class(volume)], volume, ns, v->times);
+    if (of->site)
+        add_burst(x, of->site, volume, ns, v->times);
+    return true;
+}
+
+static void add_bursts(void *arg, const struct ti_reader *r, uint32_t site,
+                       const struct ti_values *v, bool has_extras)
 {
     struct rates *x = arg;
-    struct group *site;
-    uint64_t ns;
+    struct of_site of = {.x = x};
 
-    if (x->column < 0 || !ev->extra)
+    if (x->column < 0 || !has_extras)
         return;
-    ns = ev->extra[x->column];
-    add_burst(&x->all, ev->volume, ns);
-    add_burst(&x->rank, ev->volume, ns);
-    add_burst(&x->volume_class[info_class(ev->volume)], ev->volume, ns);
-    site = site_of(x, r, ev->site);
-    if (site)
-        add_burst(site, ev->volume, ns);
+    of.site = site_of(x, r, site);
+    ti_values_each(v, add_one, &of);
 }
 
 /* ------------------------------------------------------------------- file -- */
@@ -449,11 +467,13 @@ ti_status info_rates(struct ti_source *s, int64_t rank, const char *path,
     struct rates x = {
         .symbolizer = style->symbolizer, .hosts = json_object(), .cpus = json_object()};
     const struct info_visitor visitor = {
-        .arg = &x, .extras = true, .rank = add_rank, .event = add_event};
+        .arg = &x, .extras = true, .rank = add_rank, .bursts = add_bursts};
     struct info_pass pass;
     ti_status st = info_pass(s, rank, &visitor, &pass, err), worse;
 
     end_rank(&x);
+    if (st == TI_OK && x.overflow)
+        st = info_too_large(s, "volumes or durations", err);
     if (st == TI_OK) {
         info_pass_warn(&pass);
         worse = x.without ? TI_ERR_PARTIAL : TI_OK;

@@ -5,7 +5,9 @@
 
 #include "common/cli.h"
 #include "common/map.h"
+#include "common/sums.h"
 #include "formats/differ.h"
+#include "formats/folded/shape.h"
 #include "info/summary.h"
 
 static ti_status no_memory(struct ti_err *err)
@@ -31,12 +33,17 @@ static void free_summary(struct summary *sum)
     json_decref(sum->known);
 }
 
+static void add_sum(struct summary *sum, uint64_t *of, uint64_t value)
+{
+    sum->overflow |= !ti_sum_add(of, value, 1);
+}
+
 static void add_row(struct summary *sum, struct row row)
 {
     sum->row = ti_grow(sum->row, &sum->rows_cap, (size_t)sum->nrows + 1, sizeof row);
     sum->row[sum->nrows++] = row;
-    sum->events += row.events;
-    sum->volume += row.volume;
+    add_sum(sum, &sum->events, row.events);
+    add_sum(sum, &sum->volume, row.volume);
 }
 
 /* -------------------------------------------------------- from the manifest -- */
@@ -72,7 +79,7 @@ static bool read_operations(struct summary *sum, const json_t *totals)
                   !get_u64(o, "bytes", &sum->op[op].bytes) ||
                   (json_object_get(o, "got") && !get_u64(o, "got", &sum->op[op].got))))
             return false;
-        in_ops += sum->op[op].events;
+        add_sum(sum, &in_ops, sum->op[op].events);
     }
     json_object_foreach((json_t *)(uintptr_t)untraced, name, value)
     {
@@ -199,7 +206,10 @@ static bool add_merged_row(struct summary *sum, int64_t rank)
     if (ti_source_reader(sum->s, rank, &r, NULL) != TI_OK)
         return false;
     ok = ti_reader_skip(r, NULL) == TI_OK;
-    if (ok && !ti_reader_totals(r, &totals)) { /* the trace was cut off */
+    if (ok && !ti_reader_totals(r, &totals) && ti_reader_folded(r)) { /* the trace was cut off */
+        totals.events = ti_folded_events(ti_reader_folded(r));
+        ok = ti_shape_sum(ti_reader_folded(r), 0, &totals.volume);
+    } else if (ok && !ti_reader_totals(r, &totals)) {
         ok = ti_reader_again(r, &again, NULL) == TI_OK;
         for (; ok && ti_reader_next(again, &ev, NULL) > 0; totals.events++)
             totals.volume += ev.volume;
@@ -304,7 +314,7 @@ static ti_status read_rank(struct summary *sum, int64_t rank, struct ti_err *err
     row.volume = scan.volume;
     row.end = scan.end;
     note_info(sum, r);
-    sum->messages += scan.messages;
+    add_sum(sum, &sum->messages, scan.messages);
     sum->negative += scan.negative;
     ti_burst_overhead_add(&sum->calibration, &scan.calibration);
     ti_caveats_merge(&sum->caveats, &scan.caveats);
@@ -315,9 +325,9 @@ static ti_status read_rank(struct summary *sum, int64_t rank, struct ti_err *err
     sum->with_whole += scan.whole_known;
     sum->with_outside += scan.outside_known;
     for (int op = 0; op < TI_OP_COUNT; op++) {
-        sum->op[op].events += scan.op[op].events;
-        sum->op[op].bytes += scan.op[op].bytes;
-        sum->op[op].got += scan.op[op].got;
+        add_sum(sum, &sum->op[op].events, scan.op[op].events);
+        add_sum(sum, &sum->op[op].bytes, scan.op[op].bytes);
+        add_sum(sum, &sum->op[op].got, scan.op[op].got);
     }
     st = TI_OK;
     for (int i = 0; i < scan.nuntraced; i++)
@@ -410,6 +420,8 @@ ti_status info_summary(struct ti_source *s, const struct info_style *style, stru
     struct summary sum;
     ti_status st = read_summary(&sum, s, err);
 
+    if (st == TI_OK && sum.overflow)
+        st = info_too_large(s, "volumes or bytes", err);
     if (st == TI_OK && info_fact(&sum, "extra"))
         st = info_extras_read(s, -1, &sum.extras, err);
     if (st == TI_OK) {

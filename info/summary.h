@@ -43,6 +43,7 @@ struct summary {
     struct ti_call_count *untraced;
     int nuntraced;
     struct info_extras *extras; /* NULL: no extra columns */
+    bool overflow; /* a sum is above 2^64 - 1 */
 };
 
 /* ---------------------------------------------------- summary_facts.c -- */

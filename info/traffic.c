@@ -5,15 +5,17 @@
 
 #include "common/cli.h"
 #include "common/map.h"
+#include "common/sums.h"
 #include "info/info.h"
 #include "info/pass.h"
 
 #define PAIRS_SHOWN 20
 
-/* Statistics of sizes, collected one by one. */
+/* Statistics of sizes. */
 struct sizes {
     uint64_t n, bytes, least, most;
-    double mean, squares; /* mean, and sum of squared differences from it (Welford's algorithm) */
+    double mean,
+        squares; /* mean, and sum of squared differences from it (West, CACM 22(9), 1979) */
 };
 
 struct pair {
@@ -27,19 +29,20 @@ struct traffic {
     struct sizes messages, one_sided;     /* of all pairs */
     struct sizes collective[TI_OP_COUNT]; /* by blocking form */
     size_t talking;                       /* pairs with messages */
+    bool overflow;                        /* sums of bytes are above 2^64 - 1 */
     size_t *order;                        /* the busiest pair first */
 };
 
-static void add_size(struct sizes *s, uint64_t bytes)
+/* Add a size that occurs `times` times. */
+static void add_size(struct traffic *t, struct sizes *s, uint64_t bytes, uint64_t times)
 {
     double off = (double)bytes - s->mean;
 
     s->least = s->n == 0 || bytes < s->least ? bytes : s->least;
     s->most = bytes > s->most ? bytes : s->most;
-    s->n++;
-    s->bytes += bytes;
-    s->mean += off / (double)s->n;
-    s->squares += off * ((double)bytes - s->mean);
+    t->overflow |= !ti_sum_add(&s->n, 1, times) || !ti_sum_add(&s->bytes, bytes, times);
+    s->mean += off * (double)times / (double)s->n;
+    s->squares += (double)times * off * ((double)bytes - s->mean);
 }
 
 /* Computed from the sum, so that the mean of equal sizes is exact. */
@@ -61,29 +64,29 @@ static struct pair *pair_of(struct traffic *t, int64_t from, int64_t to)
     return &t->pair[i];
 }
 
-static void add_message(void *arg, int64_t from, int64_t to, uint64_t bytes)
+static void add_message(void *arg, int64_t from, int64_t to, uint64_t bytes, uint64_t times)
 {
     struct traffic *t = arg;
     struct pair *p = pair_of(t, from, to);
 
     t->talking += p->messages.n == 0;
-    add_size(&p->messages, bytes);
-    add_size(&t->messages, bytes);
+    add_size(t, &p->messages, bytes, times);
+    add_size(t, &t->messages, bytes, times);
 }
 
-static void add_one_sided(void *arg, int64_t from, int64_t to, uint64_t bytes)
+static void add_one_sided(void *arg, int64_t from, int64_t to, uint64_t bytes, uint64_t times)
 {
     struct traffic *t = arg;
 
-    add_size(&pair_of(t, from, to)->one_sided, bytes);
-    add_size(&t->one_sided, bytes);
+    add_size(t, &pair_of(t, from, to)->one_sided, bytes, times);
+    add_size(t, &t->one_sided, bytes, times);
 }
 
-static void add_collective(void *arg, uint32_t op, uint64_t bytes)
+static void add_collective(void *arg, uint32_t op, uint64_t bytes, uint64_t times)
 {
     struct traffic *t = arg;
 
-    add_size(&t->collective[ti_op_base(op)], bytes);
+    add_size(t, &t->collective[ti_op_base(op)], bytes, times);
 }
 
 static int by_bytes(const void *a, const void *b, void *arg)
@@ -297,6 +300,9 @@ ti_status info_traffic(struct ti_source *s, int64_t rank, const struct info_styl
     if (!t)
         return ti_err_errno(err, TI_ERR_IO, "cannot sum up the traffic");
     st = info_pass(s, rank, &visitor, &pass, err);
+    t->overflow |= !ti_sum_add(&(uint64_t){t->messages.bytes}, t->one_sided.bytes, 1);
+    if (st == TI_OK && t->overflow)
+        st = info_too_large(s, "bytes", err);
     if (st == TI_OK) {
         sort_pairs(t);
         info_pass_warn(&pass);

@@ -7,7 +7,6 @@
 #include "common/cli.h"
 #include "common/map.h"
 #include "formats/differ.h"
-#include "formats/folded/shape.h"
 #include "formats/ranges.h"
 #include "formats/rankname.h"
 #include "info/info.h"
@@ -237,11 +236,7 @@ static void check_totals(struct verify *v, int64_t rank, const struct ti_reader 
     char end[1024];
 
     v->st = TI_OK;
-    if (v->scan.left_out && !ti_shape_sum(ti_reader_folded(r), 0, &v->scan.volume)) {
-        problem(v, rank, TI_ERR_INPUT, "'%s' is damaged: its record is malformed",
-                ti_reader_name(r));
-        v->sums.unknown = true;
-    } else if (ti_scan_end(&v->scan, r, &why) != TI_OK) {
+    if (ti_scan_end(&v->scan, r, &why) != TI_OK) {
         problem(v, rank, TI_ERR_INPUT, "%s", why.text);
         v->sums.unknown = true;
     } else {

@@ -12,6 +12,7 @@ t-killed_src := tests/unit/programs.c
 t-quality_src := $(merger_src)
 t-seek_src := $(merger_src) tests/unit/programs.c tests/unit/records.c
 t-shape_src := $(merger_src) tests/unit/programs.c
+t-values_src := $(merger_src) tests/unit/programs.c
 t-source_src := $(merger_src)
 t-column_src := $(merger_src) tests/unit/records.c
 t-fold_src := $(merger_src) tests/unit/records.c

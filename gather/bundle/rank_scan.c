@@ -9,8 +9,7 @@
 
 #include "gather/bundle/node_traces.h"
 
-#define BLOCK_BYTES   (256 * 1024)
-#define STOP_EVERY    4096 /* events between checks of the stop flag */
+#define BLOCK_BYTES (256 * 1024)
 
 static bool stopped(const volatile int *stop)
 {
@@ -53,27 +52,9 @@ ti_status ti_rank_scan_crc(int fd, const char *name, int64_t bytes, const volati
     return st;
 }
 
-/* As ti_scan_read(), but can be stopped. */
-static ti_status scan(struct ti_reader *reader, struct ti_scan *s, const volatile int *stop,
-                      struct ti_err *err)
+static bool is_stopped(void *stop)
 {
-    struct ti_event ev;
-    ti_status st = TI_OK;
-    int more = 0;
-
-    ti_scan_begin(s);
-    ti_reader_want_extras(reader);
-    for (uint64_t n = 0; st == TI_OK; n++) {
-        if (n % STOP_EVERY == 0 && stopped(stop))
-            return TI_OK;
-        more = ti_reader_next(reader, &ev, err);
-        if (more <= 0)
-            break;
-        st = ti_scan_event(s, reader, &ev, err);
-    }
-    if (st != TI_OK)
-        return st;
-    return more < 0 ? TI_ERR_INPUT : ti_scan_end(s, reader, err);
+    return stopped(stop);
 }
 
 /* ----------------------------------------------------------- what is kept -- */
@@ -209,7 +190,7 @@ static ti_status read_all(struct ti_rank_scan *r, struct ti_reader *reader, bool
                           const volatile int *stop, struct ti_err *err)
 {
     struct ti_scan s = {0};
-    ti_status st = scan(reader, &s, stop, err);
+    ti_status st = ti_scan_read_until(reader, &s, is_stopped, (void *)(uintptr_t)stop, err);
 
     if (st == TI_OK)
         *enough = keep(r, reader, &s);

@@ -7,6 +7,9 @@
 #include <string.h>
 
 #include "common/map.h"
+#include "common/sums.h"
+#include "formats/folded/alike.h"
+#include "formats/folded/values.h"
 
 static uint64_t field(const struct ti_event *ev, unsigned f)
 {
@@ -20,6 +23,21 @@ static uint64_t sum(const struct ti_vec *vec)
     for (int64_t i = 0; i < vec->len; i++)
         total += (uint64_t)ti_vec_at(vec, i);
     return total;
+}
+
+/* A product of sizes; UINT64_MAX if it is too large. */
+static uint64_t product(uint64_t bytes, uint64_t times)
+{
+    uint64_t all = 0;
+
+    ti_sum_add(&all, bytes, times);
+    return all;
+}
+
+/* Add to a count of a scan. */
+static void count(struct ti_scan *scan, uint64_t *sum_of, uint64_t value, uint64_t times)
+{
+    scan->overflow |= !ti_sum_add(sum_of, value, times) || *sum_of == UINT64_MAX;
 }
 
 enum ti_op_kind ti_op_kind(uint32_t op)
@@ -50,24 +68,21 @@ bool ti_rma_gets(const struct ti_event *ev, uint64_t *bytes)
     return ti_op_is(ev->op, TI_T_GETS) && !to_nobody(ev);
 }
 
-static void count_rma(struct ti_op_count *op, const struct ti_event *ev)
+static void count_rma(struct ti_scan *scan, struct ti_op_count *op, const struct ti_event *ev)
 {
     uint64_t bytes;
 
     if (ti_rma_gets(ev, &bytes))
-        op->got += bytes;
+        count(scan, &op->got, bytes, 1);
     if (ti_rma_puts(ev, &bytes))
-        op->bytes += bytes;
+        count(scan, &op->bytes, bytes, 1);
 }
 
-static void count_file(struct ti_op_count *op, const struct ti_event *ev)
+static void count_file(struct ti_scan *scan, struct ti_op_count *op, const struct ti_event *ev)
 {
     uint64_t moved = field(ev, ev->mask & TI_M_BYTES2 ? TI_F_BYTES2 : TI_F_BYTES);
 
-    if (ti_op_is(ev->op, TI_T_READS))
-        op->got += moved;
-    else
-        op->bytes += moved;
+    count(scan, ti_op_is(ev->op, TI_T_READS) ? &op->got : &op->bytes, moved, 1);
 }
 
 /* ---- how many neighbours a rank sends to, for the calls that do not say ---- */
@@ -118,16 +133,16 @@ uint64_t ti_scan_collective(const struct ti_scan *scan, const struct ti_reader *
     if (ti_op_is(ev->op, TI_T_TO_ROOT))
         return other_root ? 0 : bytes;
     if (ti_op_is(ev->op, TI_T_COUNTS_GIVEN))
-        return field(ev, TI_F_ESIZE) * sum(&ev->vec[0]);
+        return product(field(ev, TI_F_ESIZE), sum(&ev->vec[0]));
     if (!ti_op_is(ev->op, TI_T_BLOCKS))
         return bytes;
     if (ti_op_is(ev->op, TI_T_NEIGHBOURS))
-        return bytes * neighbours(scan, field(ev, TI_F_COMM));
+        return product(bytes, neighbours(scan, field(ev, TI_F_COMM)));
     if (!comm)
         return bytes;
     /* the blocks of a reduction are for the own group */
-    return bytes *
-           (uint64_t)(comm->remote && !(ev->mask & TI_M_REDOP) ? comm->remote_size : comm->size);
+    return product(bytes, (uint64_t)(comm->remote && !(ev->mask & TI_M_REDOP) ? comm->remote_size
+                                                                              : comm->size));
 }
 
 /* The name of the first negative size in an event; NULL if there is none.  Old versions of the
@@ -166,7 +181,7 @@ static struct ti_start gives(const struct ti_scan *scan, const struct ti_reader 
 static void add(struct ti_scan *scan, const struct ti_start *s)
 {
     scan->messages += s->messages;
-    scan->op[s->op].bytes += s->bytes;
+    count(scan, &scan->op[s->op].bytes, s->bytes, 1);
 }
 
 /* ------------------------------------------------- persistent requests ---- */
@@ -230,7 +245,7 @@ ti_status ti_scan_event(struct ti_scan *scan, const struct ti_reader *r, const s
                           ", %s, is below zero",
                           ti_reader_rank(r), wrong, scan->events, ti_op_info(ev->op)->text);
     scan->events++;
-    scan->volume += ev->volume;
+    scan->overflow |= __builtin_add_overflow(scan->volume, ev->volume, &scan->volume);
     scan->hash = ti_hash_event(scan->hash, ev);
     op->events++;
     if (ti_op_is(ev->op, TI_T_PERSISTENT)) {
@@ -241,9 +256,9 @@ ti_status ti_scan_event(struct ti_scan *scan, const struct ti_reader *r, const s
         for (int64_t i = 0; i < ev->vec[0].len; i++)
             start(scan, ti_vec_at(&ev->vec[0], i));
     } else if (ti_op_kind(ev->op) == TI_OP_KIND_RMA) {
-        count_rma(op, ev);
+        count_rma(scan, op, ev);
     } else if (ti_op_kind(ev->op) == TI_OP_KIND_FILE) {
-        count_file(op, ev);
+        count_file(scan, op, ev);
     } else if (ev->op == TI_OP_UNTRACED) {
         const char *name = ti_reader_string(r, TI_STRING_CALL, field(ev, TI_F_CALL));
 
@@ -283,8 +298,8 @@ void ti_scan_repeat(struct ti_scan *scan, const struct ti_scan *mark, uint64_t t
         struct ti_op_count *op = &scan->op[i];
 
         op->events += times * (op->events - mark->op[i].events);
-        op->bytes += times * (op->bytes - mark->op[i].bytes);
-        op->got += times * (op->got - mark->op[i].got);
+        count(scan, &op->bytes, op->bytes - mark->op[i].bytes, times);
+        count(scan, &op->got, op->got - mark->op[i].got, times);
     }
     for (int i = 0; i < scan->nuntraced; i++)
         scan->untraced[i].calls +=
@@ -318,10 +333,41 @@ void ti_burst_overhead_add(struct ti_burst_overhead *all, const struct ti_burst_
     all->ranks += more->ranks;
 }
 
+static bool add_volumes(void *arg, const struct ti_values *v)
+{
+    struct ti_scan *scan = arg;
+    uint64_t sum_of;
+
+    scan->overflow |= !ti_values_sum(v, 0, &sum_of) || !ti_sum_add(&scan->volume, sum_of, 1);
+    return true;
+}
+
+/* Complete the sums of a trace of which events were left out. */
+static ti_status add_left_out(struct ti_scan *scan, const struct ti_reader *r, struct ti_err *err)
+{
+    struct ti_folded *f = ti_reader_folded(r);
+    struct ti_totals totals = {.hash = 0};
+    bool fine = ti_folded_check(f);
+
+    scan->volume = 0;
+    for (uint32_t i = 0; fine && i < ti_shape_nodes(f); i++)
+        if (!ti_shape_node(f, i).loop)
+            fine = ti_shape_values(f, i, 1, add_volumes, scan);
+    if (!fine)
+        return ti_err_set(err, TI_ERR_INPUT, "'%s' is damaged: its record is malformed",
+                          ti_reader_name(r));
+    scan->no_hash = !ti_reader_totals(r, &totals);
+    scan->hash = totals.hash;
+    return TI_OK;
+}
+
 ti_status ti_scan_end(struct ti_scan *scan, const struct ti_reader *r, struct ti_err *err)
 {
+    ti_status st = scan->left_out ? add_left_out(scan, r, err) : TI_OK;
     struct ti_totals totals;
 
+    if (st)
+        return st;
     scan->end = ti_reader_end(r);
     scan->whole_known = ti_reader_info_u64(r, "whole", &scan->whole);
     parse_calibration(&scan->calibration, ti_reader_info(r, "calibration"));
@@ -332,8 +378,11 @@ ti_status ti_scan_end(struct ti_scan *scan, const struct ti_reader *r, struct ti
     scan->outside_known = ti_reader_info_u64(r, "outside", &scan->outside);
     ti_reader_info_u64(r, "blocks", &scan->blocks);
     ti_reader_info_u64(r, "blocks_own", &scan->blocks_own);
-    if (scan->left_out && ti_reader_totals(r, &totals))
-        scan->hash = totals.hash;
+    if (scan->overflow)
+        return ti_err_set(
+            err, TI_ERR_INPUT,
+            "rank %u's trace cannot be summed up: its volumes or bytes are more than 2^64 - 1",
+            ti_reader_rank(r));
     if (ti_reader_totals(r, &totals) &&
         (totals.events != scan->events || totals.volume != scan->volume ||
          totals.hash != scan->hash))
@@ -343,19 +392,127 @@ ti_status ti_scan_end(struct ti_scan *scan, const struct ti_reader *r, struct ti
     return TI_OK;
 }
 
-ti_status ti_scan_read(struct ti_reader *r, struct ti_scan *scan, struct ti_err *err)
+/* ------------------------------------------------- trips that are alike ---- */
+
+/* A trace that was cut off has no hash.  Up to so many events are read to compute it. */
+#define HASHED_MOST (UINT64_C(1) << 24)
+
+#define STOP_EVERY 4096 /* events between questions whether to stop */
+
+/* A scan, and what it remembers at the begin of trips of loops. */
+struct scanning {
+    struct ti_scan *scan;
+    struct ti_reader *r;
+    struct scan_mark {
+        struct ti_scan counts;
+        struct ti_start *starts;
+        uint64_t *destinations;
+        size_t nstarts, ndestinations;
+    } * mark; /* by depth */
+    size_t n, cap;
+};
+
+static size_t extent(void *arg)
 {
+    const struct ti_scan *scan = ((struct scanning *)arg)->scan;
+
+    return scan->nstarts + scan->ndestinations + (size_t)scan->nuntraced + TI_OP_COUNT;
+}
+
+static void remember_scan(void *arg, uint32_t depth)
+{
+    struct scanning *g = arg;
+    const struct ti_scan *scan = g->scan;
+    struct scan_mark *m;
+
+    g->mark = ti_grow(g->mark, &g->cap, depth + 1, sizeof *g->mark);
+    g->n = depth >= g->n ? depth + 1 : g->n;
+    m = &g->mark[depth];
+    ti_scan_remember(scan, &m->counts);
+    m->starts = ti_grow(m->starts, &m->nstarts, scan->nstarts, sizeof *m->starts);
+    m->destinations =
+        ti_grow(m->destinations, &m->ndestinations, scan->ndestinations, sizeof *m->destinations);
+    if (scan->nstarts)
+        memcpy(m->starts, scan->starts, scan->nstarts * sizeof *m->starts);
+    if (scan->ndestinations)
+        memcpy(m->destinations, scan->destinations, scan->ndestinations * sizeof *m->destinations);
+}
+
+static bool is_steady(void *arg, uint32_t depth)
+{
+    const struct scanning *g = arg;
+    const struct ti_scan *scan = g->scan;
+    const struct scan_mark *m = &g->mark[depth];
+
+    if (scan->nstarts != m->counts.nstarts || scan->ndestinations != m->counts.ndestinations)
+        return false;
+    for (size_t i = 0; i < scan->nstarts; i++)
+        if (scan->starts[i].op != m->starts[i].op || scan->starts[i].bytes != m->starts[i].bytes ||
+            scan->starts[i].messages != m->starts[i].messages)
+            return false;
+    return !scan->ndestinations || memcmp(scan->destinations, m->destinations,
+                                          scan->ndestinations * sizeof *m->destinations) == 0;
+}
+
+static bool repeat_scan(void *arg, uint32_t depth, uint64_t times, uint64_t events)
+{
+    struct scanning *g = arg;
+
+    ti_scan_repeat(g->scan, &g->mark[depth].counts, times);
+    return ti_reader_leave_out(g->r, times, events);
+}
+
+/* Whether all events must be read, because only they give the hash. */
+static bool needs_events(const struct ti_reader *r)
+{
+    struct ti_totals totals;
+    struct ti_reader *again;
+    bool cut_off;
+
+    if (!ti_reader_folded(r) || ti_folded_events(ti_reader_folded(r)) > HASHED_MOST ||
+        ti_reader_again(r, &again, NULL) != TI_OK)
+        return false;
+    cut_off = ti_reader_skip(again, NULL) == TI_OK && !ti_reader_totals(again, &totals);
+    ti_reader_close(again);
+    return cut_off;
+}
+
+ti_status ti_scan_read_until(struct ti_reader *r, struct ti_scan *scan, bool (*stop)(void *arg),
+                             void *arg, struct ti_err *err)
+{
+    static const struct ti_alike_user user = {extent, remember_scan, is_steady, repeat_scan};
+    struct scanning g = {.scan = scan, .r = r};
+    struct ti_alike alike = {.user = &user, .arg = &g};
+    bool all = needs_events(r), stopped = false;
     struct ti_event ev;
     ti_status st = TI_OK;
     int more = 0;
 
     ti_scan_begin(scan);
     ti_reader_want_extras(r); /* to check them, too */
-    while (st == TI_OK && (more = ti_reader_next(r, &ev, err)) > 0)
+    for (uint64_t n = 0; !st && !stopped; n++) {
+        if (!all)
+            st = ti_alike_leave_out(&alike, r, err);
+        if (st || (more = ti_reader_next(r, &ev, err)) <= 0)
+            break;
         st = ti_scan_event(scan, r, &ev, err);
-    if (st != TI_OK)
+        stopped = n % STOP_EVERY == 0 && stop && stop(arg);
+    }
+    for (size_t i = 0; i < g.n; i++) {
+        ti_scan_mark_free(&g.mark[i].counts);
+        free(g.mark[i].starts);
+        free(g.mark[i].destinations);
+    }
+    free(g.mark);
+    ti_alike_free(&alike);
+    if (st || stopped)
         return st;
     return more < 0 ? TI_ERR_INPUT : ti_scan_end(scan, r, err);
+}
+
+ti_status ti_scan_read(struct ti_reader *r, struct ti_scan *scan, struct ti_err *err)
+{
+    return ti_scan_read_until(r, scan, NULL, NULL, err);
 }
 
 void ti_scan_free(struct ti_scan *scan)

@@ -57,6 +57,8 @@ struct ti_burst_overhead {
 struct ti_scan {
     uint64_t events, volume, hash;
     bool left_out;     /* some events were: `hash` is what the trace says it is */
+    bool no_hash;      /* and it does not say, since it was cut off: `hash` is 0 */
+    bool overflow;     /* a sum is above 2^64 - 1 */
     uint64_t negative; /* bursts that were shorter than the overhead */
     struct ti_burst_overhead calibration;
     struct ti_caveats caveats;
@@ -80,11 +82,16 @@ struct ti_scan {
 };
 
 /*
- * Read `r` to its end.  TI_OK also for a trace that was cut off, see `end`.  TI_ERR_INPUT if the
- * trace is damaged: *scan then covers the events before the damage.  Call ti_scan_free() in any
- * case.
+ * Read `r` to its end.  Trips of loops that are alike are read once (formats/folded/alike.h). TI_OK
+ * also for a trace that was cut off, see `end`.  TI_ERR_INPUT if the trace is damaged, or a sum is
+ * above 2^64 - 1: *scan then covers the events before the damage.  Call ti_scan_free() in any case.
+ *
+ * _until: `stop` is called now and then; once it returns true, the result is TI_OK, but *scan
+ * covers only what was read so far.
  */
 ti_status ti_scan_read(struct ti_reader *r, struct ti_scan *scan, struct ti_err *err);
+ti_status ti_scan_read_until(struct ti_reader *r, struct ti_scan *scan, bool (*stop)(void *arg),
+                             void *arg, struct ti_err *err);
 void ti_scan_free(struct ti_scan *scan);
 
 /* The same in steps, for a caller that reads the events itself: begin, each event, and end once
@@ -95,7 +102,8 @@ ti_status ti_scan_event(struct ti_scan *scan, const struct ti_reader *r, const s
 ti_status ti_scan_end(struct ti_scan *scan, const struct ti_reader *r, struct ti_err *err);
 
 /* Remember the counts of a scan in *mark, which is zeroed or a mark; _repeat: add `times` times
- * what was counted since then, but for volumes: set `volume` before ti_scan_end(). */
+ * what was counted since then.  The volume of events that are left out is added by ti_scan_end().
+ */
 void ti_scan_remember(const struct ti_scan *scan, struct ti_scan *mark);
 void ti_scan_repeat(struct ti_scan *scan, const struct ti_scan *mark, uint64_t times);
 void ti_scan_mark_free(struct ti_scan *mark);

@@ -30,6 +30,26 @@ void ti_problems_add(struct ti_problems *ps, int64_t rank, uint64_t event, const
     memcpy(p->why, why, sizeof why);
 }
 
+void ti_problems_remember(const struct ti_problems *ps, struct ti_problems_mark *mark)
+{
+    *mark = (struct ti_problems_mark){.shown = ps->shown, .n = ps->n};
+    for (int i = 0; i < ps->shown; i++)
+        mark->more[i] = ps->list[i].more;
+}
+
+bool ti_problems_repeat_themselves(const struct ti_problems *ps,
+                                   const struct ti_problems_mark *mark)
+{
+    return ps->shown == mark->shown;
+}
+
+void ti_problems_repeat(struct ti_problems *ps, const struct ti_problems_mark *mark, uint64_t times)
+{
+    ps->n += times * (ps->n - mark->n);
+    for (int i = 0; i < mark->shown; i++)
+        ps->list[i].more += times * (ps->list[i].more - mark->more[i]);
+}
+
 void ti_problems_print(const struct ti_problems *ps, FILE *out)
 {
     uint64_t told = 0;

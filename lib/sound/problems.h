@@ -35,6 +35,21 @@ static inline bool ti_problems_room(const struct ti_problems *ps)
 void ti_problems_add(struct ti_problems *ps, int64_t rank, uint64_t event, const char *call,
                      const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
+/* How many problems there are. */
+struct ti_problems_mark {
+    int shown;
+    uint64_t n, more[TI_PROBLEMS_SHOWN];
+};
+void ti_problems_remember(const struct ti_problems *ps, struct ti_problems_mark *mark);
+
+/* Whether all problems since a mark are like others before it, or there is no room for more. */
+bool ti_problems_repeat_themselves(const struct ti_problems *ps,
+                                   const struct ti_problems_mark *mark);
+
+/* Add `times` times the problems since a mark. */
+void ti_problems_repeat(struct ti_problems *ps, const struct ti_problems_mark *mark,
+                        uint64_t times);
+
 /* One line each: "  rank 3, event 17, send(...): why". */
 void ti_problems_print(const struct ti_problems *ps, FILE *out);
 

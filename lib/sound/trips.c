@@ -1,26 +1,26 @@
 #include <stdlib.h>
 
-#include "formats/folded/trips.h"
+#include "formats/folded/alike.h"
 #include "sound/locate.h"
 #include "sound/series.h"
 
-#define TRIES 3 /* of trips after which the walk may be steady */
-
-/* A loop in which the present place is, and the state at the begin of a trip. */
+/* The state at the begin of a trip, by the depth of its loop. */
 struct level {
-    bool marked;
-    unsigned tries;
-    uint64_t alike; /* trips from the mark on; not marked: how many not to try */
     struct ti_walk_mark *walk;
     struct ti_pairs_mark pairs;
     struct sequence_now *seq;
     size_t nseq, seqs_cap;
-    uint64_t events, messages, collectives, problems;
+    uint64_t events, messages, collectives;
+    struct ti_problems_mark problems;
 };
 
 struct ti_levels {
-    struct level *level; /* by depth */
+    struct ti_alike alike;
+    struct level *level;
     size_t n, cap;
+    /* of the present call */
+    struct ti_walk *walk;
+    uint64_t *sent;
 };
 
 void ti__levels_free(struct ti_levels *levels)
@@ -30,28 +30,34 @@ void ti__levels_free(struct ti_levels *levels)
         free(levels->level[i].pairs.side);
         free(levels->level[i].seq);
     }
-    free(levels ? levels->level : NULL);
+    if (levels) {
+        ti_alike_free(&levels->alike);
+        free(levels->level);
+    }
     free(levels);
 }
 
-static struct level *level_at(struct ti_check_state *st, uint32_t depth)
+static struct level *level_at(struct ti_levels *levels, uint32_t depth)
 {
-    struct ti_levels *levels = st->levels;
-    size_t none = 0;
-
-    if (!levels)
-        levels = st->levels = ti_grow(NULL, &none, 1, sizeof *levels);
     levels->level = ti_grow(levels->level, &levels->cap, depth + 1, sizeof *levels->level);
     for (; levels->n <= depth; levels->n++)
         levels->level[levels->n].walk = ti_walk_mark_new();
     return &levels->level[depth];
 }
 
-static void remember(struct ti_check_state *st, const struct ti_walk *w, uint32_t depth,
-                     struct level *l)
+static size_t extent(void *arg)
 {
-    l->marked = true;
-    ti_walk_remember(w, l->walk);
+    const struct ti_check_state *st = arg;
+
+    return ti_walk_extent(st->levels->walk) + st->check->pairs.own.n + st->nseq + TI_OP_COUNT;
+}
+
+static void remember(void *arg, uint32_t depth)
+{
+    struct ti_check_state *st = arg;
+    struct level *l = level_at(st->levels, depth);
+
+    ti_walk_remember(st->levels->walk, l->walk);
     ti_pairs_remember(&st->check->pairs, &l->pairs);
     l->seq = ti_grow(l->seq, &l->seqs_cap, st->nseq, sizeof *l->seq);
     l->nseq = st->nseq;
@@ -60,8 +66,17 @@ static void remember(struct ti_check_state *st, const struct ti_walk *w, uint32_
     l->events = st->check->events;
     l->messages = st->check->messages;
     l->collectives = st->check->collectives;
-    l->problems = st->ps->n;
+    ti_problems_remember(st->ps, &l->problems);
     st->visitor->remember(st->visitor->arg, depth);
+}
+
+static bool steady(void *arg, uint32_t depth)
+{
+    const struct ti_check_state *st = arg;
+    const struct level *l = &st->levels->level[depth];
+
+    return ti_problems_repeat_themselves(st->ps, &l->problems) &&
+           ti_walk_steady(st->levels->walk, l->walk);
 }
 
 /* Add `times` times what a series, of values whose numbers grow by `growth`, has got since `was`.
@@ -92,81 +107,39 @@ static void repeat_sequences(struct ti_check_state *st, const struct level *l, i
     }
 }
 
-/* Do `times` times more what was done since the mark. */
-static bool repeat(struct ti_check_state *st, struct ti_walk *w, uint32_t depth,
-                   const struct level *l, uint64_t times, uint64_t *sent)
+static bool repeat(void *arg, uint32_t depth, uint64_t times, uint64_t events)
 {
+    struct ti_check_state *st = arg;
+    struct ti_walk *w = st->levels->walk;
+    const struct level *l = &st->levels->level[depth];
     struct ti_check *c = st->check;
     uint64_t messages = times * (c->messages - l->messages);
     bool fine;
 
+    (void)events;
+    ti_problems_repeat(st->ps, &l->problems, times);
     ti_pairs_repeat(&c->pairs, &l->pairs, w, l->walk, times);
     repeat_sequences(st, l, ti_walk_rank(w), times);
     c->events += times * (c->events - l->events);
     c->messages += messages;
-    *sent += messages;
+    *st->levels->sent += messages;
     c->collectives += times * (c->collectives - l->collectives);
     st->visitor->repeat(st->visitor->arg, depth, times);
     c->left_out.events += ti_walk_leave_out(w, l->walk, times, &fine);
     return fine;
 }
 
-/* Mark the begin of a trip, if enough trips are alike to be worth it. */
-static void consider(struct ti_check_state *st, struct ti_walk *w, uint32_t depth, struct level *l)
-{
-    size_t extent = ti_walk_extent(w) + st->check->pairs.own.n + st->nseq + TI_OP_COUNT;
-    uint64_t events, alike;
-
-    alike = ti_folded_alike(ti_reader_folded(ti_walk_reader(w)), &events);
-    if ((alike - 1) * events <= extent)
-        return;
-    l->alike = alike;
-    l->tries = TRIES;
-    remember(st, w, depth, l);
-}
-
-/* A trip begins, and the trip before is the one since the mark. */
-static bool end_marked(struct ti_check_state *st, struct ti_walk *w,
-                       const struct ti_trip_start *trip, struct level *l, uint64_t *sent)
-{
-    uint64_t left = --l->alike;
-
-    if (st->ps->n == l->problems && ti_walk_steady(w, l->walk)) {
-        l->marked = false;
-        l->alike = 0;
-        if (!repeat(st, w, trip->depth, l, left, sent))
-            return false;
-        if (left < trip->left)
-            consider(st, w, trip->depth, l);
-    } else if (--l->tries && left > 1) {
-        remember(st, w, trip->depth, l);
-    } else {
-        l->marked = false;
-    }
-    return true;
-}
-
 ti_status ti__leave_out_trips(struct ti_check_state *st, struct ti_walk *w, uint64_t *sent,
                               struct ti_err *err)
 {
-    struct ti_trip_start trip;
+    static const struct ti_alike_user user = {extent, remember, steady, repeat};
+    size_t none = 0;
 
-    while (ti_reader_trip(ti_walk_reader(w), &trip)) {
-        struct level *l = level_at(st, trip.depth);
-
-        if (trip.first) {
-            l->marked = false;
-            l->alike = 0;
-        }
-        if (l->marked) {
-            if (!end_marked(st, w, &trip, l, sent))
-                return ti_err_set(err, TI_ERR_INPUT, "'%s' is damaged: its record is malformed",
-                                  ti_reader_name(ti_walk_reader(w)));
-        } else if (l->alike) {
-            l->alike--;
-        } else {
-            consider(st, w, trip.depth, l);
-        }
+    if (!st->levels) {
+        st->levels = ti_grow(NULL, &none, 1, sizeof *st->levels);
+        st->levels->alike = (struct ti_alike){.user = &user, .arg = st};
     }
-    return TI_OK;
+    st->levels->walk = w;
+    st->levels->sent = sent;
+    return ti_alike_leave_out(&st->levels->alike, ti_walk_reader(w), err);
 }

@@ -24,6 +24,11 @@ ti_status ti_walk_open(struct ti_source *s, struct ti_comms *comms, int64_t rank
     return TI_OK;
 }
 
+void ti_walk_sends_only(struct ti_walk *w)
+{
+    w->sends_only = true;
+}
+
 void ti_walk_close(struct ti_walk *w)
 {
     if (!w)

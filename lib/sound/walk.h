@@ -88,6 +88,11 @@ ti_status ti_walk_open(struct ti_source *s, struct ti_comms *comms, int64_t rank
                        struct ti_walk **out, struct ti_err *err);
 void ti_walk_close(struct ti_walk *w); /* NULL is fine */
 
+/* For a user of messages that are sent only: do not find out what non-blocking receives with
+ * wildcards match, so that the trace is read once.  These receives are `unknown` then.  Call it
+ * before the first event. */
+void ti_walk_sends_only(struct ti_walk *w);
+
 /* The next event: 1, 0 at the end, -1 when the trace is damaged.  Arrays in *step are borrowed
  * until the next call. */
 int ti_walk_next(struct ti_walk *w, struct ti_step *step, struct ti_err *err);

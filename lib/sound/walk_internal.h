@@ -37,6 +37,7 @@ struct ti_walk {
     struct ti_comm_view comms;
     struct ti_neighbourhoods topologies;
     int64_t rank;
+    bool sends_only; /* see ti_walk_sends_only() */
     uint64_t index;
     struct ti_wildcards ahead;
     struct request *live; /* by number */

@@ -72,10 +72,11 @@ static bool address(struct ti_walk *w, struct ti_step *step, struct ti_msg *m, i
 static ti_status match(struct ti_walk *w, struct ti_step *step, struct ti_msg *m, int64_t *peer,
                        int64_t *tag, struct ti_err *err)
 {
-    struct ti_match match;
-    ti_status st =
-        ti_wildcards_ask(&w->ahead, w->source, w->rank, step->index, m->req, &match, err);
+    struct ti_match match = {.state = TI_MATCH_NEVER};
+    ti_status st = TI_OK;
 
+    if (!w->sends_only)
+        st = ti_wildcards_ask(&w->ahead, w->source, w->rank, step->index, m->req, &match, err);
     if (st)
         return st;
     if (match.state != TI_MATCH_KNOWN) {

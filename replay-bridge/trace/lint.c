@@ -23,6 +23,10 @@ struct lint_state {
     struct ti_msg *held_msg;
     size_t held_cap;
     bool have_volumes;
+    struct lint_counts {
+        uint64_t refused, untraced, comms, probes;
+    } * mark; /* at the begin of trips of loops, by depth */
+    size_t marks_cap;
 };
 
 /* ---- for lowering ---- */
@@ -252,6 +256,29 @@ static ti_status see_rank(void *arg, int64_t rank, struct ti_walk *w, enum ti_ra
     return TI_OK;
 }
 
+static void remember(void *arg, uint32_t depth)
+{
+    struct lint_state *st = arg;
+    const struct ti_lint *l = st->lint;
+
+    st->mark = ti_grow(st->mark, &st->marks_cap, depth + 1, sizeof *st->mark);
+    st->mark[depth] = (struct lint_counts){l->refused, l->untraced, l->untimed.comms,
+                                          l->untimed.probes};
+}
+
+/* What is known of tags and held messages is the same after any number of trips. */
+static void repeat(void *arg, uint32_t depth, uint64_t times)
+{
+    const struct lint_state *st = arg;
+    const struct lint_counts *was = &st->mark[depth];
+    struct ti_lint *l = st->lint;
+
+    l->refused += times * (l->refused - was->refused);
+    l->untraced += times * (l->untraced - was->untraced);
+    l->untimed.comms += times * (l->untimed.comms - was->comms);
+    l->untimed.probes += times * (l->untimed.probes - was->probes);
+}
+
 static ti_status pause_look(void *arg, struct ti_err *err)
 {
     (void)arg;
@@ -311,8 +338,14 @@ ti_status ti_lint_for(struct ti_source *s, const struct ti_target *target, struc
                       struct ti_problems *problems, struct ti_err *err)
 {
     struct lint_state st = {.ps = problems, .lint = out, .target = target};
-    const struct ti_visitor visitor = {
-        .arg = &st, .event = see_event, .leak = see_leak, .rank = see_rank, .pause = pause_look};
+    const struct ti_visitor visitor = {.arg = &st,
+                                       .event = see_event,
+                                       .leak = see_leak,
+                                       .rank = see_rank,
+                                       /* see() is called for all events */
+                                       .remember = target->see ? NULL : remember,
+                                       .repeat = target->see ? NULL : repeat,
+                                       .pause = pause_look};
     ti_status status;
 
     *out = (struct ti_lint){.np = ti_source_nranks(s), .eager_bytes = target->eager_bytes};
@@ -322,8 +355,13 @@ ti_status ti_lint_for(struct ti_source *s, const struct ti_target *target, struc
         return TI_OK;
     }
     status = ti_check(s, &visitor, &out->check, problems, err);
+    if (!status && !problems->n && out->check.left_out.ranks && out->check.unchecked.messages)
+        ti_problems_add(problems, 0, TI_NO_EVENT, NULL,
+                        "the trace is too long to find out whether all of its messages are "
+                        "received");
     if (target->tags)
         give_tags(out, problems);
+    free(st.mark);
     free(st.held_msg);
     ti_map_free(&st.held);
     return status;

@@ -12,6 +12,13 @@ $(O)/tests/mkscript: $(call obj,tests/cli/mkscript.c tests/unit/script.c $(write
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) -lcmocka $(LDLIBS)
 
+# A program that lengthens loops of merged traces.
+test_programs += $(O)/tests/stretch
+
+$(O)/tests/stretch: $(call obj,tests/cli/stretch.c $(merger_src) $(formats_src) $(common_src))
+	@mkdir -p $(@D)
+	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) $(LDLIBS)
+
 # A program that prints the words of traces.
 test_programs += $(O)/tests/vocabulary
 

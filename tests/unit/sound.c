@@ -1,18 +1,15 @@
 #include "tests/unit/sound.h"
 
-#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
-#include "formats/folded/encode.h"
-#include "formats/merged/merger.h"
+#include "tests/unit/fold_script.h"
 #include "tests/unit/script.h"
 
 struct ti_check check;
@@ -43,53 +40,6 @@ static void ignore(void *arg, uint32_t depth)
 static void ignore_times(void *arg, uint32_t depth, uint64_t times)
 {
     (void)arg, (void)depth, (void)times;
-}
-
-/* Let the loops of a record that have `from` trips have `to`. */
-static void stretch(struct ti_record *record, int64_t from, int64_t to)
-{
-    int found = 0;
-
-    for (size_t i = 0; i < record->nnumbers; i++)
-        if (record->number[i] == from) {
-            ((int64_t *)(uintptr_t)record->number)[i] = to;
-            found++;
-        }
-    assert_true(found > 0);
-}
-
-/* Write the ranks of the script, folded, into a merged trace, and open that.  Loops with `from`
- * trips have to[rank] there, if `from` is not 0. */
-static struct ti_source *fold_script(int np, int64_t from, const int64_t *to)
-{
-    struct ti_source *s;
-    struct ti_merger *m;
-    char path[96];
-    int fd;
-
-    snprintf(path, sizeof path, "%s/ranks.ti", script_dir());
-    fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
-    assert_int_equal(ti_merger_new((uint32_t)np, ti_source_run_id(script_source), NULL, &m, &err),
-                     TI_OK);
-    for (int rank = 0; rank < np; rank++) {
-        struct ti_record record;
-        struct ti_reader *r;
-
-        if (!ti_source_has(script_source, rank))
-            continue;
-        assert_int_equal(ti_source_reader(script_source, rank, &r, &err), TI_OK);
-        assert_int_equal(ti_folded_encode_shape(r, &record, &err), TI_OK);
-        if (from)
-            stretch(&record, from, to[rank]);
-        assert_int_equal(ti_merger_add(m, &record, &err), TI_OK);
-        ti_record_free(&record);
-        ti_reader_close(r);
-    }
-    assert_int_equal(ti_merger_write(m, fd, path, &err), TI_OK);
-    ti_merger_free(m);
-    close(fd);
-    assert_int_equal(ti_source_open(path, &s, &err), TI_OK);
-    return s;
 }
 
 static void same_problems(const struct ti_problems *a, const struct ti_problems *b)

@@ -8,7 +8,9 @@
 
 #include <cmocka.h>
 
+#include "common/map.h"
 #include "info/pass.h"
+#include "tests/unit/fold_script.h"
 #include "tests/unit/script.h"
 
 static char told[4096];
@@ -26,22 +28,25 @@ static void tell(const char *fmt, ...)
     va_end(ap);
 }
 
-static void message(void *arg, int64_t from, int64_t to, uint64_t bytes)
+static void message(void *arg, int64_t from, int64_t to, uint64_t bytes, uint64_t times)
 {
     (void)arg;
-    tell("m %d %d %d\n", (int)from, (int)to, (int)bytes);
+    while (times--)
+        tell("m %d %d %d\n", (int)from, (int)to, (int)bytes);
 }
 
-static void one_sided(void *arg, int64_t from, int64_t to, uint64_t bytes)
+static void one_sided(void *arg, int64_t from, int64_t to, uint64_t bytes, uint64_t times)
 {
     (void)arg;
-    tell("o %d %d %d\n", (int)from, (int)to, (int)bytes);
+    while (times--)
+        tell("o %d %d %d\n", (int)from, (int)to, (int)bytes);
 }
 
-static void collective(void *arg, uint32_t op, uint64_t bytes)
+static void collective(void *arg, uint32_t op, uint64_t bytes, uint64_t times)
 {
     (void)arg;
-    tell("c %s %d\n", ti_op_info(op)->text, (int)bytes);
+    while (times--)
+        tell("c %s %d\n", ti_op_info(op)->text, (int)bytes);
 }
 
 /* Read `only`, or all ranks, of a script between MPI_Init and MPI_Finalize. */
@@ -189,6 +194,196 @@ static void what_is_not_there_is_said(void **state)
     info_pass_free(&pass);
 }
 
+/* ------------------------------------------------------------------- loops -- */
+
+/* How often each item was told. */
+struct items {
+    struct ti_map map;
+    uint64_t times[4096], bursts, volume;
+};
+
+static void count(struct items *all, int kind, int64_t from, int64_t to, uint64_t bytes,
+                  uint64_t times)
+{
+    int64_t i = ti_map_add(&all->map, kind, from, to, (int64_t)bytes);
+
+    assert_in_range(i, 0, sizeof all->times / sizeof *all->times - 1);
+    all->times[i] += times;
+}
+
+static void count_message(void *all, int64_t from, int64_t to, uint64_t bytes, uint64_t times)
+{
+    count(all, -1, from, to, bytes, times);
+}
+
+static void count_one_sided(void *all, int64_t from, int64_t to, uint64_t bytes, uint64_t times)
+{
+    count(all, -2, from, to, bytes, times);
+}
+
+static void count_collective(void *all, uint32_t op, uint64_t bytes, uint64_t times)
+{
+    count(all, (int)op, 0, 0, bytes, times);
+}
+
+static void count_bursts(void *arg, const struct ti_reader *r, uint32_t site,
+                         const struct ti_values *v, bool has_extras)
+{
+    struct items *all = arg;
+    uint64_t sum;
+
+    (void)r;
+    (void)site;
+    assert_false(has_extras);
+    assert_true(ti_values_sum(v, 0, &sum));
+    all->bursts += v->n * v->times;
+    all->volume += sum;
+}
+
+static void read_items(struct ti_source *s, struct items *all, struct info_pass *p)
+{
+    const struct info_visitor v = {.arg = all,
+                                   .message = count_message,
+                                   .one_sided = count_one_sided,
+                                   .collective = count_collective,
+                                   .bursts = count_bursts};
+
+    memset(all, 0, sizeof *all);
+    assert_int_equal(info_pass(s, -1, &v, p, &err), TI_OK);
+}
+
+/* The same items, `scale` times as often, but for those that occur less than `scale` times. */
+static void same_items(const struct items *a, const struct items *b, uint64_t scale)
+{
+    assert_int_equal(a->map.n, b->map.n);
+    for (size_t i = 0; i < a->map.n; i++) {
+        const int64_t *key = a->map.key[i];
+        int64_t k = ti_map_find(&b->map, key[0], key[1], key[2], key[3]);
+
+        assert_true(k >= 0);
+        assert_true(b->times[k] == (a->times[i] > 1 ? scale * a->times[i] : a->times[i]));
+    }
+}
+
+static char loops[1 << 16];
+static uint64_t seed;
+
+static int rnd(int below)
+{
+    seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407;
+    return (int)((seed >> 33) % (uint64_t)below);
+}
+
+/* A body of up to `n` statements, some of them loops; rank 1 receives nothing, which a pass does
+ * not mind. */
+static char *say_body(char *at, int depth, int n)
+{
+    static const char *const calls[] = {
+        "send comm=0 peer=1 tag=%d bytes=%d esize=1",
+        "isend comm=0 peer=1 tag=%d bytes=%d esize=1 req=1\n0 wait req=1",
+        "irecv comm=0 peer=any tag=%d bytes=%d esize=1 req=1\n0 wait req=1 from=1",
+        "start req=0\n0 wait req=0",
+        "put win=0 peer=1 bytes=8%d esize=1 rbytes=%d resize=1",
+        "get_accumulate win=0 peer=1 bytes=2%d esize=8 rbytes=%d resize=8 redop=1",
+        "allreduce comm=0 v=%d bytes=%d redop=3",
+        "alltoall comm=0 v=%d bytes=%d esize=4 rbytes=4 resize=4",
+        "wait req=2%d", /* not outstanding */
+        "isend comm=0 peer=1 tag=1 bytes=%d esize=1 req=1\n0 cancel req=1\n"
+        "0 waitall v0=1 v1=1,null,null"};
+    char *start;
+
+    for (int i = 0; i < n && at < loops + 2048; i++) {
+        const char *call = calls[rnd(sizeof calls / sizeof *calls)];
+        int trips = depth < 3 && rnd(3) == 0 ? 2 + rnd(12) : 0;
+
+        if (!trips) {
+            at += sprintf(at, "0 ");
+            at += sprintf(at, call, 1 + rnd(3), 16 * (1 + rnd(4)));
+            *at++ = '\n';
+            continue;
+        }
+        start = at;
+        at = say_body(at, depth + 1, 1 + rnd(3));
+        for (size_t bytes = (size_t)(at - start); trips > 1 && at < loops + 30000; trips--) {
+            memcpy(at, start, bytes);
+            at += bytes;
+        }
+        *at = '\0';
+    }
+    *at = '\0';
+    return at;
+}
+
+static void loops_are_read_once(void **state)
+{
+    static struct items a, b;
+    static char text[sizeof loops + 512];
+    uint64_t events = 0;
+
+    (void)state;
+    for (int k = 0; k < 200; k++) {
+        struct ti_source *s;
+        struct info_pass p;
+        int trips = 1 + k % 40;
+
+        seed = (uint64_t)k;
+        say_body(loops, 0, 4);
+        snprintf(text, sizeof text,
+                 "* init level=0\n* win_create comm=0 bytes=64 esize=1 win=0\n"
+                 "0 send_init comm=0 peer=1 tag=4 bytes=4 esize=1 req=0\n");
+        for (; trips && strlen(text) + strlen(loops) + 64 < sizeof text; trips--)
+            strcat(text, loops);
+        strcat(text, "* finalize\n");
+        script_trace(2, -1, text);
+        read_items(script_source, &a, &pass);
+        s = fold_script(2, 0, NULL);
+        read_items(s, &b, &p);
+        same_items(&a, &b, 1);
+        assert_int_equal(a.bursts, b.bursts);
+        assert_int_equal(a.volume, b.volume);
+        assert_int_equal(p.unsound, pass.unsound);
+        assert_int_equal(p.st, pass.st);
+        events += a.bursts;
+        info_pass_free(&p);
+        info_pass_free(&pass);
+        ti_map_free(&a.map);
+        ti_map_free(&b.map);
+        ti_source_close(s);
+    }
+    print_message("# %llu events\n", (unsigned long long)events);
+}
+
+/* 2^40 trips take no time.  Whatever occurs once per trip does so 2^35 times as often. */
+static void endless_loops(void **state)
+{
+    const int64_t to[] = {INT64_C(1) << 40, INT64_C(1) << 40};
+    static struct items a, b;
+    char text[8192] = "* init level=0\n* win_create comm=0 bytes=64 esize=1 win=0\n"
+                      "0 send_init comm=0 peer=1 tag=4 bytes=4 esize=1 req=0\n";
+    struct ti_source *s;
+
+    (void)state;
+    for (int i = 0; i < 32; i++)
+        strcat(text, "0 irecv comm=0 peer=any tag=1 bytes=64 esize=1 req=1\n"
+                     "0 start req=0\n0 waitall all=1 v0=1,0 v1=1,1,1\n"
+                     "0 put win=0 peer=1 bytes=8 esize=1 rbytes=8 resize=1\n"
+                     "* allreduce comm=0 v=5 bytes=48 redop=3\n");
+    strcat(text, "* finalize\n");
+    script_trace(2, -1, text);
+    read_items(script_source, &a, &pass);
+    info_pass_free(&pass);
+    s = fold_script(2, 32, to);
+    read_items(s, &b, &pass);
+    same_items(&a, &b, UINT64_C(1) << 35);
+    assert_true(b.volume == 2 * 5 * (UINT64_C(1) << 40));
+    assert_string_equal(pass.first_unsound, "");
+    assert_int_equal(pass.st, TI_OK);
+    info_pass_free(&pass);
+    ti_map_free(&a.map);
+    ti_map_free(&b.map);
+    ti_source_close(s);
+}
+
 static void classes_are_powers_of_two(void **state)
 {
     (void)state;
@@ -215,6 +410,8 @@ int main(void)
         cmocka_unit_test(collectives_count_by_call),
         cmocka_unit_test(one_rank_can_be_read_alone),
         cmocka_unit_test(what_is_not_there_is_said),
+        cmocka_unit_test(loops_are_read_once),
+        cmocka_unit_test(endless_loops),
         cmocka_unit_test(classes_are_powers_of_two),
     };
 

@@ -242,13 +242,16 @@ void ti_folded_want_extras(struct ti_folded *f)
     f->want_extras = f->nvolumes > 1;
 }
 
+uint64_t ti__draw_seed(const struct ti_folded *f, uint64_t seed, size_t column)
+{
+    return ti_hash_word(ti_hash_word(ti_hash_word(TI_HASH_START, seed), f->rank), column);
+}
+
 void ti_folded_seed(struct ti_folded *f, uint64_t seed)
 {
-    uint64_t own = ti_hash_word(ti_hash_word(TI_HASH_START, seed), f->rank);
-
     for (size_t i = 0; i < f->ncolumns; i++)
         if (f->cursor[i].draw)
-            ti_draw_start(f->cursor[i].draw, ti_hash_word(own, i));
+            ti_draw_start(f->cursor[i].draw, ti__draw_seed(f, seed, i));
 }
 
 uint64_t ti__leaf_arrivals(const struct node *leaf, uint32_t a)

@@ -6,6 +6,7 @@
  *   shape.c         the shape and its statistics (shape.h)
  *   seek.c          the iterator goes to another place (seek.h)
  *   trips.c         the iterator leaves out trips of loops (trips.h)
+ *   values.c        volumes and extra values, all of a call at once (values.h)
  */
 #ifndef TI_DECODE_INTERNAL_H
 #define TI_DECODE_INTERNAL_H
@@ -88,6 +89,9 @@ struct ti_folded {
 
 /* Add up the volumes of all events; false if a column of them is malformed. */
 bool ti__sum_volumes(struct ti_folded *f, uint64_t *volume);
+
+/* The seed of a column that is a histogram, for readers with a seed. */
+uint64_t ti__draw_seed(const struct ti_folded *f, uint64_t seed, size_t column);
 
 /* How often the program passed a leaf by arrival `a`. */
 uint64_t ti__leaf_arrivals(const struct node *leaf, uint32_t a);

@@ -358,6 +358,47 @@ void ti_draw_skip(struct ti_draw *d, uint64_t n)
     }
 }
 
+struct ti_draw *ti_draw_copy(const struct ti_draw *d)
+{
+    size_t bytes = sizeof *d + d->bins * sizeof *d->bin;
+    struct ti_draw *copy = malloc(bytes);
+
+    if (copy)
+        memcpy(copy, d, bytes);
+    return copy;
+}
+
+/* The share of `some` of *left values in *n that are drawn; both become those of the rest.  As it
+ * is rounded down, the rest is never asked for more than it has. */
+static uint64_t draw_share(uint64_t some, uint64_t *left, uint64_t *n)
+{
+    uint64_t taken = *left ? (uint64_t)((u128)some * *n / *left) : 0;
+
+    *left -= some;
+    *n -= taken;
+    return taken;
+}
+
+size_t ti_draw_shares(struct ti_draw *d, uint64_t n, struct ti_share *share)
+{
+    uint64_t left = d->left;
+    size_t k = 0;
+
+    n = n < left ? n : left;
+    d->left -= n;
+    for (struct bin *b = d->bin; b < d->bin + d->bins; b++) {
+        uint64_t more = draw_share(b->more_left, &left, &n);
+        uint64_t fewer = draw_share(b->left - b->more_left, &left, &n);
+
+        b->more_left -= more;
+        b->left -= more + fewer;
+        share[k++] = (struct ti_share){b->low + 1, more};
+        share[k++] = (struct ti_share){b->low, fewer};
+        d->last = more ? b->low + 1 : fewer ? b->low : d->last;
+    }
+    return k;
+}
+
 uint64_t ti_draw_sum_first(const struct ti_draw *d, uint64_t n)
 {
     uint64_t before = 0, sum = 0;

@@ -46,6 +46,17 @@ void ti_draw_start(struct ti_draw *d, uint64_t seed);
 void ti_draw_skip(struct ti_draw *d, uint64_t n);
 uint64_t ti_draw_sum_first(const struct ti_draw *d, uint64_t n);
 
+/* A copy, at the same place; NULL: no memory. */
+struct ti_draw *ti_draw_copy(const struct ti_draw *d);
+
+/* Draw `n` values at once, of each bin its share of those that are left.  Returns how many entries
+ * of `share` are set, 2 * TI_HISTOGRAM_BINS at most; their numbers add up to `n`, or to all values
+ * that are left. */
+struct ti_share {
+    uint64_t value, n;
+};
+size_t ti_draw_shares(struct ti_draw *d, uint64_t n, struct ti_share *share);
+
 /* The next value; after `n` values, the last one again. */
 uint64_t ti_draw_next(struct ti_draw *d);
 uint64_t ti_draw_sum(const struct ti_draw *d);

@@ -1,0 +1,102 @@
+#include "formats/folded/alike.h"
+
+#include <stdlib.h>
+
+#include "common/map.h"
+#include "formats/folded/trips.h"
+
+#define TRIES 3 /* of trips after which the state may be steady */
+
+/* A loop in which the present place is. */
+struct ti_alike_level {
+    bool marked;
+    unsigned tries;
+    uint64_t alike;  /* trips from the mark on; not marked: how many not to try */
+    uint64_t events; /* of each of them */
+};
+
+void ti_alike_free(struct ti_alike *a)
+{
+    free(a->level);
+    a->level = NULL;
+    a->n = a->cap = 0;
+}
+
+bool ti_alike_marked(const struct ti_alike *a)
+{
+    for (size_t i = 0; i < a->n; i++)
+        if (a->level[i].marked)
+            return true;
+    return false;
+}
+
+void ti_alike_forget(struct ti_alike *a)
+{
+    for (size_t i = 0; i < a->n; i++)
+        a->level[i] = (struct ti_alike_level){.marked = false};
+}
+
+static struct ti_alike_level *level_at(struct ti_alike *a, uint32_t depth)
+{
+    a->level = ti_grow(a->level, &a->cap, depth + 1, sizeof *a->level);
+    a->n = depth >= a->n ? depth + 1 : a->n;
+    return &a->level[depth];
+}
+
+/* Mark the begin of a trip, if enough trips are alike to be worth it. */
+static void consider(struct ti_alike *a, struct ti_reader *r, uint32_t depth,
+                     struct ti_alike_level *l)
+{
+    uint64_t events, alike = ti_folded_alike(ti_reader_folded(r), &events);
+
+    if ((alike - 1) * events <= a->user->extent(a->arg))
+        return;
+    *l = (struct ti_alike_level){true, TRIES, alike, events};
+    a->user->remember(a->arg, depth);
+}
+
+/* A trip begins, and the trip before is the one since the mark. */
+static bool end_marked(struct ti_alike *a, struct ti_reader *r, const struct ti_trip_start *trip,
+                       struct ti_alike_level *l)
+{
+    uint64_t left = --l->alike;
+
+    if (a->user->steady(a->arg, trip->depth)) {
+        l->marked = false;
+        l->alike = 0;
+        if (!a->user->repeat(a->arg, trip->depth, left, l->events))
+            return false;
+        a->left_out += left * l->events;
+        if (left < trip->left)
+            consider(a, r, trip->depth, l);
+    } else if (--l->tries && left > 1) {
+        a->user->remember(a->arg, trip->depth);
+    } else {
+        l->marked = false;
+    }
+    return true;
+}
+
+ti_status ti_alike_leave_out(struct ti_alike *a, struct ti_reader *r, struct ti_err *err)
+{
+    struct ti_trip_start trip;
+
+    while (ti_reader_trip(r, &trip)) {
+        struct ti_alike_level *l = level_at(a, trip.depth);
+
+        if (trip.first) {
+            l->marked = false;
+            l->alike = 0;
+        }
+        if (l->marked) {
+            if (!end_marked(a, r, &trip, l))
+                return ti_err_set(err, TI_ERR_INPUT, "'%s' is damaged: its record is malformed",
+                                  ti_reader_name(r));
+        } else if (l->alike) {
+            l->alike--;
+        } else {
+            consider(a, r, trip.depth, l);
+        }
+    }
+    return TI_OK;
+}

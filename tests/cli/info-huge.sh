@@ -1,0 +1,100 @@
+#!/bin/bash
+# Merged traces of few bytes with 2^38 trips of a loop: all that sums up does not read them, and says
+# what reading the same program's rank files would say.
+# shellcheck source=tests/cli/trace-lib.bash
+. tests/cli/trace-lib.bash
+
+n=1003 big=$((1 << 38))
+
+# same VIEW A B: `ti-info VIEW --json` says the same of two traces; numbers with decimals up to rounding
+same() {
+    run 0 ti-info $1 --json "$2"
+    cp out first
+    run 0 ti-info $1 --json "$3"
+    python3 - "$1 $2 $3" <<'END' || failed=1
+import json, sys
+
+def same(a, b, at):
+    if isinstance(a, float) or isinstance(b, float):
+        return abs(a - b) <= 1e-9 * max(abs(a), abs(b))
+    if type(a) is not type(b):
+        fine = False
+    elif isinstance(a, dict):
+        # but for where traces are, and what they take
+        other = {"path", "kind", "bytes", "bytes_per_event", "bytes_per_action"}
+        keys = (a.keys() | b.keys()) - (other if at in ("", ".per_rank") else set())
+        fine = keys <= a.keys() and keys <= b.keys()
+        if fine:
+            return all([same(a[k], b[k], f"{at}.{k}") for k in sorted(keys)])
+    elif isinstance(a, list):
+        return len(a) == len(b) and all(same(x, y, f"{at}[]") for x, y in zip(a, b))
+    else:
+        fine = a == b
+    if not fine:
+        print(f"{sys.argv[1]}: {at}: {a} and {b}")
+    return fine
+
+if not same(json.load(open("first")), json.load(open("out")), ""):
+    sys.exit("FAILED: other values: " + sys.argv[1])
+END
+}
+
+for times in '' --times; do
+    t=run$times
+    # shellcheck disable=SC2086
+    mktrace --iterations $n $times "$t" >/dev/null
+    run 0 ti-info -q --merge "$t" --extras exact -o "$t.m"
+    stretch "$t.m" "$t.big" $n $big || fail "stretch"
+    [ "$(stat -c %s "$t.big")" -lt 1500 ] || fail "$t.big is not small"
+    for view in '' '--rank 1' --traffic --histogram ${times:+"--rates rates"}; do
+        rm -f rates
+        same "$view" "$t" "$t.m"
+        rm -f rates
+        run 0 ti-info $view --json "$t.big"
+        rm -f rates
+        run 0 ti-info $view "$t.big"
+    done
+    run 0 ti-info --json "$t.big"
+    python3 - $big $n <<'END' || failed=1
+import json, sys
+
+trips, n = int(sys.argv[1]), int(sys.argv[2])
+out = json.load(open("out"))
+ops = out["operations"]
+assert int(out["events"]) == 4 * 6 + 6 * 4 * trips, out["events"]
+assert int(ops["allreduce"]["events"]) == 4 * trips, ops
+assert int(ops["allreduce"]["bytes"]) == 4 * 40 * trips, ops
+# isend: 1000, 2000, ... n * 1000 bytes, and that again in all further trips; 3 ranks send
+assert int(ops["isend"]["bytes"]) == 3 * 1000 * (n * (n + 1) // 2 + n * (trips - n)), ops
+END
+done
+
+# a view of the whole trace, as of the columns of rank files, also with noise and histograms
+mktrace --iterations 300 --noise 5000 --times noise >/dev/null
+run 0 ti-info -q --merge noise --volumes stats -o noise.stats
+run 0 ti-info -q --split noise.stats -o noise.split
+for view in '' --histogram '--rates rates'; do
+    rm -f rates
+    same "$view" noise.stats noise.split
+done
+
+# sums above 2^64 - 1 are not shown
+stretch run.m run.over $n $big 40 0x1000000000 || fail "stretch"
+run 3 ti-info run.over
+says err 'more than 2^64 - 1'
+for view in --traffic --histogram; do
+    run 3 ti-info $view run.over
+    says err 'more than 2^64 - 1'
+done
+
+# ti-replay --lint and --verify
+mktrace --plain --iterations $n plain >/dev/null
+run 0 ti-info -q --merge plain -o plain.m
+stretch plain.m plain.big $n $big || fail "stretch"
+run 0 ti-info --verify plain.big
+if [ -x "$o/ti-replay" ]; then
+    run 0 ti-replay --lint plain.big
+    says out "plain.big can be replayed"
+fi
+
+exit $failed
