@@ -4,16 +4,19 @@
 
 #include "common/cli.h"
 #include "formats/rankname.h"
+#include "info/event_json.h"
 #include "info/line.h"
 #include "info/symbolizer.h"
 
 /* The difference between two traces of a rank. */
 struct difference {
-    char *text; /* several lines to print; NULL: the traces are equal */
+    char *text;   /* several lines to print; NULL: the traces are equal */
+    json_t *json; /* the same, with --json; owned */
     uint64_t events;
-    bool extras;      /* one of them has extra columns */
-    bool estimate[2]; /* the volumes of this trace are an estimate */
-    bool counters;    /* they have different counters */
+    bool extras;                  /* one of them has extra columns */
+    bool estimate[2];             /* the volumes of this trace are an estimate */
+    bool counters;                /* they have different counters */
+    struct ti_caveats quality[2]; /* of their volumes */
 };
 
 static bool same(struct ti_reader *const r[2], const struct ti_event ev[2],
@@ -54,6 +57,19 @@ static char *show(const struct ti_source *s, const struct ti_reader *r, const st
     return out;
 }
 
+/* A difference at event `number`; `ev` of a side without a further event is NULL. */
+static json_t *event_difference(struct ti_reader *const r[2], const struct ti_event *const ev[2],
+                                uint64_t number, const struct info_style *style)
+{
+    json_t *list = json_array();
+
+    for (int i = 0; i < 2; i++)
+        json_array_append_new(list,
+                              ev[i] ? info_event_json(r[i], ev[i], number, style) : json_null());
+    return json_pack("{s:I, s:o, s:o}", "rank", (json_int_t)ti_reader_rank(r[0]), "event",
+                     ti_json_u64(number), "events", list);
+}
+
 /* Compare event by event. */
 static ti_status walk(struct ti_source *const s[2], int64_t rank, struct ti_reader *const r[2],
                       const struct info_style *style, struct difference *d, struct ti_err *err)
@@ -73,9 +89,11 @@ static ti_status walk(struct ti_source *const s[2], int64_t rank, struct ti_read
         if (!more[0] && !more[1])
             break;
         if (!more[0] || !more[1] || !same(r, ev, style)) {
-            char *a = show(s[0], r[0], more[0] ? &ev[0] : NULL, style);
-            char *b = show(s[1], r[1], more[1] ? &ev[1] : NULL, style);
+            const struct ti_event *is[2] = {more[0] ? &ev[0] : NULL, more[1] ? &ev[1] : NULL};
+            char *a = show(s[0], r[0], is[0], style);
+            char *b = show(s[1], r[1], is[1], style);
 
+            d->json = style->json ? event_difference(r, is, d->events, style) : NULL;
             if (asprintf(&d->text, "rank %" PRId64 " differs at event %" PRIu64 ":\n%s%s", rank,
                          d->events, a ? a : "", b ? b : "") < 0)
                 d->text = NULL;
@@ -84,8 +102,12 @@ static ti_status walk(struct ti_source *const s[2], int64_t rank, struct ti_read
             return TI_OK;
         }
     }
-    if (!same_comms(r[0], r[1], &comm) &&
-        asprintf(&d->text, "rank %" PRId64 ": communicator %" PRId64 " has other members\n", rank,
+    if (same_comms(r[0], r[1], &comm))
+        return TI_OK;
+    if (style->json)
+        d->json =
+            json_pack("{s:I, s:I}", "rank", (json_int_t)rank, "communicator", (json_int_t)comm);
+    if (asprintf(&d->text, "rank %" PRId64 ": communicator %" PRId64 " has other members\n", rank,
                  comm) < 0)
         d->text = NULL;
     return TI_OK;
@@ -124,6 +146,12 @@ static ti_status open_both(struct ti_source *const s[2], int64_t rank, struct ti
     return st;
 }
 
+static void note_quality(struct ti_reader *const r[2], struct difference *d)
+{
+    for (int i = 0; i < 2; i++)
+        ti_caveats_add_quality(&d->quality[i], r[i], false);
+}
+
 static void note_counters(struct ti_reader *const r[2], struct difference *d)
 {
     const char *counter[2];
@@ -132,8 +160,7 @@ static void note_counters(struct ti_reader *const r[2], struct difference *d)
         d->estimate[i] = d->estimate[i] || ti_info_estimate(r[i]);
         counter[i] = ti_reader_info(r[i], "counter");
     }
-    d->counters =
-        d->counters || (counter[0] && counter[1] && strcmp(counter[0], counter[1]) != 0);
+    d->counters = d->counters || (counter[0] && counter[1] && strcmp(counter[0], counter[1]) != 0);
 }
 
 /* Warn of counters that make the volumes of equal runs differ. */
@@ -147,6 +174,16 @@ static void warn_of_counters(struct ti_source *const s[2], const struct differen
             ti_warn("volumes of '%s' are an estimate", ti_source_path(s[i]));
 }
 
+/* Warn of volumes that are not exact since ranks were merged, so that equal runs differ. */
+static void warn_of_quality(struct ti_source *const s[2], const struct difference *d)
+{
+    char text[512];
+
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; ti_caveats_text(&d->quality[i], k, text, sizeof text); k++)
+            ti_warn("'%s': %s", ti_source_path(s[i]), text);
+}
+
 static ti_status compare_rank(struct ti_source *const s[2], int64_t rank,
                               const struct info_style *style, struct difference *d,
                               struct ti_err *err)
@@ -155,11 +192,11 @@ static ti_status compare_rank(struct ti_source *const s[2], int64_t rank,
     bool equal = false;
     ti_status st;
 
-    d->text = NULL;
     if (!style->no_volumes && !style->tolerance) {
         st = open_both(s, rank, r, err);
         if (st != TI_OK)
             return st;
+        note_quality(r, d);
         d->extras = d->extras || ti_reader_extras(r[0]) || ti_reader_extras(r[1]);
         st = by_totals(r, &equal, err);
         d->events = ti_reader_events(r[0]);
@@ -173,6 +210,8 @@ static ti_status compare_rank(struct ti_source *const s[2], int64_t rank,
         return st;
     d->extras = d->extras || ti_reader_extras(r[0]) || ti_reader_extras(r[1]);
     note_counters(r, d);
+    if (style->tolerance)
+        note_quality(r, d);
     for (int i = 0; i < 2; i++)
         info_symbolizer_add_rank(style->symbolizer, r[i]);
     st = walk(s, rank, r, style, d, err);
@@ -185,64 +224,131 @@ static ti_status compare_rank(struct ti_source *const s[2], int64_t rank,
     return st;
 }
 
-ti_status info_compare(struct ti_source *a, struct ti_source *b, const struct info_style *style,
-                       struct ti_err *err)
+/* The ranks that were compared. */
+struct comparison {
+    struct ti_source *s[2];
+    int64_t compared, *differ, ndiffer;
+    uint64_t events;
+    char *first; /* the first difference */
+    json_t *first_json;
+    struct difference last;
+};
+
+static ti_status compare_ranks(struct comparison *c, const struct info_style *style,
+                               struct ti_err *err)
 {
-    struct ti_source *const s[2] = {a, b};
-    int64_t nranks = ti_source_nranks(a), ndiffer = 0, compared = 0, *differ;
-    struct difference d = {0};
-    char *first = NULL, list[512], count[32];
-    uint64_t events = 0;
+    struct difference *d = &c->last;
     ti_status st = TI_OK;
 
-    if (nranks != ti_source_nranks(b)) {
-        if (!style->quiet)
-            printf("different: %" PRId64 " ranks and %" PRId64 "\n", nranks, ti_source_nranks(b));
-        return TI_ERR_PARTIAL;
-    }
-    differ = malloc((size_t)nranks * sizeof *differ);
-    if (!differ)
-        return ti_err_errno(err, TI_ERR_IO, "cannot compare");
-    for (int64_t rank = 0; rank < nranks && st == TI_OK; rank++) {
-        bool here = ti_source_has(a, rank), there = ti_source_has(b, rank);
+    for (int64_t rank = 0; rank < ti_source_nranks(c->s[0]) && st == TI_OK; rank++) {
+        bool here = ti_source_has(c->s[0], rank), there = ti_source_has(c->s[1], rank);
+        const char *path = ti_source_path(c->s[here]);
 
         if (!here && !there)
             continue;
-        d.text = NULL;
+        d->text = NULL;
+        d->json = NULL;
         if (here && there) {
-            st = compare_rank(s, rank, style, &d, err);
-            compared++;
-            events += d.events;
-        } else if (asprintf(&d.text, "rank %" PRId64 " is missing from '%s'\n", rank,
-                            ti_source_path(here ? b : a)) < 0) {
-            d.text = NULL;
+            st = compare_rank(c->s, rank, style, d, err);
+            c->compared++;
+            c->events += d->events;
+        } else {
+            if (asprintf(&d->text, "rank %" PRId64 " is missing from '%s'\n", rank, path) < 0)
+                d->text = NULL;
+            if (style->json)
+                d->json = json_pack("{s:I, s:o}", "rank", (json_int_t)rank, "missing",
+                                    info_json_text(path));
         }
-        if (d.text) {
-            differ[ndiffer++] = rank;
-            if (first)
-                free(d.text);
-            else
-                first = d.text;
+        if (!d->text)
+            continue;
+        c->differ[c->ndiffer++] = rank;
+        if (c->first) {
+            free(d->text);
+            json_decref(d->json);
+        } else {
+            c->first = d->text;
+            c->first_json = d->json;
         }
     }
-    if (d.extras)
+    return st;
+}
+
+static void print_text(const struct comparison *c)
+{
+    char list[512], count[32];
+
+    if (c->ndiffer)
+        printf("different: %" PRId64 " of %" PRId64 " ranks: %s\n%s", c->ndiffer,
+               ti_source_nranks(c->s[0]), ti_ranks_text(c->differ, c->ndiffer, list, sizeof list),
+               c->first);
+    else
+        printf("equal: %" PRId64 " rank%s, %s events\n", c->compared, c->compared == 1 ? "" : "s",
+               ti_format_count(c->events, count, sizeof count));
+}
+
+/* `equal`: whether the traces are. */
+static void print_json(const struct comparison *c, bool equal)
+{
+    json_t *out = json_object(), *paths = json_array(), *np = json_array(), *differ = json_array();
+
+    for (int i = 0; i < 2; i++) {
+        json_array_append_new(paths, info_json_text(ti_source_path(c->s[i])));
+        json_array_append_new(np, json_integer(ti_source_nranks(c->s[i])));
+    }
+    for (int64_t i = 0; i < c->ndiffer; i++)
+        json_array_append_new(differ, json_integer(c->differ[i]));
+    json_object_set_new(out, "paths", paths);
+    json_object_set_new(out, "np", np);
+    json_object_set_new(out, "equal", json_boolean(equal));
+    json_object_set_new(out, "ranks", json_integer(c->compared));
+    json_object_set_new(out, "events", ti_json_u64(c->events));
+    json_object_set_new(out, "differ", differ);
+    json_object_set(out, "first", c->first_json ? c->first_json : json_null());
+    info_print_json(out);
+    json_decref(out);
+}
+
+static ti_status conclude(struct comparison *c, const struct info_style *style, struct ti_err *err)
+{
+    if (c->last.extras)
         ti_say("extra columns, such as durations, are not compared");
-    if (st == TI_OK && ndiffer) {
-        st = TI_ERR_PARTIAL;
-        if (!style->no_volumes)
-            warn_of_counters(s, &d);
-        if (!style->quiet)
-            printf("different: %" PRId64 " of %" PRId64 " ranks: %s\n%s", ndiffer, nranks,
-                   ti_ranks_text(differ, ndiffer, list, sizeof list), first);
-    } else if (st == TI_OK) {
-        if (compared == 0)
-            st = ti_err_set(err, TI_ERR_INPUT, "'%s' and '%s' have no rank in common",
-                            ti_source_path(a), ti_source_path(b));
-        else if (!style->quiet)
-            printf("equal: %" PRId64 " rank%s, %s events\n", compared, compared == 1 ? "" : "s",
-                   ti_format_count(events, count, sizeof count));
+    if (!style->no_volumes) {
+        warn_of_quality(c->s, &c->last);
+        if (c->ndiffer)
+            warn_of_counters(c->s, &c->last);
     }
-    free(first);
-    free(differ);
+    if (!c->ndiffer && !c->compared)
+        return ti_err_set(err, TI_ERR_INPUT, "'%s' and '%s' have no rank in common",
+                          ti_source_path(c->s[0]), ti_source_path(c->s[1]));
+    if (style->json)
+        print_json(c, !c->ndiffer);
+    else if (!style->quiet)
+        print_text(c);
+    return c->ndiffer ? TI_ERR_PARTIAL : TI_OK;
+}
+
+ti_status info_compare(struct ti_source *a, struct ti_source *b, const struct info_style *style,
+                       struct ti_err *err)
+{
+    struct comparison c = {.s = {a, b}};
+    int64_t nranks = ti_source_nranks(a);
+    ti_status st;
+
+    if (nranks != ti_source_nranks(b)) {
+        if (style->json)
+            print_json(&c, false);
+        else if (!style->quiet)
+            printf("different: %" PRId64 " ranks and %" PRId64 "\n", nranks, ti_source_nranks(b));
+        return TI_ERR_PARTIAL;
+    }
+    c.differ = malloc((size_t)nranks * sizeof *c.differ);
+    if (!c.differ)
+        return ti_err_errno(err, TI_ERR_IO, "cannot compare");
+    st = compare_ranks(&c, style, err);
+    if (st == TI_OK)
+        st = conclude(&c, style, err);
+    free(c.first);
+    json_decref(c.first_json);
+    free(c.differ);
     return st;
 }

@@ -2,6 +2,8 @@
 #include <string.h>
 
 #include "common/cli.h"
+#include "formats/folded/decode.h"
+#include "info/event_json.h"
 #include "info/line.h"
 #include "info/symbolizer.h"
 
@@ -16,15 +18,59 @@ const char *info_end_text(const struct ti_reader *r, char *text, size_t bytes)
     return text;
 }
 
-/* Print which values are not exact. */
-static void print_quality(const struct ti_reader *r)
+/* A longer dump says how long it is, and how to see less. */
+#define LONG_DUMP (UINT64_C(1) << 32)
+
+/* Print which values are not exact; before lines of JSON, as warnings. */
+static void print_quality(const struct ti_reader *r, const struct info_style *style)
 {
+    const char *unit = ti_reader_info(r, "unit");
     struct ti_caveats quality = {0};
     char text[512];
 
+    if (ti_info_estimate(r) && style->json) {
+        ti_warn("volumes of rank %" PRIu32 " are an estimate", ti_reader_rank(r));
+    } else if (ti_info_estimate(r)) {
+        printf("# volumes are an estimate%s", unit ? ", in " : "");
+        info_put_clean(unit);
+        putchar('\n');
+    }
     ti_caveats_add_quality(&quality, r, true);
-    for (int i = 0; ti_caveats_text(&quality, i, text, sizeof text); i++)
+    if (style->json)
+        info_warn_of_caveats(&quality);
+    for (int i = 0; !style->json && ti_caveats_text(&quality, i, text, sizeof text); i++)
         printf("# %s\n", text);
+}
+
+static void warn_of_length(const struct ti_reader *r, uint64_t most)
+{
+    uint64_t n =
+        ti_reader_folded(r) ? ti_folded_events(ti_reader_folded(r)) - ti_reader_events(r) : 0;
+    char text[32];
+
+    if (n < LONG_DUMP || most < LONG_DUMP)
+        return;
+    ti_warn("rank %" PRIu32 " has %s events to print", ti_reader_rank(r),
+            ti_format_count(n, text, sizeof text));
+    ti_hint("--count N prints N of them, --at WHERE begins elsewhere, --phases shows the loops");
+}
+
+/* Print an event; false if that failed. */
+static bool print_event(struct info_line *line, const struct ti_reader *r,
+                        const struct ti_event *ev, const struct info_style *style)
+{
+    json_t *out;
+    bool fine;
+
+    if (style->json) {
+        out = info_event_json(r, ev, ti_reader_events(r) - 1, style);
+        fine = json_dumpf(out, stdout, JSON_COMPACT) == 0 && putchar('\n') != EOF;
+        json_decref(out);
+        return fine;
+    }
+    info_format_event(line, r, ev, style);
+    info_line_put(line, "\n");
+    return fwrite(line->text, 1, line->bytes, stdout) == line->bytes;
 }
 
 ti_status info_dump_rest(struct ti_reader *r, const struct info_style *style, struct ti_err *err)
@@ -35,21 +81,12 @@ ti_status info_dump_rest(struct ti_reader *r, const struct info_style *style, st
     char end[1024];
     int more = 1;
 
-    if (ti_info_estimate(r) && !style->no_volumes) {
-        const char *unit = ti_reader_info(r, "unit");
-
-        printf("# volumes are an estimate%s", unit ? ", in " : "");
-        info_put_clean(unit);
-        putchar('\n');
-    }
     if (!style->no_volumes)
-        print_quality(r);
-    for (; left && (more = ti_reader_next(r, &ev, err)) > 0; left--) {
-        info_format_event(&line, r, &ev, style);
-        info_line_put(&line, "\n");
-        if (fwrite(line.text, 1, line.bytes, stdout) != line.bytes)
+        print_quality(r, style);
+    warn_of_length(r, left);
+    for (; left && (more = ti_reader_next(r, &ev, err)) > 0; left--)
+        if (!print_event(&line, r, &ev, style))
             break;
-    }
     info_line_free(&line);
     if (more < 0)
         return TI_ERR_INPUT;
@@ -94,7 +131,8 @@ ti_status info_dump(struct ti_source *s, int64_t rank, const struct info_style *
             }
             continue;
         }
-        printf("# rank %" PRId64 "\n", rank);
+        if (!style->json)
+            printf("# rank %" PRId64 "\n", rank);
         one = dump_rank(s, rank, style, err);
         if (one != TI_OK && one != TI_ERR_PARTIAL)
             return one;

@@ -83,8 +83,7 @@ static const struct ti_opt opts[] = {
      "all phases and positions",
      TI_OPT_FLAG(style.all)},
     {'q', "quiet", NULL, "print only errors and problems", TI_OPT_FLAG(style.quiet)},
-    {0, "json", NULL, "print as JSON; not with --dump, --compare and --at",
-     TI_OPT_FLAG(style.json)},
+    {0, "json", NULL, "print as JSON; with --dump, one event a line", TI_OPT_FLAG(style.json)},
     {0, "no-progress", NULL, "no progress line", TI_OPT_FLAG(no_progress)},
     TI_OPT_END,
 };
@@ -133,8 +132,6 @@ static int check_options(const struct settings *s)
         return (int)ti_cli_usage(&cli, "--at needs --rank");
     if (s->style.count && !s->dump)
         return (int)ti_cli_usage(&cli, "--count is for --dump");
-    if (s->style.json && (s->dump || s->other || s->at))
-        return (int)ti_cli_usage(&cli, "--json is not for --dump, --compare and --at");
     if (s->style.json && s->rates && strcmp(s->rates, "-") == 0)
         return (int)ti_cli_usage(&cli, "--json and --rates - both write to standard output");
     if (s->style.all && !s->traffic && !s->phases && !s->imbalance)

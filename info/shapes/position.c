@@ -6,7 +6,7 @@
 
 #include "common/cli.h"
 #include "formats/folded/seek.h"
-#include "info/line.h"
+#include "info/event_json.h"
 #include "info/shapes/folded.h"
 #include "info/symbolizer.h"
 
@@ -126,6 +126,14 @@ static ti_status find(struct ti_reader *r, const struct wanted *to, const uint64
 
 /* ---------------------------------------------------------------- printing -- */
 
+/* The first call of a loop. */
+static uint32_t first_call(const struct ti_folded *f, uint32_t node)
+{
+    while (ti_shape_node(f, node).loop)
+        node++;
+    return node;
+}
+
 /* Print the loops around the place: each by the call site of its first call. */
 static void print_loops(const struct ti_reader *r, const struct ti_folded *f,
                         const struct ti_place *place, const struct info_style *style)
@@ -133,10 +141,8 @@ static void print_loops(const struct ti_reader *r, const struct ti_folded *f,
     char site[SITE_BYTES], trip[32], trips[32];
 
     for (uint32_t d = 0; d < place->depth; d++) {
-        uint32_t call = place->loop[d].loop;
+        uint32_t call = first_call(f, place->loop[d].loop);
 
-        while (ti_shape_node(f, call).loop)
-            call++;
         info_site_text(style->symbolizer,
                        ti_reader_string(r, TI_STRING_SITE, ti_shape_node(f, call).site), site,
                        sizeof site);
@@ -173,6 +179,57 @@ static ti_status print(struct ti_reader *r, const struct ti_place *place, const 
     return info_dump_rest(r, &one, err);
 }
 
+/* ------------------------------------------------------------------- JSON -- */
+
+/* The loops around the place, from the outermost on. */
+static json_t *loops_json(const struct ti_reader *r, const struct ti_place *place,
+                          const struct info_style *style)
+{
+    const struct ti_folded *f = ti_reader_folded(r);
+    json_t *list = json_array();
+
+    for (uint32_t d = 0; d < place->depth; d++) {
+        uint32_t call = first_call(f, place->loop[d].loop);
+        const char *site = ti_reader_string(r, TI_STRING_SITE, ti_shape_node(f, call).site);
+        json_t *one = json_object();
+
+        json_object_set_new(one, "call", json_string(ti_op_info(ti_shape_node(f, call).op)->text));
+        json_object_set_new(one, "site", site && *site ? info_json_text(site) : json_null());
+        info_source_line_json(info_symbolizer_find(style->symbolizer, site), one);
+        json_object_set_new(one, "trip", ti_json_u64(place->loop[d].trip));
+        json_object_set_new(one, "trips", ti_json_u64(place->loop[d].trips));
+        json_array_append_new(list, one);
+    }
+    return list;
+}
+
+static ti_status print_json(const struct ti_source *s, struct ti_reader *r,
+                            const struct ti_place *place, const uint64_t *all,
+                            const struct info_style *style, struct ti_err *err)
+{
+    json_t *out = json_object();
+    struct ti_event ev;
+    int more = ti_reader_next(r, &ev, err);
+
+    json_object_set_new(out, "path", info_json_text(ti_source_path(s)));
+    json_object_set_new(out, "rank", json_integer(ti_reader_rank(r)));
+    json_object_set_new(out, "event", ti_json_u64(place->event));
+    json_object_set_new(out, "events", ti_json_u64(ti_folded_events(ti_reader_folded(r))));
+    json_object_set_new(out, "loops", loops_json(r, place, style));
+    json_object_set_new(out, "volume_before", ti_json_u64(place->before[0]));
+    json_object_set_new(out, "volume", ti_json_u64(all[0]));
+    if (time_columns(r)) {
+        json_object_set_new(out, "seconds_before", json_real(time_of(r, place->before)));
+        json_object_set_new(out, "seconds", json_real(time_of(r, all)));
+    }
+    if (more > 0) {
+        json_object_set_new(out, "at", info_event_json(r, &ev, place->event, style));
+        info_print_json(out);
+    }
+    json_decref(out);
+    return more < 0 ? TI_ERR_INPUT : TI_OK;
+}
+
 ti_status info_position(struct ti_source *s, int64_t rank, const char *at, bool dump,
                         const struct info_style *style, struct ti_err *err)
 {
@@ -196,7 +253,9 @@ ti_status info_position(struct ti_source *s, int64_t rank, const char *at, bool 
     if (!st) {
         ti_reader_want_extras(r);
         info_symbolizer_add_rank(style->symbolizer, r);
-        st = dump ? info_dump_rest(r, style, err) : print(r, place, all, style, err);
+        st = dump          ? info_dump_rest(r, style, err)
+             : style->json ? print_json(s, r, place, all, style, err)
+                           : print(r, place, all, style, err);
     }
     free(place);
     ti_reader_close(r);

@@ -50,4 +50,32 @@ mktrace --np 2 --untraced --sites x h.run
 run 0 ti-info --compare g.run h.run
 run 4 ti-info --compare nothing a.run
 run 3 ti-info --compare out a.run
+# --json
+run 0 ti-info --compare g.run --json h.run
+python3 -c 'import json; o = json.load(open("out")); assert o["equal"] and not o["differ"]' || fail "equal, in JSON"
+run 1 ti-info --compare d.run --no-volumes --json a.tib
+python3 - <<'END' || fail "different, in JSON"
+import json
+o = json.load(open("out"))
+assert o["paths"] == ["a.tib", "d.run"] and not o["equal"] and o["differ"] == [2], o
+a, d = o["first"]["events"]
+assert o["first"]["event"] == a["event"] == d["event"] == 3 + 33 * 6 and o["first"]["rank"] == 2, o
+assert (a["operation"], a["fields"]["bytes"], d["fields"]["bytes"]) == ("irecv", 34000, 34008), o
+END
+run 1 ti-info --compare a.run --json f.run
+python3 -c 'import json; o = json.load(open("out")); assert o["np"] == [5, 4] and not o["equal"]' || fail "other ranks, in JSON"
+run 1 ti-info --compare a.run --json e.run
+python3 -c 'import json; o = json.load(open("out")); assert o["first"] == {"rank": 3, "missing": "e.run"}' || fail "missing, in JSON"
+
+# volumes that are kept as statistics are named, and differ
+mktrace --np 2 --iterations 500 --noise 3000 n.run
+run 0 ti-info -q --merge n.run --volumes stats -o n.ti
+run 1 ti-info --compare n.run n.ti
+says err "'n.ti': the volumes of 2 ranks are drawn from statistics"
+grep -q "'n.run': the volumes" err && fail "n.run has exact volumes"
+run 0 ti-info --compare n.run --no-volumes n.ti
+[ -s err ] && fail "volumes are not compared"
+run 0 ti-info --compare n.ti n.ti
+says err "'n.ti': the volumes of 2 ranks are drawn from statistics"
+
 exit $failed

@@ -44,4 +44,71 @@ run 0 ti-info --dump a.tib
 mktrace --np 4 --iterations 1 --untraced --sites other b.run
 ti-info --dump a.run >a.txt
 ti-info --dump b.run | cmp - a.txt || fail "sites show in the dump"
+# --json: an event a line, with all that the text says
+# as_text SITES <LINES >TEXT: the lines as --dump writes them
+as_text() {
+    python3 -c '
+import json, sys
+
+def special(v, form):
+    return form % v if isinstance(v, int) else v
+
+def quoted(text):
+    return "\"%s\"" % text
+
+def event(e):
+    out = [str(e["volume"])] if "volume" in e else []
+    out.append(e["operation"])
+    for key, v in e["fields"].items():
+        if key in ("peer", "rpeer", "from"):
+            v = special(v, "%+d")
+            if key in e.get("world", {}):
+                v += "(%d)" % e["world"][key]
+        elif key == "name":
+            v = quoted(v)
+        out.append("%s=%s" % (key, v))
+    for key, list in e.get("vectors", {}).items():
+        if key == "matched":
+            words = [":".join((special(list[i], "%d"), special(list[i + 1], "%+d"),
+                               special(list[i + 2], "%d"))) for i in range(0, len(list), 3)]
+        else:
+            words = [special(v, "%d") for v in list]
+        out.append("%s=[%s]" % (key, ",".join(words)))
+    for key, v in e.get("extra", {}).items():
+        out.append("%s=%s" % ("".join(c if " " < c <= "~" else "\\x%02x" % ord(c) for c in key), v))
+    if "site" in e:
+        out.append("site=" + quoted(e["site"] or "?"))
+    return " ".join(out)
+
+numbers = {}
+for line in sys.stdin:
+    e = json.loads(line)
+    assert e["event"] == numbers.get(e["rank"], 0), e
+    if e["event"] == 0:
+        print("# rank %d" % e["rank"])
+    numbers[e["rank"]] = e["event"] + 1
+    print(event(e))
+'
+}
+for options in '' --no-volumes --call-sites; do
+    mktrace --np 3 --iterations 20 --times --untraced json.run
+    run 0 ti-info --dump $options json.run
+    cp out text
+    run 0 ti-info --dump --json $options json.run
+    as_text <out >lines || fail "--json is no JSON"
+    cmp text lines || { fail "--dump --json $options says something else"; diff text lines | head; }
+    rm -r json.run
+done
+mktrace --np 3 --iterations 20 json.run
+run 0 ti-info --at event=40 --rank 1 --dump --json --count 1 json.run
+cp out line
+run 0 ti-info --at event=40 --rank 1 --json json.run
+python3 - <<'END' || fail "--at --json"
+import json
+at, line = json.load(open("out")), json.loads(open("line").read())
+assert line["event"] == at["event"] == 40 and at["rank"] == 1, (at, line)
+assert at["at"] == line, (at, line)
+assert len(at["loops"]) == 1 and at["loops"][0]["trip"] == 7 and at["loops"][0]["trips"] == 20, at
+END
+
 exit $failed
