@@ -3,10 +3,14 @@
 #include <string.h>
 
 #include "common/cli.h"
+#include "formats/folded/alike.h"
+#include "formats/folded/shape.h"
 #include "formats/rankname.h"
 #include "info/event_json.h"
 #include "info/line.h"
 #include "info/symbolizer.h"
+
+#define PROGRESS_EVERY (1u << 20) /* events */
 
 /* The difference between two traces of a rank. */
 struct difference {
@@ -70,40 +74,116 @@ static json_t *event_difference(struct ti_reader *const r[2], const struct ti_ev
                      ti_json_u64(number), "events", list);
 }
 
-/* Compare event by event. */
-static ti_status walk(struct ti_source *const s[2], int64_t rank, struct ti_reader *const r[2],
-                      const struct info_style *style, struct difference *d, struct ti_err *err)
+/* ------------------------------------------------------- trips that are alike -- */
+
+/* Two traces with the same loops are read in step.  As no difference was found in a trip, there is
+ * none in those that are alike. */
+
+static size_t extent(void *arg)
+{
+    (void)arg;
+    return 0;
+}
+
+static void remember(void *arg, uint32_t depth)
+{
+    (void)arg;
+    (void)depth;
+}
+
+static bool steady(void *arg, uint32_t depth)
+{
+    (void)arg;
+    (void)depth;
+    return true;
+}
+
+static bool leave_out(void *arg, uint32_t depth, uint64_t times, uint64_t events)
+{
+    struct ti_reader *const *r = arg;
+
+    (void)depth;
+    return ti_reader_leave_out(r[0], times, events) && ti_reader_leave_out(r[1], times, events);
+}
+
+static bool same_loops(struct ti_reader *const r[2])
+{
+    const struct ti_folded *a = ti_reader_folded(r[0]), *b = ti_reader_folded(r[1]);
+
+    return a && b && ti_shape_same_loops(a, b);
+}
+
+/* Say how far long traces are compared. */
+static void tell_progress(const struct ti_reader *r)
+{
+    char at[32], all[32];
+
+    if (ti_reader_folded(r))
+        ti_progress("comparing rank %" PRIu32 ": event %s of %s", ti_reader_rank(r),
+                    ti_format_count(ti_reader_events(r), at, sizeof at),
+                    ti_format_count(ti_folded_events(ti_reader_folded(r)), all, sizeof all));
+}
+
+/* Note a difference at the present event, of which `more` says for each side whether there is one.
+ */
+static void note_event(struct ti_source *const s[2], struct ti_reader *const r[2],
+                       const struct ti_event ev[2], const int more[2],
+                       const struct info_style *style, struct difference *d)
+{
+    const struct ti_event *is[2] = {more[0] ? &ev[0] : NULL, more[1] ? &ev[1] : NULL};
+    char *a = show(s[0], r[0], is[0], style), *b = show(s[1], r[1], is[1], style);
+
+    d->json = style->json ? event_difference(r, is, d->events, style) : NULL;
+    if (asprintf(&d->text, "rank %" PRIu32 " differs at event %" PRIu64 ":\n%s%s",
+                 ti_reader_rank(r[0]), d->events, a ? a : "", b ? b : "") < 0)
+        d->text = NULL;
+    free(a);
+    free(b);
+}
+
+/* Compare event by event, up to the first difference. */
+static ti_status compare_events(struct ti_source *const s[2], struct ti_reader *const r[2],
+                                struct ti_alike *alike, const struct info_style *style,
+                                struct difference *d, struct ti_err *err)
 {
     struct ti_event ev[2];
-    int64_t comm;
+    int more[2] = {1, 1};
 
-    d->events = 0;
-    for (;; d->events++) {
-        int more[2];
+    for (uint64_t n = 1; more[0]; n++) {
+        ti_status st = alike->twin ? ti_alike_leave_out(alike, r[0], err) : TI_OK;
 
+        if (st)
+            return st;
+        d->events = ti_reader_events(r[0]);
         for (int i = 0; i < 2; i++) {
             more[i] = ti_reader_next(r[i], &ev[i], err);
             if (more[i] < 0)
                 return TI_ERR_INPUT;
         }
-        if (!more[0] && !more[1])
-            break;
-        if (!more[0] || !more[1] || !same(r, ev, style)) {
-            const struct ti_event *is[2] = {more[0] ? &ev[0] : NULL, more[1] ? &ev[1] : NULL};
-            char *a = show(s[0], r[0], is[0], style);
-            char *b = show(s[1], r[1], is[1], style);
-
-            d->json = style->json ? event_difference(r, is, d->events, style) : NULL;
-            if (asprintf(&d->text, "rank %" PRId64 " differs at event %" PRIu64 ":\n%s%s", rank,
-                         d->events, a ? a : "", b ? b : "") < 0)
-                d->text = NULL;
-            free(a);
-            free(b);
+        if (more[0] != more[1] || (more[0] && !same(r, ev, style))) {
+            note_event(s, r, ev, more, style, d);
             return TI_OK;
         }
+        if (n % PROGRESS_EVERY == 0)
+            tell_progress(r[0]);
     }
-    if (same_comms(r[0], r[1], &comm))
-        return TI_OK;
+    return TI_OK;
+}
+
+static ti_status walk(struct ti_source *const s[2], int64_t rank, struct ti_reader *const r[2],
+                      const struct info_style *style, struct difference *d, struct ti_err *err)
+{
+    static const struct ti_alike_user user = {extent, remember, steady, leave_out};
+    struct ti_alike alike = {.user = &user,
+                             .arg = (void *)(uintptr_t)r,
+                             .twin = same_loops(r) ? r[1] : NULL,
+                             .volumes = !style->no_volumes};
+    ti_status st = compare_events(s, r, &alike, style, d, err);
+    int64_t comm;
+
+    ti_alike_free(&alike);
+    if (st || d->text || same_comms(r[0], r[1], &comm))
+        return st;
     if (style->json)
         d->json =
             json_pack("{s:I, s:I}", "rank", (json_int_t)rank, "communicator", (json_int_t)comm);

@@ -25,6 +25,7 @@ struct merging {
     const struct ti_qualities *quality;
     struct ti_merging merging;
     int64_t before, after; /* bytes of the traces */
+    int64_t kept_long;     /* ranks that are too long to be encoded again */
 };
 
 /* ---------------------------------------------------------------- sources -- */
@@ -67,10 +68,15 @@ static ti_status open_sources(struct merging *g, char *const *paths, int n, stru
 static ti_status add_rank(struct merging *g, struct ti_source *s, int64_t rank, struct ti_err *err)
 {
     struct ti_record record;
+    struct ti_reader *r;
     ti_status st = ti_source_record(s, rank, g->quality, &record, err);
 
     if (st != TI_OK)
         return st;
+    if (ti_source_merged(s) && ti_source_reader(s, rank, &r, NULL) == TI_OK) {
+        g->kept_long += ti_source_is_too_long(r, g->quality);
+        ti_reader_close(r);
+    }
     st = ti_merging_add(&g->merging, &record, err);
     ti_record_free(&record);
     return st;
@@ -291,6 +297,10 @@ ti_status info_merge(char *const *sources, int n, const char *output, const stru
         st = ti_scratch_open_beside(output, err);
     if (st == TI_OK)
         st = merge(&g, err);
+    if (st == TI_OK && g.kept_long)
+        ti_warn("%" PRId64 " rank%s more than %" PRIu64 " events, and kept the quality %s",
+                g.kept_long, g.kept_long == 1 ? " has" : "s have", TI_REENCODE_MOST,
+                g.kept_long == 1 ? "that it had" : "that they had");
     if (st == TI_OK)
         report(&g, style);
     ti_merging_end(&g.merging);

@@ -69,6 +69,11 @@ ti_status ti_source_record(struct ti_source *s, int64_t rank, const struct ti_qu
  * need not be encoded again.  NULL: exact. */
 bool ti_source_is_enough(const struct ti_reader *r, const struct ti_qualities *q);
 
+/* Whether that is so only because the trace of `r` is a stored record of too many events to be
+ * encoded again. */
+#define TI_REENCODE_MOST (UINT64_C(1) << 30)
+bool ti_source_is_too_long(const struct ti_reader *r, const struct ti_qualities *q);
+
 /* Check what reading all ranks does not: all of a merged trace, and the headers of a bundle.
  * TI_ERR_INPUT, TI_ERR_IO. */
 ti_status ti_source_verify(struct ti_source *s, struct ti_err *err);

@@ -78,6 +78,39 @@ for view in '' --histogram '--rates rates'; do
     same "$view" noise.stats noise.split
 done
 
+# a comparison says where merged traces differ as it says where rank files do
+for change in 0:500 3:1002 2:0; do
+    mktrace --iterations $n --change $change change >/dev/null
+    run 0 ti-info -q --merge change -o change.m
+    for options in '' --no-volumes '--tolerance 2'; do
+        run 1 ti-info --compare run $options change
+        sed 's/^  [a-z.]*: //' out >files
+        run 1 ti-info --compare run.m $options change.m
+        sed 's/^  [a-z.]*: //' out | cmp - files || fail "--compare $options, $change"
+    done
+    rm -r change change.m
+done
+stretch run.m run.other $n $big 3000 3005 || fail "stretch" # its hash is that of run.big
+run 0 ti-info --compare run.big --no-volumes run.big
+run 1 ti-info --compare run.big --tolerance 4 run.other
+says out "rank 0 differs at event 7:"
+run 0 ti-info --compare run.big --no-volumes run.other
+run 0 ti-info --compare run.big --tolerance 5 run.other
+says out "equal: 4 ranks, $(python3 -c "print(f'{24 + 24 * $big:,}')") events"
+
+# all qualities; what is too long keeps the quality that it has
+for quality in exact stats bound:1%; do
+    rm -f merged
+    run 0 ti-info -q --merge run--times.big --volumes $quality --extras $quality -o merged
+    [ $quality = exact ] || says err "4 ranks have more than 1073741824 events"
+    run 0 ti-info --compare run--times.big --tolerance 0 merged
+    run 0 ti-info --dump --count 9 --rank 1 merged
+done
+
+# a dump of so many events says so
+ti-info --dump --rank 0 run.big 2>err | head -n 3 >out
+says err "rank 0 has $(python3 -c "print(f'{6 + 6 * $big:,}')") events to print"
+
 # sums above 2^64 - 1 are not shown
 stretch run.m run.over $n $big 40 0x1000000000 || fail "stretch"
 run 3 ti-info run.over

@@ -43,16 +43,33 @@ static struct ti_alike_level *level_at(struct ti_alike *a, uint32_t depth)
     return &a->level[depth];
 }
 
-/* Mark the begin of a trip, if enough trips are alike to be worth it. */
-static void consider(struct ti_alike *a, struct ti_reader *r, uint32_t depth,
+/* How many trips from this one on are alike, and the events of each. */
+static uint64_t count_alike(const struct ti_alike *a, struct ti_reader *r, uint64_t *events)
+{
+    uint64_t twins = UINT64_MAX, alike, of_twin;
+
+    alike = a->volumes ? ti_folded_alike_volumes(ti_reader_folded(r), events)
+                       : ti_folded_alike(ti_reader_folded(r), events);
+    if (a->twin)
+        twins = a->volumes ? ti_folded_alike_volumes(ti_reader_folded(a->twin), &of_twin)
+                           : ti_folded_alike(ti_reader_folded(a->twin), &of_twin);
+    return twins < alike ? twins : alike;
+}
+
+/* Mark the begin of a trip, if enough trips are alike to be worth it.  Volumes of a first trip may
+ * be those of another arrival (fold.h), so it is not compared by volumes. */
+static void consider(struct ti_alike *a, struct ti_reader *r, const struct ti_trip_start *trip,
                      struct ti_alike_level *l)
 {
-    uint64_t events, alike = ti_folded_alike(ti_reader_folded(r), &events);
+    uint64_t events, alike;
 
+    if (a->volumes && trip->first)
+        return;
+    alike = count_alike(a, r, &events);
     if ((alike - 1) * events <= a->user->extent(a->arg))
         return;
     *l = (struct ti_alike_level){true, TRIES, alike, events};
-    a->user->remember(a->arg, depth);
+    a->user->remember(a->arg, trip->depth);
 }
 
 /* A trip begins, and the trip before is the one since the mark. */
@@ -68,7 +85,7 @@ static bool end_marked(struct ti_alike *a, struct ti_reader *r, const struct ti_
             return false;
         a->left_out += left * l->events;
         if (left < trip->left)
-            consider(a, r, trip->depth, l);
+            consider(a, r, trip, l);
     } else if (--l->tries && left > 1) {
         a->user->remember(a->arg, trip->depth);
     } else {
@@ -79,11 +96,14 @@ static bool end_marked(struct ti_alike *a, struct ti_reader *r, const struct ti_
 
 ti_status ti_alike_leave_out(struct ti_alike *a, struct ti_reader *r, struct ti_err *err)
 {
-    struct ti_trip_start trip;
+    struct ti_trip_start trip, other;
 
     while (ti_reader_trip(r, &trip)) {
         struct ti_alike_level *l = level_at(a, trip.depth);
 
+        if (a->twin && (!ti_reader_trip(a->twin, &other) || other.left != trip.left))
+            return ti_err_set(err, TI_ERR_INPUT, "'%s' is damaged: its record is malformed",
+                              ti_reader_name(a->twin));
         if (trip.first) {
             l->marked = false;
             l->alike = 0;
@@ -95,7 +115,7 @@ ti_status ti_alike_leave_out(struct ti_alike *a, struct ti_reader *r, struct ti_
         } else if (l->alike) {
             l->alike--;
         } else {
-            consider(a, r, trip.depth, l);
+            consider(a, r, &trip, l);
         }
     }
     return TI_OK;

@@ -34,6 +34,10 @@ struct ti_alike_user {
 struct ti_alike {
     const struct ti_alike_user *user;
     void *arg;
+    /* of a caller that reads a second trace at the same time, event by event, with the same loops
+     * (ti_shape_same_loops()): trips are alike if they are so in both */
+    struct ti_reader *twin;
+    bool volumes; /* volumes must be alike, too */
     struct ti_alike_level *level; /* by depth */
     size_t n, cap;
     uint64_t left_out; /* events */

@@ -1,5 +1,7 @@
 #include "formats/folded/shape.h"
 
+#include <string.h>
+
 #include "formats/folded/decode_internal.h"
 
 uint32_t ti_shape_nodes(const struct ti_folded *f)
@@ -34,6 +36,24 @@ static bool column_stats(const struct ti_folded *f, uint32_t column, uint64_t n,
 bool ti_shape_trips(const struct ti_folded *f, uint32_t i, struct ti_column_stats *out)
 {
     return column_stats(f, f->node[i].cursor, f->node[i].passes, out);
+}
+
+bool ti_shape_same_loops(const struct ti_folded *a, const struct ti_folded *b)
+{
+    if (a->nnodes != b->nnodes)
+        return false;
+    for (size_t i = 0; i < a->nnodes; i++) {
+        const struct node *x = &a->node[i], *y = &b->node[i];
+        const struct ti_bytes *p = &a->column_blob[x->cursor], *q = &b->column_blob[y->cursor];
+
+        if ((x->symbol == LOOP) != (y->symbol == LOOP))
+            return false;
+        if (x->symbol == LOOP &&
+            (x->end != y->end || a->column_first[x->cursor] != b->column_first[y->cursor] ||
+             p->n != q->n || (p->n && memcmp(p->data, q->data, p->n) != 0)))
+            return false;
+    }
+    return true;
 }
 
 bool ti_shape_volumes(const struct ti_folded *f, uint32_t i, uint32_t which,

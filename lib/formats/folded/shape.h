@@ -28,6 +28,10 @@ struct ti_shape_node ti_shape_node(const struct ti_folded *f, uint32_t i);
 /* Trip counts of loop `i`. */
 bool ti_shape_trips(const struct ti_folded *f, uint32_t i, struct ti_column_stats *out);
 
+/* Whether two shapes have the same loops with the same trip counts, so that both come to the same
+ * loop at the same event. */
+bool ti_shape_same_loops(const struct ti_folded *a, const struct ti_folded *b);
+
 /* Volumes of call `i` if `which` is 0, else its values of extra column `which` - 1. */
 bool ti_shape_volumes(const struct ti_folded *f, uint32_t i, uint32_t which,
                       struct ti_column_stats *out);

@@ -148,6 +148,25 @@ uint64_t ti_folded_alike(struct ti_folded *f, uint64_t *events)
     return alike;
 }
 
+uint64_t ti_folded_alike_volumes(struct ti_folded *f, uint64_t *events)
+{
+    uint64_t alike = ti_folded_alike(f, events);
+    uint32_t loop = present_loop(f);
+
+    for (uint32_t i = loop + 1; alike > 1 && i < f->node[loop].end; i++) {
+        const struct node *leaf = &f->node[i];
+
+        for (uint32_t a = 0; leaf->symbol != LOOP && a < leaf->arrivals; a++) {
+            const struct ti_cursor *c = &f->cursor[leaf->cursor + a * f->nvolumes];
+            uint64_t n = ti__arrivals(f, f->passes, i, a);
+            uint64_t same = c->draw ? 1 : n ? alike_in(c, n) : alike;
+
+            alike = same < alike ? same : alike;
+        }
+    }
+    return alike;
+}
+
 /* ---------------------------------------------------------------- leave out -- */
 
 /* Pass `n` values of a column.  What a histogram gives depends on the events that were read. */

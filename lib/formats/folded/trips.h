@@ -25,6 +25,9 @@ bool ti_folded_trip(struct ti_folded *f, struct ti_trip_start *out);
  * on are known to be alike, this one included; at least 1.  *events becomes the events of each. */
 uint64_t ti_folded_alike(struct ti_folded *f, uint64_t *events);
 
+/* The same for trips whose volumes are alike, too; it is no first trip. */
+uint64_t ti_folded_alike_volumes(struct ti_folded *f, uint64_t *events);
+
 /*
  * Leave out `trips` trips, from this one on, which must be alike and no first trips.  Values that
  * are drawn from histograms (formats/quality.h) are others afterwards than sequential reading
