@@ -6,8 +6,9 @@ formats_src := $(addprefix lib/formats/,event.c quality.c chunk.c ranges.c scan.
                  reader_columns.c reader_record.c rank_lists.c) \
                $(addprefix lib/formats/merged/,merged.c merged_index.c merged_sections.c \
                  merged_group.c numbers.c) \
-               $(addprefix lib/formats/folded/,pool.c runs.c column.c quality_columns.c decode.c \
-                 decode_open.c shape.c seek.c trips.c alike.c values.c scan_read.c)
+               $(addprefix lib/formats/folded/,pool.c runs.c column.c quality_columns.c levels.c \
+                 pattern.c draw.c decode.c decode_open.c shape.c seek.c trips.c alike.c values.c \
+                 scan_read.c)
 # Writing merged traces.
 merger_src := $(addprefix lib/formats/merged/,merger.c blobs.c fit.c groups.c sections.c) \
               $(addprefix lib/formats/folded/,fold.c fold_nodes.c symbols.c encode.c encode_record.c) \

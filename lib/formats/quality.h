@@ -4,9 +4,9 @@
  *   exact       every value
  *   bounded     every value differs from the exact one by at most a given share of it, and sums are
  *               exact
- *   statistics  how often values occurred, at each position in the program.  A reader draws values
- *               from that, in an order that depends on a seed.  Number of values, sum, minimum and
- *               maximum are exact
+ *   statistics  how often values occurred, at each position in the program; if they depend on their
+ *               place in a period, how often at each place.  A reader draws values from that, in an
+ *               order that depends on a seed.  Number of values, sum, minimum and maximum are exact
  *
  * Metadata "volumes" and "extras" name the quality; without, it is exact.
  */

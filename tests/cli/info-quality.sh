@@ -92,6 +92,32 @@ for quality in bound:0.5% bound:5% stats; do
     rm -rf q.ti q.tib again.ti split.run
 done
 
+# noise above the bound: half of what an exact volume takes is its noise below the bound
+mktrace --np 4 --iterations 300 --noise 1000000 --exact loud.run
+run 0 ti-info --merge -q loud.run -o loud.ti
+size=$(stat -c %s loud.ti)
+for rank in 0 3; do
+    ti-info --dump --rank $rank loud.run >exact.$rank
+done
+for bound in 1 5; do
+    run 0 ti-info --merge -q --volumes bound:$bound% loud.run -o q.ti
+    less=$(stat -c %s q.ti)
+    [ $((less * 100)) -lt $((size * (70 - 2 * bound))) ] || fail "within $bound %: $less of $size bytes"
+    for rank in 0 3; do
+        ti-info --dump --rank $rank q.ti >dump
+        compare exact.$rank dump $bound || fail "within $bound %, rank $rank, loud"
+    done
+    run 0 ti-info --verify q.ti
+    run 0 ti-info --dump --rank 3 --at event=700 --count 5 q.ti
+    grep -v '^#' dump | sed -n 701,705p | cmp - <(grep -v '^#' out) ||
+        fail "within $bound %: --at gives other events"
+    rm q.ti
+done
+for rank in 0 3; do
+    ti-info --dump --rank $rank a.run >exact.$rank
+done
+size=$(stat -c %s exact.ti)
+
 # extra columns: statistics without an option
 run 0 ti-info --merge -q --extras exact a.tib -o e.ti
 [ "$(stat -c %s e.ti)" -gt "$size" ] || fail "exact durations take no more than statistics"

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "formats/folded/column.h"
+#include "formats/folded/levels.h"
 #include "formats/folded/quality_columns.h"
 
 static uint64_t rng = 88172645463325252u;
@@ -22,7 +23,7 @@ static uint64_t rnd(uint64_t below)
 /* Values of a kind that bursts may have. */
 static void make_values(uint64_t *value, size_t n)
 {
-    uint64_t kind = rnd(7), base = 1 + rnd(1u << rnd(30));
+    uint64_t kind = rnd(9), base = 1 + rnd(1u << rnd(30));
 
     for (size_t i = 0; i < n; i++) {
         switch (kind) {
@@ -43,6 +44,12 @@ static void make_values(uint64_t *value, size_t n)
             break;
         case 5: /* anything */
             value[i] = rng >> rnd(64);
+            break;
+        case 6: /* noise as large as the values */
+            value[i] = base / 2 + rnd(base * (1 + 9 * (rnd(20) == 0)));
+            break;
+        case 7: /* a period, and noise of some percent */
+            value[i] = (base << i % 5) + rnd(base / 10 + 1);
             break;
         default:
             value[i] = base;
@@ -68,7 +75,12 @@ static struct encoded encode(const uint64_t *value, size_t n, const struct ti_qu
     return e;
 }
 
-/* Decode `n` values with a seed; returns whether they are drawn. */
+static bool is_code(const struct encoded *e, uint8_t code)
+{
+    return e->blob.n > 1 && e->blob.data[0] == TI_CODED && e->blob.data[1] == code;
+}
+
+/* Decode `n` values with a seed; returns whether the blob is no list of tokens. */
 static bool decode(const struct encoded *e, size_t n, uint64_t seed, uint64_t *out)
 {
     struct ti_cursor cursor;
@@ -98,7 +110,8 @@ static uint64_t sum_of(const uint64_t *value, size_t n)
 static void bursts_are_within_the_bound(void **state)
 {
     static const uint32_t ppm[] = {1, 1000, 10000, 100000, 500000};
-    uint64_t value[3000], got[3000];
+    uint64_t value[3000], got[3000], again[3000];
+    int levels = 0, tokens = 0;
 
     (void)state;
     for (int round = 0; round < 2000; round++) {
@@ -108,7 +121,10 @@ static void bursts_are_within_the_bound(void **state)
 
         make_values(value, n);
         e = encode(value, n, &q);
-        assert_false(decode(&e, n, 0, got));
+        levels += decode(&e, n, 0, got);
+        tokens += !is_code(&e, TI_CODE_LEVELS);
+        decode(&e, n, 1, again);
+        assert_memory_equal(got, again, n * sizeof *got);
         assert_true(sum_of(value, n) == sum_of(got, n));
         for (size_t i = 0; i < n; i++) {
             double off =
@@ -118,6 +134,35 @@ static void bursts_are_within_the_bound(void **state)
         }
         free(e.blob.data);
     }
+    assert_true(levels > 200);
+    assert_true(tokens > 200);
+}
+
+/* Noise above the bound: neighbours have no common mean, but a value has few levels to be at. */
+static void large_noise_becomes_small_symbols(void **state)
+{
+    const struct ti_quality exact = {TI_EXACT, 0}, one = {TI_BOUNDED, 10000};
+    uint64_t value[3000], got[3000];
+    uint8_t different[256] = {0};
+    struct encoded e;
+    size_t symbols = 0;
+
+    (void)state;
+    for (size_t i = 0; i < 3000; i++)
+        value[i] = 1000000 + rnd(100000) + rnd(100000);
+    e = encode(value, 3000, &exact);
+    assert_true(e.blob.n > 10000);
+    free(e.blob.data);
+    e = encode(value, 3000, &one);
+    assert_true(is_code(&e, TI_CODE_LEVELS));
+    assert_true(e.blob.n < 3000 + 50);
+    assert_true(decode(&e, 3000, 0, got));
+    for (size_t i = 50; i < e.blob.n; i++)
+        different[e.blob.data[i]] = 1;
+    for (size_t i = 0; i < 256; i++)
+        symbols += different[i];
+    assert_true(symbols <= 14); /* noise of 20 %, in steps of less than 2 % */
+    free(e.blob.data);
 }
 
 static void noise_becomes_a_few_bytes(void **state)
@@ -159,7 +204,7 @@ static void histograms_keep_what_they_promise(void **state)
         e = encode(value, n, &q);
         if (decode(&e, n, 7, got)) {
             histograms++;
-            assert_true(e.blob.n < 200);
+            assert_true(e.blob.n < (is_code(&e, TI_CODE_PATTERN) ? 600 : 200));
             decode(&e, n, 7, again);
             assert_memory_equal(got, again, n * sizeof *got);
             decode(&e, n, 8, other);
@@ -197,6 +242,145 @@ static void histograms_are_balanced(void **state)
     free(e.blob.data);
 }
 
+/* The slow values of a period stay at their phases, and the first value where it is. */
+static void patterns_keep_phases(void **state)
+{
+    const struct ti_quality q = {TI_STATISTICS, 0};
+    uint64_t value[2900], got[2900];
+    double sum[2][29] = {{0}};
+    struct encoded e;
+
+    (void)state;
+    for (size_t i = 0; i < 2900; i++) {
+        value[i] = UINT64_C(1000) << (i * i % 29) % 8;
+        value[i] += rnd(value[i]);
+    }
+    value[0] = 10000000;
+    e = encode(value, 2900, &q);
+    assert_true(is_code(&e, TI_CODE_PATTERN));
+    assert_true(e.blob.n < 400);
+    assert_true(decode(&e, 2900, 3, got));
+    assert_true(got[0] == 10000000);
+    assert_true(sum_of(value, 2900) == sum_of(got, 2900));
+    for (size_t i = 1; i < 2900; i++) {
+        sum[0][i % 29] += (double)value[i];
+        sum[1][i % 29] += (double)got[i];
+    }
+    for (size_t i = 0; i < 29; i++)
+        assert_true(sum[1][i] > 0.8 * sum[0][i] && sum[1][i] < 1.25 * sum[0][i]);
+    free(e.blob.data);
+
+    for (size_t i = 0; i < 2900; i++) /* nothing depends on the place */
+        value[i] = 1000 + rnd(1000);
+    e = encode(value, 2900, &q);
+    assert_true(e.blob.data[0] == TI_HISTOGRAM);
+    free(e.blob.data);
+}
+
+/* Sums of the first values, and passing values, against reading them one by one. */
+static void values_can_be_passed(void **state)
+{
+    uint64_t value[3000], got[3000];
+    int levels = 0, patterns = 0;
+
+    (void)state;
+    for (int round = 0; round < 1000; round++) {
+        struct ti_quality q = {rnd(2) ? TI_BOUNDED : TI_STATISTICS, 10000};
+        size_t n = 1 + rnd(3000), some = rnd(n + 1);
+        uint64_t runs = n, sum, before = 0, rest = 0;
+        struct encoded e;
+        struct ti_draw *draw;
+
+        make_values(value, n);
+        e = encode(value, n, &q);
+        decode(&e, n, 0, got);
+        assert_true(ti_draw_new((uint64_t)e.first, e.blob.data, e.blob.n, n, &draw));
+        for (size_t i = 0; draw && i <= n; i += 1 + rnd(300), before = sum, runs = n) {
+            assert_true(ti_draw_sum_first(draw, i, &runs, &sum));
+            assert_true(sum >= before);
+            assert_true(!is_code(&e, TI_CODE_LEVELS) || sum == sum_of(got, i));
+        }
+        if (draw) {
+            assert_true(ti_draw_sum_first(draw, some, &runs, &sum));
+            ti_draw_skip(draw, some);
+            for (size_t i = some; i < n; i++)
+                rest += ti_draw_next(draw);
+            assert_true(sum + rest == ti_draw_sum(draw));
+        }
+        if (is_code(&e, TI_CODE_LEVELS)) {
+            levels++;
+            runs = n - 1;
+            assert_false(ti_draw_sum_first(draw, n, &runs, &sum));
+            ti_draw_start(draw, 0);
+            ti_draw_leave_out(draw, some);
+            for (size_t i = some; i < n; i++)
+                assert_true(ti_draw_next(draw) == got[i]);
+        }
+        patterns += is_code(&e, TI_CODE_PATTERN);
+        ti_draw_free(draw);
+        free(e.blob.data);
+    }
+    assert_true(levels > 50);
+    assert_true(patterns > 20);
+}
+
+/* Values of a blob add up to its sum, and are within its extremes. */
+static void check_draw(struct ti_draw *draw, uint64_t values)
+{
+    struct ti_column_stats stats;
+    uint64_t sum = 0;
+
+    ti_draw_stats(draw, &stats);
+    for (uint64_t i = 0; i < values; i++) {
+        uint64_t value = ti_draw_next(draw);
+
+        assert_true((int64_t)value >= stats.min && (int64_t)value <= stats.max);
+        sum += value;
+    }
+    assert_true(sum == ti_draw_sum(draw));
+    assert_true(sum == stats.sum);
+}
+
+/* Blobs of levels and of patterns with some bytes changed, and cut anywhere. */
+static void damaged_codes_are_refused_or_consistent(void **state)
+{
+    uint64_t value[300];
+    int read = 0;
+
+    (void)state;
+    for (int round = 0; round < 100000; round++) {
+        struct ti_quality q = {rnd(2) ? TI_BOUNDED : TI_STATISTICS, 10000};
+        size_t n = 8 + rnd(290);
+        static struct encoded e;
+        static size_t values;
+        struct ti_draw *draw;
+        uint8_t *blob;
+        size_t bytes;
+
+        if (round % 100 == 0) {
+            free(e.blob.data);
+            make_values(value, n);
+            e = encode(value, n, &q);
+            values = n;
+        }
+        if (e.blob.n < 2 || e.blob.data[0] != TI_CODED)
+            continue;
+        bytes = rnd(3) ? e.blob.n : rnd(e.blob.n + 1);
+        blob = malloc(bytes + 1); /* the end of it is the end of the memory */
+        assert_non_null(blob);
+        memcpy(blob, e.blob.data, bytes);
+        for (uint64_t k = rnd(3); k && bytes; k--)
+            blob[rnd(bytes < 20 || rnd(2) ? bytes : 20)] = (uint8_t)(rng >> 20);
+        if (ti_draw_new((uint64_t)e.first + rnd(3), blob, bytes, values, &draw) && draw) {
+            read++;
+            check_draw(draw, values);
+            ti_draw_free(draw);
+        }
+        free(blob);
+    }
+    assert_true(read > 1000);
+}
+
 static void malformed_histograms_are_refused(void **state)
 {
     uint8_t blob[64] = {TI_HISTOGRAM};
@@ -211,7 +395,7 @@ static void malformed_histograms_are_refused(void **state)
     assert_false(ti_draw_new(7, blob, 3 + 2 * TI_HISTOGRAM_BINS, TI_HISTOGRAM_BINS + 1, &full));
     for (int round = 0; round < 200000; round++) {
         size_t n = 1 + rnd(12);
-        uint64_t values = 1 + rnd(50), sum = 0;
+        uint64_t values = 1 + rnd(50);
         struct ti_draw *draw;
 
         blob[0] = TI_HISTOGRAM;
@@ -220,9 +404,7 @@ static void malformed_histograms_are_refused(void **state)
         if (!ti_draw_new(rng, blob, n, values, &draw))
             continue;
         assert_non_null(draw);
-        for (uint64_t i = 0; i < values; i++)
-            sum += ti_draw_next(draw);
-        assert_true(sum == ti_draw_sum(draw));
+        check_draw(draw, values);
         ti_draw_free(draw);
     }
 }
@@ -252,9 +434,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bursts_are_within_the_bound),
         cmocka_unit_test(noise_becomes_a_few_bytes),
+        cmocka_unit_test(large_noise_becomes_small_symbols),
         cmocka_unit_test(histograms_keep_what_they_promise),
         cmocka_unit_test(histograms_are_balanced),
+        cmocka_unit_test(patterns_keep_phases),
+        cmocka_unit_test(values_can_be_passed),
         cmocka_unit_test(malformed_histograms_are_refused),
+        cmocka_unit_test(damaged_codes_are_refused_or_consistent),
         cmocka_unit_test(texts_of_qualities),
     };
 

@@ -554,7 +554,7 @@ static const char *open_record(const struct ti_record *record, uint32_t nranks, 
 
     if (!ti_get_varint(&in.at, in.end, &version))
         return MALFORMED;
-    if (version != TI_RECORD_VERSION)
+    if (version < TI_RECORD_EXACT || version > TI_RECORD_VERSION)
         return "its record has a version that this Tiara cannot read: use a newer one";
     if (!read_totals(&in, t) || !read_metadata(&in, t) || !read_comms(&in, nranks, t) ||
         !read_strings(&in, t, &sites) || !read_volumes(&in, f) || !read_vectors(&in, f) ||

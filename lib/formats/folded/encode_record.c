@@ -438,13 +438,20 @@ static void free_parts(struct parts *p)
     free(p->blob_end);
 }
 
+/* Whether all columns are lists of tokens. */
+static bool is_exact(const struct ti_encoder *e)
+{
+    return e->want.volumes.kind == TI_EXACT &&
+           (e->nvolumes == 1 || e->want.extras.kind == TI_EXACT);
+}
+
 bool ti__record_fold(const struct ti_encoder *e, const struct ti_node *shape, uint64_t nodes,
                      struct ti_record *out)
 {
     struct parts p = {.too_large = false};
     bool ok;
 
-    put_varint(&p, TI_RECORD_VERSION);
+    put_varint(&p, is_exact(e) ? TI_RECORD_EXACT : TI_RECORD_VERSION);
     put_totals(&p, e->r);
     put_metadata(&p, e);
     put_comms(&p, e->r);

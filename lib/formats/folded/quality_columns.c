@@ -3,8 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BINS   8    /* balanced ones */
-#define PIECES 1024 /* of a run whose values differ */
+#include "formats/folded/levels.h"
+#include "formats/folded/pattern.h"
+
+#define BINS       8         /* balanced ones */
+#define BINS_CLASS 4         /* of a class of a pattern */
+#define FEW        64        /* with fewer values, a histogram has half or a quarter of its bins */
+#define PIECES     1024      /* of a run whose values differ */
+#define PATTERNED  (1 << 20) /* values of a column that may have a pattern, at most */
 
 __extension__ typedef unsigned __int128 u128;
 
@@ -130,47 +136,144 @@ static void split_extreme(struct piece *p, struct ti_buffer *b, uint64_t minimum
     p->n--;
 }
 
+/* Put the bins of a histogram with `bins` balanced ones, and sort the pieces; returns how many they
+ * are. */
+static uint64_t put_bins(struct ti_buffer *b, struct pieces *p, uint64_t minimum, size_t bins)
+{
+    struct piece bin = {.n = 0}, *last = p->piece;
+    struct ti_buffer end = {NULL, 0, 0};
+    uint64_t rest = 0, n = 1;
+
+    qsort(p->piece, p->n, sizeof *p->piece, by_value);
+    for (size_t i = 0; i < p->n; i++) {
+        rest += p->piece[i].n;
+        last = p->piece[i].last > last->last ? &p->piece[i] : last;
+    }
+    split_extreme(&p->piece[0], b, minimum, p->piece[0].first);
+    if (last->n) {
+        split_extreme(last, &end, minimum, last->last);
+        n++;
+    }
+    rest -= n;
+    for (size_t i = 0, done = 0; i < p->n; i++) {
+        bin.n += p->piece[i].n;
+        bin.sum += p->piece[i].sum;
+        if (bin.n && (bin.n >= (rest + bins - done - 1) / (bins - done) || i + 1 == p->n)) {
+            put_bin(b, minimum, bin.n, bin.sum);
+            n++;
+            rest -= bin.n;
+            done += done + 1 < bins;
+            bin = (struct piece){.n = 0};
+        }
+    }
+    ti_buffer_put(b, end.data, end.n);
+    free(end.data);
+    return n;
+}
+
+static uint64_t minimum_of(const struct pieces *p)
+{
+    uint64_t minimum = UINT64_MAX;
+
+    for (size_t i = 0; i < p->n; i++)
+        minimum = p->piece[i].first < minimum ? p->piece[i].first : minimum;
+    return minimum;
+}
+
 static void put_histogram(struct ti_buffer *b, const struct ti_column *c, int64_t *first)
 {
     struct pieces p = {NULL, 0, 0};
-    struct piece bin = {.n = 0}, *last;
-    uint64_t values = 0, minimum, maximum, rest;
-    struct ti_buffer end = {NULL, 0, 0};
     static const uint8_t head = TI_HISTOGRAM;
     struct ti_run_iterator at = ti_column_runs(c);
     const struct ti_run *r;
 
     while ((r = ti_run_next(&at)))
         add_run(&p, r);
-    qsort(p.piece, p.n, sizeof *p.piece, by_value);
-    last = p.piece;
-    for (size_t i = 0; i < p.n; i++) {
-        values += p.piece[i].n;
-        last = p.piece[i].last > last->last ? &p.piece[i] : last;
-    }
-    minimum = p.piece[0].first;
-    maximum = last->last;
-    *first = (int64_t)minimum;
+    *first = (int64_t)minimum_of(&p);
     ti_buffer_put(b, &head, 1);
-    split_extreme(&p.piece[0], b, minimum, minimum);
-    if (last->n)
-        split_extreme(last, &end, minimum, maximum);
-    rest = values - 1 - (end.n > 0);
-    for (size_t i = 0, bins = 0; i < p.n; i++) {
-        bin.n += p.piece[i].n;
-        bin.sum += p.piece[i].sum;
-        if (bin.n && (bin.n >= (rest + BINS - bins - 1) / (BINS - bins) || i + 1 == p.n)) {
-            put_bin(b, minimum, bin.n, bin.sum);
-            rest -= bin.n;
-            bins += bins + 1 < BINS;
-            bin = (struct piece){.n = 0};
-        }
-    }
-    if (bin.n)
-        put_bin(b, minimum, bin.n, bin.sum);
-    ti_buffer_put(b, end.data, end.n);
-    free(end.data);
+    put_bins(b, &p, (uint64_t)*first, BINS);
     free(p.piece);
+}
+
+/* ------------------------------------------------------------------ patterns -- */
+
+/* The values of a column; NULL if there are too many. */
+static uint64_t *values_of(const struct ti_column *c, size_t *n)
+{
+    struct ti_run_iterator at = ti_column_runs(c);
+    const struct ti_run *r;
+    uint64_t *value = NULL;
+    size_t cap = 0;
+
+    *n = 0;
+    if (ti_column_values(c) > PATTERNED)
+        return NULL;
+    value = ti_grow(NULL, &cap, (size_t)ti_column_values(c) + 1, sizeof *value);
+    while ((r = ti_run_next(&at)))
+        for (uint64_t i = 0; i < r->n; i++)
+            value[(*n)++] = r->first + i * r->stride;
+    return value;
+}
+
+/* Whether the first value is twice the mean, or more. */
+static bool is_far(const uint64_t *value, size_t n)
+{
+    u128 sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += value[i];
+    return n > 1 && sum && (u128)value[0] * n >= 2 * sum;
+}
+
+/* Put the histogram of the values of a class. */
+static void put_class(struct ti_buffer *b, const uint64_t *value, size_t n, uint64_t minimum,
+                      const struct ti_pattern *t, uint32_t class)
+{
+    struct pieces p = {NULL, 0, 0};
+    struct ti_buffer bins = {NULL, 0, 0};
+    size_t most = t->period == 1 ? BINS : BINS_CLASS;
+
+    for (size_t i = 0; i < n; i++)
+        if (t->class[i % t->period] == class)
+            add_piece(&p, value[i], 0, 1);
+    if (p.n < FEW)
+        most = t->period == 1 ? BINS / 2 : BINS_CLASS / 4;
+    ti_buffer_varint(b, put_bins(&bins, &p, minimum, most));
+    ti_buffer_put(b, bins.data, bins.n);
+    free(bins.data);
+    free(p.piece);
+}
+
+/* Put the pattern of a column; false, and nothing, if it has none. */
+static bool put_pattern(struct ti_buffer *b, const struct ti_column *c, int64_t *first)
+{
+    static const uint8_t head[] = {TI_CODED, TI_CODE_PATTERN};
+    struct ti_pattern pattern = {.period = 1};
+    uint64_t minimum = UINT64_MAX;
+    size_t n;
+    uint64_t *value = values_of(c, &n);
+    bool lead = value && is_far(value, n);
+
+    if (value)
+        ti_pattern_find(value + lead, n - lead, &pattern);
+    if (!lead && pattern.period == 1) {
+        free(value);
+        return false;
+    }
+    for (size_t i = 0; i < n; i++)
+        minimum = value[i] < minimum ? value[i] : minimum;
+    *first = (int64_t)minimum;
+    ti_buffer_put(b, head, sizeof head);
+    ti_buffer_varint(b, lead);
+    if (lead)
+        ti_buffer_varint(b, ti_zigzag((int64_t)(value[0] - minimum)));
+    ti_buffer_varint(b, pattern.period);
+    ti_buffer_varint(b, pattern.classes);
+    ti_buffer_put(b, pattern.class, pattern.period);
+    for (uint32_t i = 0; i < pattern.classes; i++)
+        put_class(b, value + lead, n - lead, minimum, &pattern, i);
+    free(value);
+    return true;
 }
 
 /* ------------------------------------------------------------------ choosing -- */
@@ -200,238 +303,93 @@ static bool is_moderate(const struct ti_column *c)
     return n && maximum < UINT64_C(1) << 62 && maximum - minimum < (UINT64_C(1) << 62) / n;
 }
 
+/* A blob that may stand for a column. */
+struct candidate {
+    struct ti_buffer blob;
+    int64_t first;
+};
+
+/* About the binary logarithm of n > 0, in 1/256: the same on every machine. */
+static uint64_t log_of(uint64_t n)
+{
+    int e = 63 - __builtin_clzll(n);
+
+    return (uint64_t)e * 256 + ((n << (63 - e)) >> 55) - 256;
+}
+
+/* What a blob is likely to take once it is compressed, in 1/256 bit: by how often each byte occurs
+ * in it, and a bit more for each byte. */
+static uint64_t price(const uint8_t *data, size_t n)
+{
+    uint64_t times[256] = {0}, sum = 256 * n;
+
+    for (size_t i = 0; i < n; i++)
+        times[data[i]]++;
+    for (int i = 0; i < 256; i++)
+        if (times[i])
+            sum += times[i] * (log_of(n) - log_of(times[i]));
+    return sum;
+}
+
+/* Replace what was appended to `b` from `start` on. */
+static void take(struct ti_buffer *b, size_t start, const struct candidate *other, int64_t *first)
+{
+    b->n = start;
+    ti_buffer_put(b, other->blob.data, other->blob.n);
+    *first = other->first;
+}
+
+/* Replace the exact blob by one of bounded values, if that takes less. */
+static void put_bounded(struct ti_buffer *b, size_t start, const struct ti_column *c,
+                        const struct ti_quality *q, int64_t *first)
+{
+    static const uint8_t head[] = {TI_CODED, TI_CODE_LEVELS};
+    struct ti_pool pool = {.at = NULL};
+    struct ti_column bounded = bound(&pool, c, q);
+    struct candidate segments = {.first = (int64_t)ti_column_first(&bounded)};
+    struct candidate levels = {.first = 0};
+
+    ti_column_put(&segments.blob, &bounded);
+    ti_pool_free(&pool);
+    if (price(segments.blob.data, segments.blob.n) < price(b->data + start, b->n - start))
+        take(b, start, &segments, first);
+    ti_buffer_put(&levels.blob, head, sizeof head);
+    if (ti_levels_put(&levels.blob, c, q, &levels.first) &&
+        price(levels.blob.data, levels.blob.n) < price(b->data + start, b->n - start))
+        take(b, start, &levels, first);
+    free(segments.blob.data);
+    free(levels.blob.data);
+}
+
+/* Replace the exact blob by a histogram, if that is smaller, or by a pattern, if that is much
+ * smaller. */
+static void put_statistics(struct ti_buffer *b, size_t start, const struct ti_column *c,
+                           int64_t *first)
+{
+    struct candidate histogram = {.first = 0}, pattern = {.first = 0};
+    size_t exact = b->n - start;
+
+    put_histogram(&histogram.blob, c, &histogram.first);
+    if (histogram.blob.n < exact) {
+        bool found = put_pattern(&pattern.blob, c, &pattern.first);
+
+        take(b, start, found && pattern.blob.n < exact / 4 * 3 ? &pattern : &histogram, first);
+    }
+    free(histogram.blob.data);
+    free(pattern.blob.data);
+}
+
 void ti_quality_put(struct ti_buffer *b, const struct ti_column *c, const struct ti_quality *q,
                     int64_t *first)
 {
-    struct ti_buffer other = {NULL, 0, 0};
     size_t start = b->n;
-    int64_t other_first = 0;
 
     *first = (int64_t)ti_column_first(c);
     ti_column_put(b, c);
     if (q->kind == TI_EXACT || b->n == start || !is_moderate(c))
         return;
-    if (q->kind == TI_BOUNDED) {
-        struct ti_pool pool = {.at = NULL};
-        struct ti_column bounded = bound(&pool, c, q);
-
-        other_first = (int64_t)ti_column_first(&bounded);
-        ti_column_put(&other, &bounded);
-        ti_pool_free(&pool);
-    } else {
-        put_histogram(&other, c, &other_first);
-    }
-    if (other.n < b->n - start) {
-        b->n = start;
-        ti_buffer_put(b, other.data, other.n);
-        *first = other_first;
-    }
-    free(other.data);
-}
-
-/* ------------------------------------------------------------------ drawing -- */
-
-struct bin {
-    uint64_t n, left;              /* values; of these, not drawn yet */
-    uint64_t low, more, more_left; /* the values are `low`, and `more` of them low + 1 */
-};
-
-struct ti_draw {
-    uint64_t n, left, sum, random, last;
-    size_t bins;
-    struct bin bin[];
-};
-
-/* Read the bins, up to `most`; returns their number, 0 if they are malformed. */
-static size_t read_bins(const uint8_t *p, const uint8_t *end, uint64_t first, struct ti_draw *d,
-                        size_t most)
-{
-    size_t n = 0;
-
-    for (; p < end; n++) {
-        uint64_t values, offset, sum;
-        int64_t low;
-
-        if (n == most || !ti_get_varint(&p, end, &values) || values == 0 || values > d->n ||
-            !ti_get_varint(&p, end, &offset) || values > d->n - d->left)
-            return 0;
-        sum = (uint64_t)ti_unzigzag(offset);
-        low = (int64_t)sum / (int64_t)values;
-        if (sum - (uint64_t)low * values > INT64_MAX) /* round down */
-            low--;
-        d->bin[n] = (struct bin){
-            .n = values, .low = first + (uint64_t)low, .more = sum - (uint64_t)low * values};
-        d->left += values;
-        d->sum += sum + first * values;
-    }
-    return n;
-}
-
-bool ti_draw_new(uint64_t first, const uint8_t *blob, size_t bytes, uint64_t n,
-                 struct ti_draw **out)
-{
-    size_t most = bytes / 2 < TI_HISTOGRAM_BINS ? bytes / 2 : TI_HISTOGRAM_BINS;
-    struct ti_draw *d;
-
-    *out = NULL;
-    if (bytes == 0 || blob[0] != TI_HISTOGRAM)
-        return true;
-    if (n > INT64_MAX)
-        return false;
-    d = calloc(1, sizeof *d + most * sizeof *d->bin);
-    if (!d)
-        return false;
-    d->n = n;
-    d->bins = read_bins(blob + 1, blob + bytes, first, d, most);
-    if (d->bins == 0 || d->left != n) {
-        free(d);
-        return false;
-    }
-    ti_draw_start(d, 0);
-    *out = d;
-    return true;
-}
-
-void ti_draw_start(struct ti_draw *d, uint64_t seed)
-{
-    d->random = seed;
-    d->left = d->n;
-    for (size_t i = 0; i < d->bins; i++) {
-        d->bin[i].left = d->bin[i].n;
-        d->bin[i].more_left = d->bin[i].more;
-    }
-}
-
-/* SplitMix64 (Steele, Lea and Flood, OOPSLA 2014, figure 14). */
-static uint64_t random_number(struct ti_draw *d)
-{
-    uint64_t z = d->random += UINT64_C(0x9e3779b97f4a7c15);
-
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
-/* A number below `n`; the multiplication favours none by more than n / 2^64. */
-static uint64_t below(struct ti_draw *d, uint64_t n)
-{
-    return (uint64_t)((u128)random_number(d) * n >> 64);
-}
-
-uint64_t ti_draw_next(struct ti_draw *d)
-{
-    struct bin *b = d->bin;
-    uint64_t pick;
-
-    if (d->left == 0)
-        return d->last;
-    for (pick = below(d, d->left); pick >= b->left; b++)
-        pick -= b->left;
-    d->last = b->low;
-    if (b->more_left && below(d, b->left) < b->more_left) {
-        b->more_left--;
-        d->last++;
-    }
-    b->left--;
-    d->left--;
-    return d->last;
-}
-
-/* How many of the first `n` values are among the `some` lowest of all: their share, rounded down.
- */
-static uint64_t share(const struct ti_draw *d, uint64_t some, uint64_t n)
-{
-    return n < d->n ? (uint64_t)((u128)some * n / d->n) : some;
-}
-
-void ti_draw_skip(struct ti_draw *d, uint64_t n)
-{
-    uint64_t before = 0; /* values of lower bins */
-
-    d->left = n < d->n ? d->n - n : 0;
-    for (struct bin *b = d->bin; b < d->bin + d->bins; before += b++->n) {
-        uint64_t taken = share(d, before + b->n, n);
-
-        b->left = b->n - (taken - share(d, before, n));
-        b->more_left = b->more - (taken - share(d, before + b->n - b->more, n));
-        d->last = b->low + (b->more > 0);
-    }
-}
-
-struct ti_draw *ti_draw_copy(const struct ti_draw *d)
-{
-    size_t bytes = sizeof *d + d->bins * sizeof *d->bin;
-    struct ti_draw *copy = malloc(bytes);
-
-    if (copy)
-        memcpy(copy, d, bytes);
-    return copy;
-}
-
-/* The share of `some` of *left values in *n that are drawn; both become those of the rest.  As it
- * is rounded down, the rest is never asked for more than it has. */
-static uint64_t draw_share(uint64_t some, uint64_t *left, uint64_t *n)
-{
-    uint64_t taken = *left ? (uint64_t)((u128)some * *n / *left) : 0;
-
-    *left -= some;
-    *n -= taken;
-    return taken;
-}
-
-size_t ti_draw_shares(struct ti_draw *d, uint64_t n, struct ti_share *share)
-{
-    uint64_t left = d->left;
-    size_t k = 0;
-
-    n = n < left ? n : left;
-    d->left -= n;
-    for (struct bin *b = d->bin; b < d->bin + d->bins; b++) {
-        uint64_t more = draw_share(b->more_left, &left, &n);
-        uint64_t fewer = draw_share(b->left - b->more_left, &left, &n);
-
-        b->more_left -= more;
-        b->left -= more + fewer;
-        share[k++] = (struct ti_share){b->low + 1, more};
-        share[k++] = (struct ti_share){b->low, fewer};
-        d->last = more ? b->low + 1 : fewer ? b->low : d->last;
-    }
-    return k;
-}
-
-uint64_t ti_draw_sum_first(const struct ti_draw *d, uint64_t n)
-{
-    uint64_t before = 0, sum = 0;
-
-    for (const struct bin *b = d->bin; b < d->bin + d->bins; before += b++->n) {
-        uint64_t taken = share(d, before + b->n, n), some;
-        uint64_t more = taken - share(d, before + b->n - b->more, n);
-
-        if (b->low > INT64_MAX ||
-            __builtin_mul_overflow(taken - share(d, before, n), b->low, &some) ||
-            __builtin_add_overflow(sum, some, &sum) || sum + more > UINT64_C(1) << 62)
-            return UINT64_MAX;
-        sum += more;
-    }
-    return sum;
-}
-
-uint64_t ti_draw_sum(const struct ti_draw *d)
-{
-    return d->sum;
-}
-
-void ti_draw_stats(const struct ti_draw *d, struct ti_column_stats *out)
-{
-    const struct bin *last = &d->bin[d->bins - 1];
-
-    *out = (struct ti_column_stats){.n = d->n,
-                                    .sum = d->sum,
-                                    .min = (int64_t)d->bin[0].low,
-                                    .max = (int64_t)(last->low + (last->more > 0))};
-}
-
-void ti_draw_free(struct ti_draw *d)
-{
-    free(d);
+    if (q->kind == TI_BOUNDED)
+        put_bounded(b, start, c, q, first);
+    else
+        put_statistics(b, start, c, first);
 }

@@ -3,7 +3,7 @@
  *
  * Pattern:
  *
- *   version   varint TI_RECORD_VERSION
+ *   version   varint TI_RECORD_VERSION; TI_RECORD_EXACT if all is exact
  *   end       u8 (enum ti_end), then u8: whether there are totals
  *   metadata  varint n, varint how many of these are from INF, not TOT; n keys, each with a zero
  *             byte behind it; n times u8 form.  Form 0: the value is a text; else it is a number
@@ -49,7 +49,7 @@
  * varint bytes of the pattern, the pattern; varint n, then n numbers as zigzag varints; varint n,
  * then n blobs, each a varint length and its bytes.  Version, end, metadata, communicators and
  * strings are missing, and so are their numbers and blobs.  Call sites keep the numbers that they
- * have in the trace.  No column is a histogram.
+ * have in the trace.  All columns are lists of tokens.
  *
  * A trace that folding does not make smaller becomes another record: version is TI_RECORD_COPY,
  * there are no numbers, and the blobs, one after the other, are the rank file.
@@ -58,7 +58,8 @@
 #define TI_RECORD_LAYOUT_H
 
 #define TI_RECORD_COPY    0
-#define TI_RECORD_VERSION 2
+#define TI_RECORD_EXACT   2 /* all columns are lists of tokens, or histograms of an older writer */
+#define TI_RECORD_VERSION 3 /* or any of formats/folded/quality_columns.h */
 
 /* Limits of a reader. */
 #define TI_SHAPE_DEPTH    200

@@ -87,10 +87,9 @@ static bool add_column(const struct seek *s, uint32_t leaf, uint32_t which, bool
         const struct ti_bytes *blob = &f->column_blob[column];
         uint64_t n = ti__arrivals(s->f, s->begun, leaf, a);
 
-        if (f->cursor[column].draw)
-            more = ti_draw_sum_first(f->cursor[column].draw, n);
-        else if (!ti_column_sum((uint64_t)f->column_first[column], blob->data, blob->n, n, &bounds,
-                                &f->runs, &more))
+        if (f->cursor[column].draw ? !ti_draw_sum_first(f->cursor[column].draw, n, &f->runs, &more)
+                                   : !ti_column_sum((uint64_t)f->column_first[column], blob->data,
+                                                    blob->n, n, &bounds, &f->runs, &more))
             return false;
         if (small && (more > SUM_MAX || *sum + more > SUM_MAX))
             return false;

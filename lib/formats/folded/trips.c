@@ -169,10 +169,13 @@ uint64_t ti_folded_alike_volumes(struct ti_folded *f, uint64_t *events)
 
 /* ---------------------------------------------------------------- leave out -- */
 
-/* Pass `n` values of a column.  What a histogram gives depends on the events that were read. */
+/* Pass `n` values of a column. */
 static bool skip(struct ti_cursor *c, uint64_t n)
 {
-    return c->draw || ti_cursor_skip(c, n);
+    if (!c->draw)
+        return ti_cursor_skip(c, n);
+    ti_draw_leave_out(c->draw, n);
+    return true;
 }
 
 bool ti_folded_leave_out(struct ti_folded *f, uint64_t trips)

@@ -65,7 +65,7 @@ bool ti_values_each(const struct ti_values *v, ti_take_values *take, void *arg)
 struct way {
     uint32_t index; /* in struct ti_values */
     struct ti_cursor cursor;
-    struct ti_draw *draw; /* our own; NULL: the column is no histogram */
+    struct ti_draw *draw; /* our own; NULL: the column is a list of tokens */
     /* the period that begins here: of how many values and runs, how often, and by how much values
      * grow from one to the next */
     uint64_t values, runs, again, step;
@@ -74,7 +74,8 @@ struct way {
 struct ways {
     struct way way[1 + TI_EXTRAS_MAX];
     uint32_t n;
-    bool drawn;    /* some are histograms */
+    bool drawn;    /* some are drawn from histograms */
+    bool levels;   /* of some the record has each value, so that there are not too many */
     uint64_t left; /* values */
     ti_take_values *take;
     void *arg;
@@ -191,31 +192,59 @@ static bool next_run(struct ways *all, uint64_t most, struct ti_values *v)
 
 /* -------------------------------------------------------------------- drawing -- */
 
-/* Give `v` with values that are drawn from column `i` on, all of them by their share. */
-static bool give_shares(struct ways *all, uint32_t i, const struct ti_values *v)
-{
-    struct ti_share share[2 * TI_HISTOGRAM_BINS];
-    struct ti_values some = *v;
-    uint64_t start = 0;
-    size_t n;
+/* The shares of a column, of which `at` is the next one. */
+struct shares {
+    struct ti_share share[TI_SHARES_MOST];
+    size_t n, at;
+};
 
-    while (i < all->n && !all->way[i].draw)
-        i++;
-    if (i == all->n)
-        return all->take(all->arg, v);
-    n = ti_draw_shares(all->way[i].draw, v->n * v->times, share);
-    for (size_t k = 0; k < n; k++) {
-        if (v->n == 1) {
-            some.times = share[k].n;
-        } else { /* then v->times is 1 */
-            some.n = share[k].n;
-            for (uint32_t c = 0; c < all->n; c++)
-                some.first[all->way[c].index] =
-                    v->first[all->way[c].index] + start * v->stride[all->way[c].index];
-            start += share[k].n;
+/* How many values the next shares of all columns have in common; 0 at the end. */
+static uint64_t in_common(struct ways *all, struct shares *of)
+{
+    uint64_t n = UINT64_MAX;
+
+    for (uint32_t i = 0; i < all->n; i++) {
+        struct shares *s = &of[i];
+
+        if (!all->way[i].draw)
+            continue;
+        while (s->at < s->n && !s->share[s->at].n)
+            s->at++;
+        if (s->at == s->n)
+            return 0;
+        n = s->share[s->at].n < n ? s->share[s->at].n : n;
+    }
+    return n;
+}
+
+/* Give `v` with drawn values, all of them by their share.  Shares of several columns go together in
+ * the order of their bins: lowest with lowest. */
+static bool give_shares(struct ways *all, const struct ti_values *v)
+{
+    struct shares of[1 + TI_EXTRAS_MAX];
+    struct ti_values some = *v;
+    uint64_t start = 0, n;
+
+    for (uint32_t i = 0; i < all->n; i++)
+        if (all->way[i].draw) {
+            of[i].n = ti_draw_shares(all->way[i].draw, v->n * v->times, of[i].share);
+            of[i].at = 0;
         }
-        some.first[all->way[i].index] = share[k].value;
-        if (share[k].n && !give_shares(all, i + 1, &some))
+    for (; (n = in_common(all, of)); start += n) {
+        if (v->n == 1)
+            some.times = n;
+        else /* then v->times is 1 */
+            some.n = n;
+        for (uint32_t i = 0; i < all->n; i++) {
+            uint32_t index = all->way[i].index;
+
+            some.first[index] = v->first[index] + (v->n == 1 ? 0 : start * v->stride[index]);
+            if (all->way[i].draw) {
+                some.first[index] = of[i].share[of[i].at].value;
+                of[i].share[of[i].at].n -= n;
+            }
+        }
+        if (!all->take(all->arg, &some))
             return false;
     }
     return true;
@@ -247,14 +276,14 @@ static bool give(struct ways *all, const struct ti_values *v)
 
     if (!all->drawn)
         return all->take(all->arg, v);
-    if (v->times <= TI_DRAWN_MOST && v->n * v->times <= TI_DRAWN_MOST)
+    if (all->levels || (v->times <= TI_DRAWN_MOST && v->n * v->times <= TI_DRAWN_MOST))
         return give_drawn(all, v);
     for (uint32_t i = 0; i < all->n; i++)
         steady &= v->stride[all->way[i].index] == 0;
     if (steady) {
         part.times *= part.n;
         part.n = 1;
-        return give_shares(all, 0, &part);
+        return give_shares(all, &part);
     }
     each = v->times > 1 ? 1 : (v->n + PARTS - 1) / PARTS;
     for (uint64_t at = 0; at < v->n; at += each) {
@@ -262,7 +291,7 @@ static bool give(struct ways *all, const struct ti_values *v)
         for (uint32_t i = 0; i < all->n; i++)
             part.first[all->way[i].index] =
                 v->first[all->way[i].index] + at * v->stride[all->way[i].index];
-        if (!give_shares(all, 0, &part))
+        if (!give_shares(all, &part))
             return false;
     }
     return true;
@@ -337,7 +366,7 @@ static bool is_worth_it(const struct ways *all, uint64_t values, uint64_t again)
 
     for (uint32_t i = 0; i < all->n; i++)
         grows |= !all->way[i].draw && all->way[i].step;
-    return values > 1 && values <= PERIOD_MOST && again > 1 &&
+    return values > 1 && values <= PERIOD_MOST && again > 1 && !all->levels &&
            (!all->drawn || again > TI_DRAWN_MOST / values) && (!grows || again > values);
 }
 
@@ -383,8 +412,10 @@ static bool go_arrival(const struct ti_folded *f, uint32_t i, uint32_t arrival, 
             w->draw = ti_draw_copy(f->cursor[column].draw);
             fine = w->draw != NULL;
             all.drawn = true;
-            if (fine)
+            if (fine) {
                 ti_draw_start(w->draw, ti__draw_seed(f, 0, column));
+                all.levels |= ti_draw_is_levels(w->draw);
+            }
         }
         all.n++;
     }
