@@ -8,6 +8,7 @@
 #include "common/cli.h"
 #include "replay-bridge/profile_report.h"
 #include "common/scratch.h"
+#include "formats/quality.h"
 #include "replay-bridge/simulation/simulate.h"
 #include "sound/text.h"
 
@@ -25,6 +26,25 @@ double ti_replay_simulated_time(const struct ti_replay_result *res)
 
 static const char *const engine_names[] = {
     [TI_ENGINE_STOCK] = "stock", [TI_ENGINE_TIARA] = "tiara"};
+
+/* Number of ranks whose bursts are drawn from statistics. */
+static uint64_t drawn(const struct ti_replay_options *o, const struct ti_replay_trace *t)
+{
+    if (!t->linted || o->no_compute)
+        return 0;
+    return o->times ? t->lint.caveats.drawn_extras : t->lint.caveats.drawn;
+}
+
+static void print_drawn(const struct ti_replay_options *o, const struct ti_replay_result *res)
+{
+    uint64_t ranks = 0;
+
+    for (int i = 0; i < res->njobs; i++)
+        ranks += drawn(o, res->job[i].trace);
+    if (ranks)
+        printf("bursts:         of %llu rank%s drawn from statistics: the time may be %d %% off\n",
+               (unsigned long long)ranks, ranks == 1 ? "" : "s", TI_DRAWN_ERROR_PERCENT);
+}
 
 /* Start and end of each of several jobs. */
 static void print_jobs(const struct ti_replay_result *res)
@@ -94,6 +114,7 @@ static void report_text(const struct ti_replay_options *o, const struct ti_repla
                t->bursts.cores == 1 ? "" : "s");
     if (o->rates)
         printf("rates:          %s, of hosts of %s\n", o->rate, o->reference);
+    print_drawn(o, res);
     printf("wall time:      %.2f s\n", res->wall_s);
     if (o->against)
         ti_against_print(&res->against, ti_replay_simulated_time(res), stdout);
@@ -132,15 +153,22 @@ static void add_lint(json_t *j, const struct ti_replay_trace *t)
 }
 
 /* Treatment of the bursts of a trace. */
-static void add_bursts(json_t *j, const struct ti_bursts *bursts)
+static void add_bursts(json_t *j, const struct ti_replay_options *o,
+                       const struct ti_replay_trace *t)
 {
+    const struct ti_bursts *bursts = &t->bursts;
+
+    if (drawn(o, t)) {
+        json_object_set_new(j, "drawn_ranks", json_integer((json_int_t)drawn(o, t)));
+        json_object_set_new(j, "expected_error_pct", json_integer(TI_DRAWN_ERROR_PERCENT));
+    }
     if (bursts->as == TI_BURSTS_THREADS)
         json_object_set_new(j, "cores_for_threads",
                             bursts->cores == INT64_MAX ? json_null()
                                                        : json_integer((json_int_t)bursts->cores));
 }
 
-static json_t *jobs_json(const struct ti_replay_result *res)
+static json_t *jobs_json(const struct ti_replay_options *o, const struct ti_replay_result *res)
 {
     json_t *list = json_array();
 
@@ -152,7 +180,7 @@ static json_t *jobs_json(const struct ti_replay_result *res)
 
         if (job->trace->linted)
             add_lint(j, job->trace);
-        add_bursts(j, &job->trace->bursts);
+        add_bursts(j, o, job->trace);
         if (res->simulated) {
             json_object_set_new(j, "end_s", json_real(job->end_s));
             json_object_set_new(j, "time_s", json_real(job->end_s - job->start_s));
@@ -237,9 +265,9 @@ static void report_json(const struct ti_replay_options *o, const struct ti_repla
     if (t && t->linted)
         add_lint(j, t);
     if (t)
-        add_bursts(j, &t->bursts);
+        add_bursts(j, o, t);
     if (res->njobs > 1)
-        json_object_set_new(j, "jobs", jobs_json(res));
+        json_object_set_new(j, "jobs", jobs_json(o, res));
     add_simulation(j, o, res);
     add_times(j, o, res);
     ti_replay_print_json(j);

@@ -290,6 +290,35 @@ replay good stuck --cfg smpi/send-is-detached-thresh:100
 [ $? -eq 3 ] || fail 'a deadlock of the second job is no error'
 grep -q 'job 2, rank 1 is at event 1, send' err || { fail 'does not say which job waits'; cat err; }
 
+# ---- bursts drawn from statistics: how far the time may be off stands beside it ----
+
+"$o/tests/mktrace" --np 4 --iterations 300 --noise 1000000 --times --exact loud || fail 'mktrace'
+"$o/ti-info" -q --merge --volumes stats --extras exact loud -o volumes.ti || fail '--volumes stats'
+"$o/ti-info" -q --merge loud -o extras.ti || fail '--extras stats'
+# drawn RANKS ARGUMENT...: so many ranks are drawn
+drawn() {
+    local ranks=$1
+    shift
+    replay "$@" || { fail "replay $*"; cat err; }
+    if [ "$ranks" = 0 ]; then
+        grep -q '^bursts:' out && fail "$*: says that bursts are drawn"
+    else
+        grep -q "^bursts: *of $ranks ranks drawn from statistics: the time may be 7 % off" out ||
+            { fail "$*: does not say that bursts are drawn"; cat out; }
+    fi
+    replay --json "$@"
+    json "assert sum(t.get('drawn_ranks', 0) for t in j.get('jobs', [j])) == $ranks
+assert all(t.get('expected_error_pct') == (7 if 'drawn_ranks' in t else None) for t in j.get('jobs', [j]))" "$*"
+}
+drawn 0 loud
+drawn 4 volumes.ti
+drawn 0 volumes.ti --no-compute
+drawn 0 volumes.ti --times
+drawn 0 extras.ti
+drawn 4 extras.ti --times
+drawn 8 volumes.ti --copies 2
+drawn 4 loud volumes.ti
+
 refuses() { # STATUS TEXT ARGUMENT...
     local status=$1 says=$2
     shift 2
