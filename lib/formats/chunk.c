@@ -7,6 +7,7 @@
 
 #include "common/crc32c.h"
 #include "formats/columns.h"
+#include "formats/metadata.h"
 
 void ti_chunk_put(uint8_t header[TI_CHUNK_BYTES], struct ti_chunk *c)
 {
@@ -42,13 +43,17 @@ const char *ti_chunk_lengths(const struct ti_chunk *c)
 {
     if (c->raw > TI_CHUNK_RAW_MAX || c->stored > 2 * TI_CHUNK_RAW_MAX)
         return "a chunk is too large";
-    if (c->codec == TI_CODEC_ZLIB && c->raw > TI_DEFLATE_RATIO * (uint64_t)c->stored)
+    if ((c->codec == TI_CODEC_ZLIB || c->codec == TI_CODEC_METADATA) &&
+        c->raw > TI_DEFLATE_RATIO * (uint64_t)c->stored)
         return "a chunk's lengths are impossible";
     return NULL;
 }
 
 const char *ti_chunk_unpack(const struct ti_chunk *c, uint8_t *stored, uint8_t *raw)
 {
+    if (c->codec == TI_CODEC_METADATA)
+        return ti_chunk_unpack_with(c, ti_metadata_dictionary, TI_METADATA_DICTIONARY_BYTES, stored,
+                                    raw);
     return ti_chunk_unpack_with(c, NULL, 0, stored, raw);
 }
 
@@ -64,7 +69,7 @@ const char *ti_chunk_unpack_with(const struct ti_chunk *c, const char *dictionar
         memcpy(raw, stored, c->raw);
         return NULL;
     }
-    if (c->codec != TI_CODEC_ZLIB)
+    if (c->codec != TI_CODEC_ZLIB && c->codec != TI_CODEC_METADATA)
         return "a chunk's compression is unknown";
     rc = inflateInit2(&z, -MAX_WBITS);
     if (rc == Z_OK) {

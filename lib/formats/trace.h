@@ -57,7 +57,8 @@
 #define TI_MAGIC_BYTES   8
 #define TI_MAJOR         1
 #define TI_MINOR         0
-#define TI_CHUNK_VERSION 2
+#define TI_CHUNK_VERSION 3
+#define TI_CHUNK_VERSION_LEAST 2 /* that is read: it has no TI_CODEC_METADATA */
 #define TI_HEADER_BYTES  48
 #define TI_CHUNK_BYTES   32
 #define TI_CRC_BYTES     4
@@ -92,7 +93,12 @@ enum ti_comm_kind {
 enum ti_chunk_type { TI_CHUNKS(TI_CHUNK_ENUM) TI_CHUNK_NONE = 0 };
 
 enum { TI_CHUNK_OPTIONAL = 1 };                                           /* flags */
-enum ti_codec { TI_CODEC_RAW = 0, TI_CODEC_ZLIB = 1, TI_CODEC_ZSTD = 2 }; /* zlib: raw deflate */
+enum ti_codec {
+    TI_CODEC_RAW = 0,
+    TI_CODEC_ZLIB = 1, /* raw deflate */
+    TI_CODEC_ZSTD = 2,
+    TI_CODEC_METADATA = 3 /* raw deflate with the dictionary of formats/metadata.h */
+};
 
 /* How a rank's trace ended. */
 #define TI_ENDS(X)                                                                                 \

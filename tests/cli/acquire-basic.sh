@@ -45,6 +45,7 @@ rm -r m.tib m.run again.tib
     run 0 $a --np 2 -x TOKEN=geheim -x MINE --redact '--password=*' --redact verborgen --keep -o x.tib \
         ../app ok 0.1 0 --password=geheim verborgen
     grep -a -r -e geheim -e verborgen . && fail "secrets are recorded"
+    for r in 0 1; do "$o/ti-info" x.tib --rank $r; done | grep -e geheim -e verborgen && fail "secrets are in a trace"
     unzip -p x.tib MANIFEST.json | grep -e geheim -e verborgen && fail "secrets are in the manifest"
     [ "$(stat -c %a app.2.run/RUN.json)" = 600 ] || fail "RUN.json: mode $(stat -c %a app.2.run/RUN.json)"
     "$o/ti-info" x.tib | grep -q '^command .* ok 0.1 0 .*redacted.* .*redacted' || fail "command: $("$o/ti-info" x.tib)"

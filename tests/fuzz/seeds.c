@@ -23,6 +23,7 @@
 #include "formats/folded/encode.h"
 #include "formats/merged/merged_internal.h"
 #include "formats/merged/merger.h"
+#include "formats/metadata.h"
 #include "formats/writer.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/script.h"
@@ -74,9 +75,12 @@ static void expand(const char *from, const char *to)
                       .avail_out = raw};
 
         memcpy(out + n, in + at, TI_CHUNK_BYTES);
-        if (in[at + 3] == TI_CODEC_ZLIB) {
-            check(inflateInit2(&z, -MAX_WBITS) == Z_OK && inflate(&z, Z_FINISH) == Z_STREAM_END,
-                  "does not decompress");
+        if (in[at + 3] != TI_CODEC_RAW) {
+            check(inflateInit2(&z, -MAX_WBITS) == Z_OK, "does not decompress");
+            if (in[at + 3] == TI_CODEC_METADATA)
+                inflateSetDictionary(&z, (const Bytef *)ti_metadata_dictionary,
+                                     TI_METADATA_DICTIONARY_BYTES);
+            check(inflate(&z, Z_FINISH) == Z_STREAM_END, "does not decompress");
             inflateEnd(&z);
         } else {
             memcpy(payload, in + at + TI_CHUNK_BYTES, stored);

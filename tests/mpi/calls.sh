@@ -14,7 +14,7 @@ same "$scratch/expected" "$scratch/err" 'untraced: what is said'
 same /dev/null "$scratch/out" 'untraced: standard output'
 sed -e 's/.*not traced: //' -e 's/ (calls.*//' "$scratch/expected" >"$scratch/counts"
 for rank in 0 1; do
-    strings "$scratch/trace/rank-00000$rank.ti" | grep -F -q -f "$scratch/counts" ||
+    "$TI_BUILD/ti-info" --rank $rank "$scratch/trace" | grep -F -q -f "$scratch/counts" ||
         fail "untraced: the metadata of rank $rank"
 done
 

@@ -56,7 +56,7 @@ for ring in "$built"/ring*; do
         dump "$scratch/$name" $rank --no-volumes >"$scratch/found"
         same "$scratch/expected" "$scratch/found" "$name: events of rank $rank"
     done
-    strings "$scratch/$name/rank-000000.ti" | grep -q MPICH || fail "$name: what MPI that was"
+    "$TI_BUILD/ti-info" --rank 0 "$scratch/$name" | grep -q '^mpi  *MPICH' || fail "$name: what MPI that was"
 done
 [ -e "$scratch/ring_f08" ] || echo 'no Fortran for MPICH here: only C was looked at'
 finish

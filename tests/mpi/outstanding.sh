@@ -8,8 +8,8 @@ check 1 outstanding 50000
 
 trace "$scratch/many" 1 cputime "$TI_BUILD/tests/mpi/outstanding" 500000 >"$scratch/log" 2>&1 ||
     fail "outstanding: $(head -n 20 "$scratch/log")"
-# value KEY: of the trace's metadata, where a pair is text, NUL, text, NUL
-value() { strings "$scratch/many/rank-000000.ti" | grep -A 1 -x "$1" | tail -n 1; }
+# value KEY: of the trace's metadata
+value() { "$TI_BUILD/ti-info" --rank 0 "$scratch/many" | awk -v "key=$1" '$1 == key { print $2 }'; }
 memory=$(value memory_bytes) spilled=$(value spilled_bytes)
 [ "${memory:-999999}" -le 196608 ] || fail "memory_bytes: '$memory'"
 [ "${spilled:-0}" -ge 50000000 ] || fail "spilled_bytes: '$spilled'"

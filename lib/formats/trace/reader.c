@@ -41,7 +41,8 @@ static ti_status check_type(const struct ti_reader *r, const struct ti_chunk *c,
                             struct ti_err *err)
 {
     *optional = false;
-    if (c->type <= TI_CHUNK_FLD && c->type != TI_CHUNK_NONE && c->version == TI_CHUNK_VERSION)
+    if (c->type <= TI_CHUNK_FLD && c->type != TI_CHUNK_NONE &&
+        c->version >= TI_CHUNK_VERSION_LEAST && c->version <= TI_CHUNK_VERSION)
         return TI_OK;
     *optional = c->flags & TI_CHUNK_OPTIONAL;
     if (*optional)

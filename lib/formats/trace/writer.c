@@ -108,7 +108,7 @@ static void write_end(struct ti_writer *w, enum ti_end how, const char *const *p
     uint8_t totals[25], crc[TI_CRC_BYTES];
     uint64_t chunks, bytes;
 
-    ti__chunk_begin(w, TI_CHUNK_TOT, TI_CODEC_RAW);
+    ti__chunk_begin(w, TI_CHUNK_TOT, TI_CODEC_METADATA);
     ti_put_u64(totals, w->volume);
     ti_put_u64(totals + 8, w->events);
     ti_put_u64(totals + 16, w->hash);

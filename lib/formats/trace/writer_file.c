@@ -9,6 +9,7 @@
 
 #include "common/crc32c.h"
 #include "common/fds.h"
+#include "formats/metadata.h"
 
 /*
  * The application may close all descriptors (closefrom(), a loop) and get our number for a file of
@@ -207,8 +208,11 @@ void ti__chunk_begin(struct ti_writer *w, enum ti_chunk_type type, enum ti_codec
     w->stored_crc = 0;
     w->out_fill = 0;
     w->at = w->file_bytes + TI_CHUNK_BYTES;
-    if (codec == TI_CODEC_ZLIB)
+    if (codec != TI_CODEC_RAW)
         deflateReset(&w->z);
+    if (codec == TI_CODEC_METADATA)
+        deflateSetDictionary(&w->z, (const Bytef *)ti_metadata_dictionary,
+                             TI_METADATA_DICTIONARY_BYTES);
 }
 
 void ti__chunk_put(struct ti_writer *w, const void *data, size_t bytes)
@@ -216,7 +220,7 @@ void ti__chunk_put(struct ti_writer *w, const void *data, size_t bytes)
     const uint8_t *p = data;
 
     w->raw_bytes += (uint32_t)bytes;
-    if (w->codec == TI_CODEC_ZLIB) {
+    if (w->codec != TI_CODEC_RAW) {
         w->z.next_in = (Bytef *)(uintptr_t)p;
         w->z.avail_in = (uInt)bytes;
         chunk_deflate(w, Z_NO_FLUSH);
@@ -261,7 +265,7 @@ void ti__chunk_end(struct ti_writer *w, uint64_t first, uint32_t events)
     uint8_t crc[TI_CRC_BYTES];
     uint64_t stored;
 
-    if (w->codec == TI_CODEC_ZLIB)
+    if (w->codec != TI_CODEC_RAW)
         chunk_deflate(w, Z_FINISH);
     drain_out(w);
     stored = w->at - w->file_bytes - TI_CHUNK_BYTES;

@@ -13,7 +13,7 @@ void ti_writer_info(struct ti_writer *w, const char *const *pairs, int n)
     if (ti__is_over(w))
         return;
     ti__begin(w);
-    ti__chunk_begin(w, TI_CHUNK_INF, TI_CODEC_RAW);
+    ti__chunk_begin(w, TI_CHUNK_INF, TI_CODEC_METADATA);
     ti__put_pairs(w, pairs, n);
     ti__chunk_end(w, w->events, 0);
     ti__end(w);
