@@ -9,8 +9,9 @@
  *
  * After ti_writer_fold(), events are also folded into a nest of loops.  Each chunk has the smaller
  * of the two forms.  Where the nest is smaller when the columns are full, further events of the
- * chunk are only folded.  Such a chunk ends when the memory of the nest is full, or when it has a
- * quarter as many events as are in the file.  So the trace of a regular program hardly grows.
+ * chunk are only folded.  Such a chunk ends when the memory of the nest is full, when the nest has
+ * taken twice the memory that it had when it was compared, or when the chunk has a quarter as many
+ * events as are in the file.  So the trace of a regular program hardly grows.
  *
  * When the process dies after n events, the file lacks those of the chunk in progress: at most
  *

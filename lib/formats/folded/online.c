@@ -52,6 +52,7 @@ struct ti_online {
     size_t bytes;
     uint32_t nvolumes;
     uint16_t nclasses;
+    size_t empty; /* bytes of the memory that are left before the first event */
     struct class class[CLASSES];
     struct run run;
 };
@@ -337,6 +338,11 @@ bool ti_online_add(struct ti_online *o, const struct ti_event *ev, const uint64_
     return true;
 }
 
+size_t ti_online_taken(const struct ti_online *o)
+{
+    return o->empty - ti_pool_left(ti_fold_pool(o->run.fold));
+}
+
 void ti_online_clear(struct ti_online *o)
 {
     struct ti_pool pool = {.at = NULL};
@@ -347,6 +353,7 @@ void ti_online_clear(struct ti_online *o)
     memset(o->memory, 0, o->bytes);
     ti_pool_use(&pool, o->memory, o->bytes);
     o->run.fold = ti_fold_new(&pool, WINDOW, o->nvolumes);
+    o->empty = ti_pool_left(ti_fold_pool(o->run.fold));
     o->run.last = NONE;
     if (o->nclasses == CLASSES)
         o->nclasses = 0;

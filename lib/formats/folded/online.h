@@ -26,6 +26,9 @@ struct ti_online *ti_online_new(void *memory, size_t bytes, uint32_t nvolumes);
 #define TI_ONLINE_VECTOR 256
 bool ti_online_add(struct ti_online *o, const struct ti_event *ev, const uint64_t *extra);
 
+/* Bytes of the memory that events have taken so far.  Events that only repeat others take none. */
+size_t ti_online_taken(const struct ti_online *o);
+
 /* Forget the events. */
 void ti_online_clear(struct ti_online *o);
 

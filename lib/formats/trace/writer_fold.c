@@ -4,6 +4,10 @@
 
 #define PAUSE_MOST 15 /* chunks */
 
+/* Memory that the nest may take for events that are not in columns, if it took less for those that
+ * are. */
+#define ALONE_LEAST 2048
+
 ti_status ti_writer_fold(struct ti_writer *w, struct ti_err *err)
 {
     void *memory =
@@ -62,13 +66,20 @@ static uint64_t measure(struct ti_writer *w, void (*write)(struct ti_writer *))
     return w->measured;
 }
 
-/* Find out whether the nest takes fewer bytes than the columns.  The chunk has both. */
+/* Find out whether the nest takes fewer bytes than the columns.  The chunk has both.
+ *
+ * The result holds for further events as long as these are like those that were compared.  Noise
+ * that begins later may take more bytes in the nest than in columns; and it takes memory, which
+ * events that repeat others do not.  So the nest may take as much memory again. */
 static void compare(struct ti_writer *w)
 {
+    size_t taken = ti_online_taken(w->fold);
+
     if (measure(w, fold_write) < measure(w, ti__events_write))
         w->folding = FOLD_WINS;
     else
         w->folding = FOLD_OFF;
+    w->fold_most = taken + (taken > ALONE_LEAST ? taken : ALONE_LEAST);
 }
 
 /* Most events of a chunk without columns.  They are lost if the process dies, so they are at most a
@@ -92,7 +103,7 @@ bool ti__fold_alone(struct ti_writer *w, const struct ti_event *ev)
         compare(w);
         w->flush_ns += ti__now_ns() - start;
     }
-    if (!w->folding || !fold(w, ev))
+    if (!w->folding || ti_online_taken(w->fold) > w->fold_most || !fold(w, ev))
         return false;
     w->hash = ti_hash_event(w->hash, ev);
     w->folding = FOLD_ALONE;

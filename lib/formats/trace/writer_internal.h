@@ -131,6 +131,7 @@ struct ti_writer {
         FOLD_WINS,   /* the same, and the nest takes fewer bytes */
         FOLD_ALONE   /* the nest only */
     } folding;
+    size_t fold_most;      /* memory that the nest may take in this chunk, once it has won */
     uint32_t fold_pause;   /* chunks that are not folded after the next one that was not worth it */
     uint32_t fold_paused;  /* of the present pause, chunks still to come */
     const uint64_t *extra; /* of the event being added */
