@@ -237,6 +237,16 @@ static void escalate(struct running *r)
     }
 }
 
+/* smpirun waits for the simulator.  If it was killed, the simulator goes on and keeps the output
+ * open. */
+static void end_orphan(const struct running *r)
+{
+    siginfo_t ended = {0};
+
+    if (waitid(P_PID, (id_t)r->pid, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid)
+        kill(-r->pid, SIGKILL);
+}
+
 /* Progress line: "simulating, 12 s, 40 %, 18 s left". */
 static void show_progress(const struct ti_sim *sim, const struct running *r)
 {
@@ -283,6 +293,7 @@ static void drain(struct running *r, const struct ti_sim *sim)
         ssize_t n;
 
         escalate(r);
+        end_orphan(r);
         show_progress(sim, r);
         if (poll(p, 2, 200) <= 0)
             continue;

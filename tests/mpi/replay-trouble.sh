@@ -59,6 +59,13 @@ for which in smpirun smpimain; do
     grep -q '^hint: the kernel kills processes when memory runs out' "$tmp/err" || fail 'no hint: memory'
     grep -qE 'INFO|is at event' "$tmp/err" && { fail 'says more than it knows'; cat "$tmp/err"; }
 done
+# The simulator that smpirun leaves behind has no end of its own, and goes with it.
+mkdir "$tmp/bin"
+printf '%s\n' '#!/bin/sh' "sleep 3600 & echo \$! >'$tmp/simulator'" 'kill -KILL $$' >"$tmp/bin/smpirun"
+chmod +x "$tmp/bin/smpirun"
+PATH=$tmp/bin:$PATH run "$o/ti-replay" --engine tiara "$tmp/wave"
+ended 4 '^ti-replay: smpirun was killed by signal 9 \(Killed\)$'
+kill -0 "$(cat "$tmp/simulator")" 2>/dev/null && fail 'the simulator goes on'
 # A crash is not one of the trace; where ranks are helps to find its cause.
 killed smpimain SEGV
 ended 4 '^ti-replay: smpirun was killed by signal 11'
