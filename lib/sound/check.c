@@ -235,7 +235,7 @@ static void add_probed(struct ti_check_state *st, const struct ti_msg *m)
 static ti_status name_leak(struct ti_check_state *st, struct ti_walk *w,
                            const struct ti_pending *leak, struct ti_err *err)
 {
-    char call[TI_CALL_BYTES] = "";
+    char *call;
 
     if (leak->probed)
         add_probed(st, leak->msg);
@@ -245,10 +245,11 @@ static ti_status name_leak(struct ti_check_state *st, struct ti_walk *w,
         if (leak->msg[i].recv && !leak->probed)
             st->unfinished[ti_walk_rank(w)] = 1;
     }
-    if (ti_problems_room(&st->check->leaked))
-        ti_event_text(st->s, ti_walk_rank(w), leak->event, call, sizeof call);
-    ti_problems_add(&st->check->leaked, ti_walk_rank(w), leak->event, call,
-                    leak->probed ? "its message is never received" : "its request never completes");
+    call = ti_problems_add(&st->check->leaked, ti_walk_rank(w), leak->event, NULL,
+                           leak->probed ? "its message is never received"
+                                        : "its request never completes");
+    if (call)
+        ti_event_text(st->s, ti_walk_rank(w), leak->event, call, TI_CALL_BYTES);
     return st->visitor->leak ? st->visitor->leak(st->visitor->arg, w, leak, err) : TI_OK;
 }
 

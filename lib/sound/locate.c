@@ -326,20 +326,19 @@ static bool has_open(const struct ti_check_state *st, int64_t rank, int64_t gid,
 
 static void report_truncated(struct pair_search *l, const struct channel *c, const struct place *p)
 {
-    char call[TI_CALL_BYTES];
     uint64_t *open;
+    char *call;
 
     if (has_open(l->st, l->rank[1], c->gid, &open) || c->maybe[0] || c->maybe[1])
         return; /* it is not certain that these two belong together */
-    if (ti_problems_room(l->st->ps))
-        ti_event_text(l->st->s, l->rank[1], p->taken_at, call, sizeof call);
-    else
-        call[0] = '\0';
-    ti_problems_add(l->st->ps, l->rank[1], p->taken_at, call,
-                    "its %lld bytes are too few for the %lld that rank %lld sends in its event "
-                    "%llu",
-                    (long long)p->room, (long long)p->bytes, (long long)l->rank[0],
-                    (unsigned long long)p->sent_at);
+    call =
+        ti_problems_add(l->st->ps, l->rank[1], p->taken_at, NULL,
+                        "its %lld bytes are too few for the %lld that rank %lld sends in its event "
+                        "%llu",
+                        (long long)p->room, (long long)p->bytes, (long long)l->rank[0],
+                        (unsigned long long)p->sent_at);
+    if (call)
+        ti_event_text(l->st->s, l->rank[1], p->taken_at, call, TI_CALL_BYTES);
 }
 
 /* Compare the two sides of a place. */
@@ -537,7 +536,7 @@ static void report_lack(struct pair_search *l, const struct channel *c, int side
     struct ti_check_state *st = l->st;
     const struct channel *other = side ? NULL : vain(l);
     uint64_t event = side ? c->lack[1].taken_at : c->lack[0].sent_at;
-    char call[TI_CALL_BYTES], comm[96], also[64] = "", instead[200] = "";
+    char *call, comm[96], also[64] = "", instead[200] = "";
 
     st->check->unmatched = true;
     if (!ti_problems_room(st->ps)) {
@@ -551,10 +550,12 @@ static void report_lack(struct pair_search *l, const struct channel *c, int side
         snprintf(instead, sizeof instead, "; it waits for tag %lld on the communicator of %s",
                  (long long)other->tag,
                  ti_comms_text(&st->check->comms, other->gid, comm, sizeof comm));
-    ti_event_text(st->s, l->rank[side], event, call, sizeof call);
-    ti_problems_add(st->ps, l->rank[side], event, call,
-                    side ? "rank %lld sends nothing for it%s%s" : "rank %lld never receives it%s%s",
-                    (long long)l->rank[!side], also, instead);
+    call = ti_problems_add(st->ps, l->rank[side], event, NULL,
+                           side ? "rank %lld sends nothing for it%s%s"
+                                : "rank %lld never receives it%s%s",
+                           (long long)l->rank[!side], also, instead);
+    if (call)
+        ti_event_text(st->s, l->rank[side], event, call, TI_CALL_BYTES);
 }
 
 ti_status ti__locate_in_pair(struct ti_check_state *st, int64_t src, int64_t dst, unsigned lanes,

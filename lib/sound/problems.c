@@ -6,8 +6,8 @@
 
 #include "common/cli.h"
 
-void ti_problems_add(struct ti_problems *ps, int64_t rank, uint64_t event, const char *call,
-                     const char *fmt, ...)
+char *ti_problems_add(struct ti_problems *ps, int64_t rank, uint64_t event, const char *call,
+                      const char *fmt, ...)
 {
     struct ti_problem *p;
     char why[sizeof p->why];
@@ -20,14 +20,15 @@ void ti_problems_add(struct ti_problems *ps, int64_t rank, uint64_t event, const
     for (int i = 0; i < ps->shown; i++)
         if (!strcmp(ps->list[i].why, why)) {
             ps->list[i].more++;
-            return;
+            return NULL;
         }
     if (!ti_problems_room(ps))
-        return;
+        return NULL;
     p = &ps->list[ps->shown++];
     *p = (struct ti_problem){.rank = rank, .event = event};
     snprintf(p->call, sizeof p->call, "%s", call ? call : "");
     memcpy(p->why, why, sizeof why);
+    return p->call;
 }
 
 void ti_problems_remember(const struct ti_problems *ps, struct ti_problems_mark *mark)

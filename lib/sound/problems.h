@@ -10,14 +10,16 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "sound/text.h"
+
 #define TI_PROBLEMS_SHOWN 10
 #define TI_NO_EVENT       UINT64_MAX
 
 struct ti_problems {
     struct ti_problem {
         int64_t rank;
-        uint64_t event; /* 0-based in the rank's stream, or TI_NO_EVENT */
-        char call[160]; /* the event in words, or "" */
+        uint64_t event;           /* 0-based in the rank's stream, or TI_NO_EVENT */
+        char call[TI_CALL_BYTES]; /* the event in words, or "" */
         char why[320];
         uint64_t more; /* further problems with the same text */
     } list[TI_PROBLEMS_SHOWN];
@@ -31,9 +33,11 @@ static inline bool ti_problems_room(const struct ti_problems *ps)
     return ps->shown < TI_PROBLEMS_SHOWN;
 }
 
-/* Add a problem of a rank's event, or TI_NO_EVENT; `call` may be NULL. */
-void ti_problems_add(struct ti_problems *ps, int64_t rank, uint64_t event, const char *call,
-                     const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+/* Add a problem of a rank's event, or TI_NO_EVENT; `call` may be NULL.  Returns the TI_CALL_BYTES
+ * of `call` if the problem is kept and not only counted: ti_event_text() reads the trace, and may
+ * fill them only then. */
+char *ti_problems_add(struct ti_problems *ps, int64_t rank, uint64_t event, const char *call,
+                      const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
 /* How many problems there are. */
 struct ti_problems_mark {

@@ -11,6 +11,20 @@
 
 #include "tests/unit/sound.h"
 
+static int texts; /* events that were looked up in a trace */
+
+const char *__real_ti_event_text(struct ti_source *s, int64_t rank, uint64_t index, char *buf,
+                                 size_t bytes);
+const char *__wrap_ti_event_text(struct ti_source *s, int64_t rank, uint64_t index, char *buf,
+                                 size_t bytes);
+
+const char *__wrap_ti_event_text(struct ti_source *s, int64_t rank, uint64_t index, char *buf,
+                                 size_t bytes)
+{
+    texts++;
+    return __real_ti_event_text(s, rank, index, buf, bytes);
+}
+
 /* ---- requests ---- */
 
 static void test_persistent(void **state)
@@ -34,6 +48,29 @@ static void test_persistent(void **state)
     assert_int_equal(check.leaked.n, 0);
     sound(1, "0 send_init peer=null tag=1 bytes=1 req=0\n0 start req=0\n");
     leaks(1, 0, 2, "start(req 0)");
+}
+
+/* The trace is read again for problems that are shown, not for each that is like one of them. */
+static void test_many_alike(void **state)
+{
+    enum { MANY = 200 };
+    char text[MANY * 100];
+    int n = 0;
+
+    (void)state;
+    for (int i = 0; i < MANY; i++)
+        n += snprintf(text + n, sizeof text - (size_t)n,
+                      "0 isend peer=1 tag=1 bytes=8 req=%d\n1 recv peer=-1 tag=1 bytes=8\n", i);
+    texts = 0;
+    sound(2, text);
+    leaks(MANY, 0, 1, "isend(");
+    assert_in_range(texts, 1, 2); /* once, and in the check of the folded traces */
+    n = 0;
+    for (int i = 0; i < MANY; i++)
+        n += snprintf(text + n, sizeof text - (size_t)n, "0 send peer=1 tag=%d bytes=8\n", i);
+    texts = 0;
+    unsound(MANY, 0, 1, "rank 1 never receives it", 2, text);
+    assert_in_range(texts, 1, 2);
 }
 
 static void test_cancelled(void **state)
@@ -340,17 +377,12 @@ static void test_files(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_persistent),
-        cmocka_unit_test(test_cancelled),
-        cmocka_unit_test(test_perhaps_cancelled),
-        cmocka_unit_test(test_matched_probes),
-        cmocka_unit_test(test_other_requests),
-        cmocka_unit_test(test_forms),
-        cmocka_unit_test(test_neighbours),
-        cmocka_unit_test(test_groups),
-        cmocka_unit_test(test_created),
-        cmocka_unit_test(test_windows),
-        cmocka_unit_test(test_files),
+        cmocka_unit_test(test_persistent),     cmocka_unit_test(test_many_alike),
+        cmocka_unit_test(test_cancelled),      cmocka_unit_test(test_perhaps_cancelled),
+        cmocka_unit_test(test_matched_probes), cmocka_unit_test(test_other_requests),
+        cmocka_unit_test(test_forms),          cmocka_unit_test(test_neighbours),
+        cmocka_unit_test(test_groups),         cmocka_unit_test(test_created),
+        cmocka_unit_test(test_windows),        cmocka_unit_test(test_files),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
