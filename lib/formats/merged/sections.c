@@ -12,6 +12,7 @@
 enum { BEST_CHUNKS = 16, BEST_LEVEL = 9, LEVEL = 6 };
 
 #define PIECE ((size_t)1 << 18) /* that is compressed before the next look for a signal */
+#define PROBE 4096              /* bytes of a chunk that are tried first */
 
 static ti_status put_file(struct sections *s, const void *data, size_t bytes, struct ti_err *err)
 {
@@ -38,6 +39,18 @@ ti_status ti__sections_begin(struct sections *s, uint32_t nranks,
     return put_file(s, h, sizeof h, err);
 }
 
+/* Whether a chunk of a large section may get smaller: copies of rank files do not, since they are
+ * compressed already, and trying takes longer than all else. */
+static bool may_pack(const struct ti_buffer *raw)
+{
+    uint8_t out[PROBE + PROBE / 8];
+    uLongf n = sizeof out;
+
+    return raw->n < 8 * PROBE ||
+           compress2(out, &n, raw->data + raw->n / 2, PROBE, Z_BEST_SPEED) != Z_OK ||
+           n < PROBE - PROBE / 32;
+}
+
 /* Compress `raw` to `out`, piece by piece, since a large one takes seconds.  False: that does not
  * make it smaller, or a signal came. */
 static bool pack(const struct ti_buffer *raw, int level, struct ti_buffer *out)
@@ -46,6 +59,8 @@ static bool pack(const struct ti_buffer *raw, int level, struct ti_buffer *out)
     z_stream z = {0};
     int rc = Z_OK;
 
+    if (!may_pack(raw))
+        return false;
     if (deflateInit2(&z, level, Z_DEFLATED, -MAX_WBITS, MAX_MEM_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK)
         return false;
     deflateSetDictionary(&z, (const Bytef *)ti_dictionary, TI_DICTIONARY_BYTES);
