@@ -192,7 +192,7 @@ static const struct ti_opt opts[] = {
     {0, "force", NULL, "replace the run in DIR, and BUNDLE", TI_OPT_FLAG(force)},
     {0, "no-gather", NULL, "leave the traces in DIR, do not make a bundle", TI_OPT_FLAG(no_gather)},
     {0, "keep", NULL, "make the bundle, and keep DIR", TI_OPT_FLAG(keep)},
-    {0, "merge", "HOW", TI_MERGE_HELP, TI_OPT_CHOICE(merge.how, TI_MERGE_NONE, TI_MERGE_WORDS)},
+    {0, "merge", "HOW", TI_MERGE_HELP, TI_OPT_CHOICE(merge.how, TI_MERGE_AUTO, TI_MERGE_WORDS)},
     {0, "volumes", "QUALITY", TI_VOLUMES_HELP, TI_OPT_TEXT(merge.volumes)},
     {0, "extras", "QUALITY", TI_EXTRAS_HELP, TI_OPT_TEXT(merge.extras)},
     TI_OPT_HEADING("Output"),

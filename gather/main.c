@@ -28,8 +28,8 @@ struct work {
     struct ti_fetch fetched;
     struct ti_tree_cost predicted;
     struct ti_report_rate rate;
-    struct ti_scanner *scanner; /* NULL: scan after the fetch only */
-    struct ti_bundle *bundle;   /* NULL: a plan */
+    struct ti_scanner *scanner;        /* NULL: scan after the fetch only */
+    struct ti_bundle *bundle;          /* NULL: a plan */
     struct ti_node_traces *from_nodes; /* ranks that came merged; NULL: nodes send files */
 };
 
@@ -342,7 +342,7 @@ static ti_status gather(const struct ti_gather_options *o, struct ti_err *err)
     if (w.bundle && o->merge.how == TI_MERGE_NODE)
         w.from_nodes = ti_node_traces_new(o->run);
     if (w.bundle && o->merge.how != TI_MERGE_NONE)
-        ti_bundle_merge(w.bundle, &o->merge.quality, w.from_nodes);
+        ti_bundle_merge(w.bundle, &o->merge.quality, o->merge.how == TI_MERGE_AUTO, w.from_nodes);
     w.scanner = ti_scanner_new(o->run, w.bundle, w.from_nodes);
     if (w.from_nodes && !w.scanner)
         st = ti_err_errno(err, TI_ERR_IO, "cannot read the run directory '%s'", o->run);

@@ -49,7 +49,7 @@ static const struct ti_opt opts[] = {
      "compared with them",
      TI_OPT_FLAG(remove)},
     TI_OPT_HEADING("Merged traces"),
-    {0, "merge", "HOW", TI_MERGE_HELP, TI_OPT_CHOICE(merge.how, TI_MERGE_NONE, TI_MERGE_WORDS)},
+    {0, "merge", "HOW", TI_MERGE_HELP, TI_OPT_CHOICE(merge.how, TI_MERGE_AUTO, TI_MERGE_WORDS)},
     {0, "volumes", "QUALITY", TI_VOLUMES_HELP, TI_OPT_TEXT(merge.volumes)},
     {0, "extras", "QUALITY", TI_EXTRAS_HELP, TI_OPT_TEXT(merge.extras)},
     TI_OPT_HEADING("Traces on other nodes (as RUN.json says)"),

@@ -240,10 +240,10 @@ static void check_totals(struct verify *v, int64_t rank, const struct ti_reader 
         problem(v, rank, TI_ERR_INPUT, "%s", why.text);
         v->sums.unknown = true;
     } else {
-        if (entry) {
+        if (entry)
             check_entry(v, rank, entry, &v->scan);
+        if (entry || (v->entry && !v->listed))
             check_common(v, rank, r);
-        }
         add_to_sums(v, r);
         if (v->scan.end != TI_END_COMPLETE)
             problem(v, rank, TI_ERR_PARTIAL, "incomplete after %" PRIu64 " events: %s",

@@ -20,6 +20,7 @@
 #include "gather/bundle/zip_writer.h"
 
 #define BLOCK_BYTES (1024 * 1024)
+#define PARTIAL     "not all ranks are here and complete"
 
 /* The trace of a rank that is in the bundle. */
 struct held {
@@ -31,12 +32,14 @@ struct held {
 
 struct ti_bundle {
     struct ti_part part;
-    const struct ti_qualities *merge;  /* NULL: ranks are not merged */
-    struct ti_node_traces *from_nodes; /* ranks that came merged; NULL: none */
+    const struct ti_qualities *quality; /* of ranks that are merged; NULL: they never are */
+    struct ti_node_traces *from_nodes;  /* ranks that came merged; NULL: none */
+    bool whole_only;                    /* merge complete runs only */
 
     pthread_mutex_t lock; /* protects all that follows, until `closed` */
     bool closed;          /* ti_bundle_add() adds nothing any more */
     struct ti_zip_writer zip;
+    bool merge;                /* ranks are merged: else their files are stored */
     struct ti_merging merging; /* begun with the first rank */
     uint8_t *block;
     bool broken;       /* a member was begun and not ended, or the merger failed */
@@ -59,6 +62,15 @@ static ti_status restart(struct ti_bundle *b, struct ti_err *err)
         return ti_part_cannot_write(&b->part, err);
     b->broken = false;
     return TI_OK;
+}
+
+/* Merge ranks from now on, or store their files.  What was added another way is dropped. */
+static ti_status set_merge(struct ti_bundle *b, bool merge, struct ti_err *err)
+{
+    bool was = b->merge;
+
+    b->merge = merge;
+    return was == merge ? TI_OK : restart(b, err);
 }
 
 /* ---------------------------------------------------------------- members -- */
@@ -163,7 +175,7 @@ static enum copied encode_file(const struct ti_bundle *b, int fd, const char *na
     uint32_t now;
 
     if (st == TI_OK) {
-        st = ti_folded_encode(r, b->merge, out, err);
+        st = ti_folded_encode(r, b->quality, out, err);
         ti_reader_close(r);
     }
     if (ti_rank_scan_crc(fd, name, file->st_size, NULL, &now, &ignored) == TI_OK && now == crc &&
@@ -183,7 +195,7 @@ static enum copied encode_rank(const struct ti_bundle *b, int dir, const char *n
     int fd, cause;
 
     if (ti_node_traces_has(b->from_nodes, rank, NULL)) {
-        ti_status st = ti_node_traces_record(b->from_nodes, rank, b->merge, out, err);
+        ti_status st = ti_node_traces_record(b->from_nodes, rank, b->quality, out, err);
 
         if (st == TI_ERR_INPUT) /* or the rank was forgotten meanwhile */
             return ti_node_traces_has(b->from_nodes, rank, NULL) ? UNFIT : CHANGED;
@@ -251,8 +263,8 @@ static enum copied add_record(struct ti_bundle *b, int dir, const char *name, in
     how = encode_rank(b, dir, name, rank, &r->file, r->crc, &record, &ignored);
     pthread_mutex_lock(&b->lock);
     if (how != COPIED)
-        return how;
-    if (!b->closed && !is_held(b, rank) && is_gatherable(b, rank, r))
+        return b->merge ? how : COPIED;
+    if (!b->closed && b->merge && !is_held(b, rank) && is_gatherable(b, rank, r))
         return merge_record(b, rank, &r->file, r->crc, &record, &ignored);
     ti_record_free(&record);
     return COPIED;
@@ -265,6 +277,8 @@ void ti_bundle_add(struct ti_bundle *b, int dir, const char *name, int64_t rank,
     struct stat is;
 
     pthread_mutex_lock(&b->lock);
+    if (!b->closed && b->whole_only && r->state == TI_RANK_CUT)
+        b->closed = set_merge(b, false, NULL) != TI_OK;
     if (!b->closed && !is_held(b, rank) && is_gatherable(b, rank, r) &&
         (r->from_node || (fstatat(dir, name, &is, 0) == 0 && ti_rank_scan_is_current(r, &is)))) {
         how = b->merge ? add_record(b, dir, name, rank, r)
@@ -379,17 +393,36 @@ static ti_status store_merged(struct ti_bundle *b, struct ti_run *run, struct ti
     return TI_OK;
 }
 
+/* Whether to merge, now that it is known which ranks are there. */
+static ti_status choose_form(struct ti_bundle *b, const struct ti_run *run, struct ti_err *err)
+{
+    const struct ti_qualities *q = b->quality;
+
+    if (!b->whole_only)
+        return TI_OK;
+    if (run->complete == run->nranks)
+        return set_merge(b, true, err);
+    if (q->volumes.kind != TI_EXACT || q->extras.kind != TI_EXACT)
+        ti_warn("ranks are not merged, their files are stored with all values: " PARTIAL);
+    else
+        ti_say("ranks are not merged, their files are stored: " PARTIAL);
+    return set_merge(b, false, err);
+}
+
 static ti_status add_traces(struct ti_bundle *b, struct ti_run *run, struct ti_err *err)
 {
-    ti_status st = add_the_rest(b, run, err);
+    ti_status st = choose_form(b, run, err);
 
+    if (st == TI_OK)
+        st = add_the_rest(b, run, err);
     run->merged.groups = 0;
     if (st == TI_ERR_INPUT && ti_node_traces_next(b->from_nodes, 0) >= 0) {
         ti_err_hint(err, "'--merge none' fetches and stores files");
     } else if (st == TI_ERR_INPUT) {
         ti_warn("ranks are not merged, their files are stored: %s", err->text);
-        b->merge = NULL;
-        st = restart(b, err) == TI_OK ? add_the_rest(b, run, err) : TI_ERR_IO;
+        st = set_merge(b, false, err);
+        if (st == TI_OK)
+            st = add_the_rest(b, run, err);
     }
     return st == TI_OK && b->merge ? store_merged(b, run, err) : st;
 }
@@ -438,10 +471,12 @@ ti_status ti_bundle_begin(const char *output, bool force, struct ti_bundle **out
     return TI_OK;
 }
 
-void ti_bundle_merge(struct ti_bundle *b, const struct ti_qualities *q,
+void ti_bundle_merge(struct ti_bundle *b, const struct ti_qualities *q, bool whole_only,
                      struct ti_node_traces *from_nodes)
 {
-    b->merge = q;
+    b->quality = q;
+    b->merge = true;
+    b->whole_only = whole_only;
     b->from_nodes = from_nodes;
 }
 

@@ -24,14 +24,16 @@ ti_status ti_bundle_begin(const char *output, bool force, struct ti_bundle **out
 
 /*
  * Merges the ranks into one member, TI_MERGED_NAME, instead of storing their files; volumes and
- * extra values are kept as `q` says.  Ranks of `from_nodes` came merged already; NULL: none.  Both
- * must outlive the bundle.  To be called before anything is added.  If a rank does not fit a merged
- * trace, there is a warning, and files are stored; with ranks in `from_nodes`, that is an error.
+ * extra values are kept as `q` says.  With `whole_only`, files are stored all the same unless all
+ * ranks of the run are there and complete.  Ranks of `from_nodes`, not with `whole_only`, came
+ * merged already; NULL: none.  Both must outlive the bundle.  To be called before anything is
+ * added.  If a rank does not fit a merged trace, there is a warning, and files are stored; with
+ * ranks in `from_nodes`, that is an error.
  *
  * Memory: that of a merger (formats/merged/merger.h) and, for each thread, some 12 times that of
  * one rank's trace.
  */
-void ti_bundle_merge(struct ti_bundle *b, const struct ti_qualities *q,
+void ti_bundle_merge(struct ti_bundle *b, const struct ti_qualities *q, bool whole_only,
                      struct ti_node_traces *from_nodes);
 
 /*

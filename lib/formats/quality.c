@@ -41,7 +41,7 @@ ti_status ti_qualities_parse(const char *volumes, const char *extras, struct ti_
 {
     ti_status st;
 
-    *out = (struct ti_qualities){.extras.kind = TI_STATISTICS};
+    *out = (struct ti_qualities){.volumes.kind = TI_EXACT};
     st = parse("--volumes", volumes, &out->volumes, err);
     return st == TI_OK ? parse("--extras", extras, &out->extras, err) : st;
 }

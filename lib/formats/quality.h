@@ -43,8 +43,7 @@ struct ti_qualities {
 bool ti_quality_parse(const char *text, struct ti_quality *out);
 void ti_quality_text(const struct ti_quality *q, char *buf, size_t bytes);
 
-/* Read options --volumes and --extras.  NULL: volumes are exact, extra values statistics.
- * TI_ERR_USAGE. */
+/* Read options --volumes and --extras.  NULL: exact.  TI_ERR_USAGE. */
 ti_status ti_qualities_parse(const char *volumes, const char *extras, struct ti_qualities *out,
                              struct ti_err *err);
 
@@ -55,7 +54,7 @@ ti_status ti_qualities_parse(const char *volumes, const char *extras, struct ti_
     "histogram for each position) [default: exact]"
 #define TI_EXTRAS_HELP                                                                             \
     "the same for durations and other extra columns\n"                                             \
-    "[default: stats]"
+    "[default: exact]"
 
 /* How far a value may be from `exact` in a bounded column. */
 uint64_t ti_quality_slack(const struct ti_quality *q, uint64_t exact);

@@ -29,8 +29,8 @@ grep -q '"state": "complete"' d/RUN.json || fail "RUN.json: $(cat d/RUN.json)"
 holds x.tib d
 
 # A bundle of merged ranks, as ti-gather makes it.
-run 2 --np 2 --volumes exact ../app ok
-says err "--volumes and --extras are for --merge"
+run 2 --np 2 --merge none --volumes exact ../app ok
+says err "--volumes and --extras are not for --merge none"
 run 2 --np 2 --merge root --extras bound:60% ../app ok
 says err "--extras is exact, stats, or bound:N%"
 # shellcheck disable=SC2086

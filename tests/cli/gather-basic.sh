@@ -34,6 +34,9 @@ says err "rank 5: node-2, "
 
 # other programs read it too; the manifest is the last member
 run 0 unzip -tq lu.tib
+[ "$(unzip -Z1 lu.tib | xargs)" = "ranks.ti MANIFEST.json" ] || fail "ranks are not merged"
+run 0 ti-gather --merge none lu.run --force
+run 0 unzip -tq lu.tib
 [ "$(unzip -Z1 lu.tib | tail -n 1)" = MANIFEST.json ] || fail "MANIFEST.json is not last"
 [ "$(unzip -Z1 lu.tib | wc -l)" -eq 7 ] || fail "number of members"
 unzip -p lu.tib rank-000004.ti | cmp - lu.run/rank-000004.ti || fail "rank 4 differs"

@@ -14,7 +14,7 @@ as_merged() {
     local status=$1 run=$2
     shift 2
     rm -f files.tib root.tib later.tib
-    run "$status" ti-gather "$run" -o files.tib
+    run "$status" ti-gather --merge none "$run" -o files.tib
     mv err err.files
     run "$status" ti-gather --merge root "$@" "$run" -o root.tib
     cmp err err.files || fail "$run: other warnings"
@@ -71,12 +71,12 @@ run 1 ti-info --verify root.tib
 says out "rank 3: incomplete after"
 
 # use, room, signals
-run 2 ti-gather --volumes exact a.run
-says err "--volumes and --extras are for --merge"
+run 2 ti-gather --merge none --volumes exact a.run
+says err "--volumes and --extras are not for --merge none"
 run 2 ti-gather --merge root --extras some a.run
 says err "--extras is exact, stats, or bound:N%"
 run 2 ti-gather --merge all a.run
-says err "--merge must be none, root or node, not 'all'"
+says err "--merge must be auto, none, root or node, not 'all'"
 mktrace --np 40 --iterations 300 --noise 100000 big.run
 (ulimit -f 100; run 4 ti-gather --merge root big.run; exit $failed) || failed=1
 says err "File too large"
@@ -168,7 +168,7 @@ says err.root "1 rank is incomplete, kept as far as it goes: 3"
 # the link carries an eighth of the bytes at most: a node with 64 ranks
 traces_of 1 64 --iterations 40
 through_way
-run 0 ti-gather --force --trust --json run -o files.tib
+run 0 ti-gather --force --trust --json --merge none run -o files.tib
 sent=$(json out tree.nodes.0.sent_bytes)
 as_root 0
 merged=$(json out tree.nodes.0.sent_bytes)

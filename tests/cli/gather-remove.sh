@@ -31,15 +31,18 @@ all_there() {
 }
 
 # In a trace, or so that there is no directory
-for DAMAGE in 83 417 750 cut; do
-    export DAMAGE
-    LD_PRELOAD=$o/tests/damage.so run 4 ti-gather --trust --force --remove run -o a.tib
-    case $DAMAGE in
-        cut) says err "'a.tib' has no central directory" ;;
-        *) says err "'a.tib' does not hold what was in 'rank-" ;;
-    esac
-    grep -q "removed" out && fail "$DAMAGE: $(cat out)"
-    all_there
+for merge in auto none; do
+    for DAMAGE in 83 417 750 cut; do
+        export DAMAGE
+        LD_PRELOAD=$o/tests/damage.so run 4 ti-gather --trust --force --merge $merge --remove run -o a.tib
+        case $merge,$DAMAGE in
+            *,cut) says err "'a.tib' has no central directory" ;;
+            auto,*) says err "'a.tib' does not hold what was gathered" ;;
+            *) says err "'a.tib' does not hold what was in 'rank-" ;;
+        esac
+        grep -q "removed" out && fail "$DAMAGE: $(cat out)"
+        all_there
+    done
 done
 unset DAMAGE
 # What is sound is removed, and in the bundle

@@ -160,7 +160,7 @@ run 0 ti-gather n.run -o p.tib
 mktrace --np 4 i.run
 rm i.run/rank-000003.ti
 mktrace --np 4 --ranks 3 --counter valgrind i.run
-run 0 ti-gather i.run
+run 0 ti-gather --merge none i.run
 says err "counter is papi on ranks 0-2 and valgrind on rank 3: volumes cannot be compared"
 run 0 ti-info i.tib
 says out "NOT THE SAME ON ALL RANKS"

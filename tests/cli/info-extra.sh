@@ -7,7 +7,7 @@ command -v python3 >/dev/null || { echo "there is no python3"; exit 77; }
 # every burst takes twice as many nanoseconds as its volume: 500,000,000 a second
 mktrace --np 4 --iterations 3 a.run
 mktrace --np 4 --iterations 3 --times t.run
-ti-gather -q t.run || fail "gather"
+ti-gather -q --merge none t.run || fail "gather"
 unzip -p t.tib MANIFEST.json | grep -q '"extra": "burst_ns:ns call_ns:ns a.*::b:events"' ||
     fail "the manifest"
 

@@ -11,7 +11,7 @@ facts() {
 }
 
 mktrace --np 6 --iterations 40 --noise 100 --untraced --times a.run
-ti-gather -q a.run || fail "gather"
+ti-gather -q --merge none a.run || fail "gather"
 facts a.run >want
 run 0 ti-info --merge --extras exact a.run -o a.ti
 grep -qE '^a.ti: 6 ranks in [1-6] groups, 0 stored as copies; [0-9.]+ KiB before, [0-9.]+ KiB now$' out ||

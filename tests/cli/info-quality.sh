@@ -44,16 +44,16 @@ exact() {
 }
 
 mktrace --np 4 --iterations 300 --noise 1000 --times --exact a.run
-ti-gather -q a.run || fail "gather"
+ti-gather -q --merge none a.run || fail "gather"
 for rank in 0 3; do
     ti-info --dump --rank $rank a.run >exact.$rank
 done
 
-size=$(ti-info --merge -q a.tib -o exact.ti && stat -c %s exact.ti)
+size=$(ti-info --merge -q --extras stats a.tib -o exact.ti && stat -c %s exact.ti)
 for quality in bound:0.5% bound:5% stats; do
-    run 0 ti-info --merge -q --volumes $quality a.tib -o q.ti
+    run 0 ti-info --merge -q --volumes $quality --extras stats a.tib -o q.ti
     [ "$(stat -c %s q.ti)" -lt "$size" ] || fail "$quality is not smaller than $size bytes"
-    run 0 ti-info --merge -q --volumes $quality a.tib -o q.tib
+    run 0 ti-info --merge -q --volumes $quality --extras stats a.tib -o q.tib
     for rank in 0 3; do
         ti-info --dump --rank $rank q.ti >dump
         bound=${quality#bound:}
@@ -118,8 +118,8 @@ for rank in 0 3; do
 done
 size=$(stat -c %s exact.ti)
 
-# extra columns: statistics without an option
-run 0 ti-info --merge -q --extras exact a.tib -o e.ti
+# extra columns: exact without an option
+run 0 ti-info --merge -q a.tib -o e.ti
 [ "$(stat -c %s e.ti)" -gt "$size" ] || fail "exact durations take no more than statistics"
 for trace in a.run a.tib exact.ti e.ti; do
     exact $trace true

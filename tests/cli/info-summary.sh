@@ -6,7 +6,7 @@
 command -v python3 >/dev/null || { echo "there is no python3"; exit 77; }
 
 mktrace --np 5 --untraced a.run
-ti-gather -q a.run || fail "gather"
+ti-gather -q --merge none a.run || fail "gather"
 run 0 ti-info a.run
 tail -n +2 out >dir.txt
 run 0 ti-info a.tib

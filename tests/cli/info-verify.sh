@@ -64,36 +64,21 @@ check info unmatched_message_is_told || fail "the JSON"
 # a manifest that is edited is named, with the key
 rm -rf x.run x.tib
 mktrace --np 5 --iterations 30 --untraced --noise 100 x.run
-run 0 ti-gather x.run -o x.tib
-run 0 ti-info --verify x.tib
-while read -r key; do
-    check info edit_manifest "$key" || { fail "cannot edit $key"; continue; }
-    run 3 ti-info --verify y.tib
-    says out "MANIFEST.json: \"$key\""
-done <<'END'
-run_id
-complete
-counter.backend
-counter.event
-counter.unit
-counter.exact
-counter.estimate
-totals.ranks
-totals.events
-totals.volume
-totals.bytes
-totals.messages
-totals.negative_bursts
-totals.whole
-totals.outside
-totals.blocks
-totals.operations.send.events
-totals.operations.send.bytes
-totals.operations.allreduce.bytes
-totals.untraced.MPI_Put
-totals.caveats.node_questions
-totals.caveats.other_ns
-totals.caveats.samples
-totals.caveats.unknown
-END
+keys=(run_id complete counter.backend counter.event counter.unit counter.exact counter.estimate
+    totals.ranks totals.events totals.volume totals.bytes totals.messages totals.negative_bursts
+    totals.whole totals.outside totals.blocks totals.operations.send.events
+    totals.operations.send.bytes totals.operations.allreduce.bytes totals.untraced.MPI_Put
+    totals.caveats.node_questions totals.caveats.other_ns totals.caveats.samples
+    totals.caveats.unknown)
+for merge in auto none; do
+    run 0 ti-gather --force --merge $merge x.run -o x.tib
+    run 0 ti-info --verify x.tib
+    for key in "${keys[@]}"; do
+        # bytes are those of the files
+        [ $merge,$key != auto,totals.bytes ] || continue
+        check info edit_manifest "$key" || { fail "cannot edit $key"; continue; }
+        run 3 ti-info --verify y.tib
+        says out "MANIFEST.json: \"$key\""
+    done
+done
 exit $failed

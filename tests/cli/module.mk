@@ -47,6 +47,13 @@ $(O)/tests/damage.so: tests/cli/damage.c
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(flags) $(CPPFLAGS) $(CFLAGS) -fPIC -shared -o $@ $<
 
+# Kills ti-gather at any call that changes a file: preloaded, too.
+test_programs += $(O)/tests/killed.so
+
+$(O)/tests/killed.so: tests/cli/killed.c
+	@mkdir -p $(@D)
+	$(call say,CC)$(CC) $(flags) $(CPPFLAGS) $(CFLAGS) -fPIC -shared -o $@ $<
+
 # Stops ti-gather while it fetches: preloaded, too.
 test_programs += $(O)/tests/halt.so
 

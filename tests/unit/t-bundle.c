@@ -138,7 +138,7 @@ static ti_status write_it(struct ti_run *run, bool force, int64_t *bytes, struct
     ti_status st = ti_bundle_begin(bundle, force, &b, err);
 
     if (st == TI_OK && merge)
-        ti_bundle_merge(b, merge, NULL);
+        ti_bundle_merge(b, merge, false, NULL);
     if (st == TI_OK)
         st = ti_bundle_finish(b, run, bytes, err);
     ti_bundle_free(b);

@@ -90,7 +90,7 @@ static struct ti_bundle *begin_bundle(void)
     if (ti_bundle_begin(bundle, true, &b, &err) != TI_OK)
         fail_msg("%s", err.text);
     if (merge)
-        ti_bundle_merge(b, &exact, NULL);
+        ti_bundle_merge(b, &exact, false, NULL);
     return b;
 }
 
@@ -612,7 +612,7 @@ static void forgotten(void **state)
     assert_int_equal(ti_node_traces_reader(t, 3, &r, &err), TI_ERR_INPUT);
     merge_usual(t);
     assert_int_equal(ti_bundle_begin(bundle, true, &b, &err), TI_OK);
-    ti_bundle_merge(b, &exact, t);
+    ti_bundle_merge(b, &exact, false, t);
     a = ti_scanner_new(run_dir, b, t);
     for (int rank = 0; rank < RANKS; rank++)
         ti_scanner_add(a, rank);

@@ -36,7 +36,7 @@ static void make_bundle(const struct ti_qualities *merge)
     assert_int_equal(ti_run_check(script_dir(), NULL, NULL, &run, &err), TI_OK);
     assert_int_equal(ti_bundle_begin(bundle, false, &b, &err), TI_OK);
     if (merge)
-        ti_bundle_merge(b, merge, NULL);
+        ti_bundle_merge(b, merge, false, NULL);
     if (ti_bundle_finish(b, run, &bytes, &err) != TI_OK)
         fail_msg("%s", err.text);
     ti_bundle_free(b);
