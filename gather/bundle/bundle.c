@@ -409,22 +409,31 @@ static ti_status choose_form(struct ti_bundle *b, const struct ti_run *run, stru
     return set_merge(b, false, err);
 }
 
+/* Whether the disk has no room for a merge that was not asked for: it takes up to three times the
+ * bytes of the files. */
+static bool is_too_large(const struct ti_bundle *b, ti_status st)
+{
+    return st == TI_ERR_IO && b->merge && b->whole_only && (errno == ENOSPC || errno == EDQUOT);
+}
+
 static ti_status add_traces(struct ti_bundle *b, struct ti_run *run, struct ti_err *err)
 {
     ti_status st = choose_form(b, run, err);
 
+    run->merged.groups = 0;
     if (st == TI_OK)
         st = add_the_rest(b, run, err);
-    run->merged.groups = 0;
+    if (st == TI_OK && b->merge)
+        st = store_merged(b, run, err);
     if (st == TI_ERR_INPUT && ti_node_traces_next(b->from_nodes, 0) >= 0) {
         ti_err_hint(err, "'--merge none' fetches and stores files");
-    } else if (st == TI_ERR_INPUT) {
+    } else if (st == TI_ERR_INPUT || is_too_large(b, st)) {
         ti_warn("ranks are not merged, their files are stored: %s", err->text);
         st = set_merge(b, false, err);
         if (st == TI_OK)
             st = add_the_rest(b, run, err);
     }
-    return st == TI_OK && b->merge ? store_merged(b, run, err) : st;
+    return st;
 }
 
 /* The manifest is last because it has the duration of the rest; little is then left to sync. */

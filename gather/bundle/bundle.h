@@ -28,7 +28,7 @@ ti_status ti_bundle_begin(const char *output, bool force, struct ti_bundle **out
  * ranks of the run are there and complete.  Ranks of `from_nodes`, not with `whole_only`, came
  * merged already; NULL: none.  Both must outlive the bundle.  To be called before anything is
  * added.  If a rank does not fit a merged trace, there is a warning, and files are stored; with
- * ranks in `from_nodes`, that is an error.
+ * ranks in `from_nodes`, that is an error.  So it is with `whole_only` if the disk is full.
  *
  * Memory: that of a merger (formats/merged/merger.h) and, for each thread, some 12 times that of
  * one rank's trace.

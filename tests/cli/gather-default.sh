@@ -75,6 +75,19 @@ run 0 ti-gather b.run
 run 3 ti-info --verify b.tib
 cat out err | diff want - || fail "other counters: --verify says something else"
 
+# where only the files have room, they are stored
+mktrace --np 4 --bytes 200000 big.run
+mkdir disk
+if mount -t tmpfs -o size=1200k tiara-test disk 2>/dev/null; then
+    run 0 ti-gather -o disk/big.tib big.run
+    says err "warning: ranks are not merged, their files are stored: cannot "
+    says err "No space left on device"
+    run 0 ti-info --compare big.run disk/big.tib
+    run 4 ti-gather --force --merge root -o disk/big.tib big.run
+    [ "$(ls -A disk)" = big.tib ] || fail "left on the full disk: $(ls -A disk)"
+    umount disk
+fi
+
 # after --remove, the bundle has the only copy: it is not replaced, and gives the files back
 rm -r b.run b.tib
 cp -r a.run b.run

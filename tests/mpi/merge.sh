@@ -33,7 +33,7 @@ equal() {
     np=$2
     rm -rf form
     mkdir form
-    "$TI_BUILD/ti-gather" -q "$1" -o form/bundle.tib >gathered 2>&1
+    "$TI_BUILD/ti-gather" -q --merge none "$1" -o form/bundle.tib >gathered 2>&1
     [ -e form/bundle.tib ] || { fail "$1: gather"; cat gathered; }
     "$info" -q --merge --extras exact "$1" -o form/merged.ti || { fail "$1: --merge"; return; }
     "$info" -q --merge --extras exact form/bundle.tib -o form/merged.tib || fail "$1: --merge of a bundle"

@@ -70,7 +70,7 @@ grep -qE '^steps +ship .* fetch .* gather ' info || { fail "ti-info: no steps"; 
 unzip -p lu.tib MANIFEST.json | python3 -c '
 import json, sys
 m = json.load(sys.stdin)
-print("ranks", len(m["ranks"]))
+print("ranks", m["totals"]["ranks"])
 for s in m["acquisition"]["steps"]: print("step", s["name"], s["seconds"])' >manifest || fail "the manifest"
 grep -qx 'ranks 64' manifest || { fail "the manifest has not 64 ranks"; cat manifest; }
 for step in ship probe plan "dry launch" start application collect fetch gather; do

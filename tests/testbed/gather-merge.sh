@@ -22,7 +22,7 @@ sys.stdout.buffer.write(zipfile.ZipFile(sys.argv[1]).read("ranks.ti"))' "$1"; }
 traces_there() { for n in n{1,2,3}.site{1,2}; do "$bed" node "$n" find /scratch/traces -name "rank-*" 2>/dev/null; done; }
 
 "$top/tests/testbed/mkrun" --ranks 8 --bytes 20000 "$run" >said || { cat said; fail "mkrun"; }
-gather 0 files.tib
+gather 0 files.tib --merge none
 "$o/ti-info" -q --merge files.tib -o later.ti || fail "ti-info --merge"
 for how in root node; do
     rm -f "$run"/rank-* merged.tib
@@ -58,7 +58,7 @@ sent() { # BUNDLE OPTION...: sets `node` and `all`
 print(sum(node["sent_bytes"] for node in json.load(open("said.json"))["tree"]["nodes"]))')
 }
 "$top/tests/testbed/mkrun" --ranks 64 --iterations 400 "$run" >said || { cat said; fail "mkrun"; }
-sent files64.tib --arity star
+sent files64.tib --arity star --merge none
 files_node=$node files_all=$all
 sent merged64.tib --arity star --merge node
 [ $((8 * all)) -le "$files_all" ] || fail "$all bytes of traces sent, $files_all as files"

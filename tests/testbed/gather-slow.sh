@@ -11,7 +11,7 @@ gather() { # STATUS [OPTION]...: leaves $scratch/said and the bundle
     local status=$1 got
     shift
     rm -f "$scratch/slow.tib" "$run"/rank-*
-    front "$o/ti-gather" --trust --timeout 5 -v -o "$scratch/slow.tib" "$@" "$run" \
+    front "$o/ti-gather" --trust --timeout 5 --merge none -v -o "$scratch/slow.tib" "$@" "$run" \
         >"$scratch/said" 2>&1
     got=$?
     [ $got -eq "$status" ] && return
