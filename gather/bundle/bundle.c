@@ -262,12 +262,11 @@ static enum copied add_record(struct ti_bundle *b, int dir, const char *name, in
     pthread_mutex_unlock(&b->lock);
     how = encode_rank(b, dir, name, rank, &r->file, r->crc, &record, &ignored);
     pthread_mutex_lock(&b->lock);
-    if (how != COPIED)
-        return b->merge ? how : COPIED;
-    if (!b->closed && b->merge && !is_held(b, rank) && is_gatherable(b, rank, r))
+    if (how == COPIED && !b->closed && b->merge && !is_held(b, rank) && is_gatherable(b, rank, r))
         return merge_record(b, rank, &r->file, r->crc, &record, &ignored);
-    ti_record_free(&record);
-    return COPIED;
+    if (how == COPIED)
+        ti_record_free(&record);
+    return b->closed || !b->merge ? COPIED : how;
 }
 
 void ti_bundle_add(struct ti_bundle *b, int dir, const char *name, int64_t rank,
@@ -283,8 +282,8 @@ void ti_bundle_add(struct ti_bundle *b, int dir, const char *name, int64_t rank,
         (r->from_node || (fstatat(dir, name, &is, 0) == 0 && ti_rank_scan_is_current(r, &is)))) {
         how = b->merge ? add_record(b, dir, name, rank, r)
                        : copy_rank(b, dir, name, rank, &r->file, r->crc);
-        /* finish() adds again what was in it */
-        if (b->broken && restart(b, NULL) != TI_OK)
+        /* finish() adds again what was in it; once closed, it may be at work on it */
+        if (!b->closed && b->broken && restart(b, NULL) != TI_OK)
             how = UNWRITABLE;
         /* stop on a write error: fetched traces need the room; finish() reports it */
         b->closed = b->closed || how == UNWRITABLE || how == FAILED || how == UNFIT;
