@@ -9,10 +9,10 @@
 #include "gather/bundle/run.h"
 
 /*
- * Opens the bundle `path`, whose file is `fd`, and checks its seal, and that it has exactly the traces of
- * `run`: by its directory, or, if ranks are merged, by the CRC of each record.  (*member)[i] is the index
- * of the member of rank i, and (*member)[nranks] that of the manifest; -1: none.  The caller frees
- * *member and closes *z in any case.
+ * Opens the bundle `path`, whose file is `fd`, and checks its seal, and that it has exactly the
+ * traces of `run`: by its directory, or, if ranks are merged, by the CRC of each record.
+ * (*member)[i] is the index of the member of rank i, and (*member)[nranks] that of the manifest;
+ * -1: none.  The caller frees *member and closes *z in any case.
  */
 ti_status ti_bundle_open_back(int fd, const char *path, const struct ti_run *run, struct ti_zip **z,
                               int64_t **member, struct ti_err *err);

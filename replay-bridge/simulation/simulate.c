@@ -110,8 +110,7 @@ static void free_args(struct args *a)
 
 /* Options that make SimGrid trace each message. */
 static const char *const tracing[] = {":yes", "/smpi:yes", "/smpi/internals:yes",
-                                      "/smpi/display-sizes:yes",
-                                      ("/filename:" TI_SIM_MESSAGES)};
+                                      "/smpi/display-sizes:yes", ("/filename:" TI_SIM_MESSAGES)};
 
 /*
  * smpirun splits at blanks, so no name here has any.  Paths are relative to the scratch directory.
