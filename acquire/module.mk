@@ -27,6 +27,8 @@ ti-skew_src := $(call in,skew,skew.c skew_options.c skew_run.c skew_compare.c sk
                  skew_plot.c figures.c) $(acquire_src) $(counter_src)
 ti-skew_libs := -ldl -lm
 t-spread_src := acquire/skew/figures.c
+t-fleet_src := acquire/fleet/fleet_ask.c
+$(O)/tests/unit/t-fleet: LDLIBS += -Wl,--wrap=ti_now
 t-survey_src := $(nodes_src) $(acquire_src) $(counter_src)
 $(O)/tests/unit/t-survey: LDLIBS += $(remote_libs)
 t-common-isa_src := $(call in,plan,common_isa.c isa.c)

@@ -4,7 +4,6 @@
 
 #include "acquire/fleet/fleet_internal.h"
 #include "common/cli.h"
-#include "common/clock.h"
 
 struct ti__request {
     struct ti__request *next;
@@ -122,7 +121,7 @@ static bool is_asked(const struct ti_fleet *f, int64_t node, const struct round 
 void ti_fleet_ask_all(struct ti_fleet *f, ti_fleet_make_request *request, void *arg, double limit_s,
                       const char *doing)
 {
-    double until = ti_now() + limit_s;
+    double until = ti_conns_clock(f->conns) + limit_s;
     struct round r = {0, 0};
 
     for (int64_t i = 0; i < f->n; i++) {
@@ -141,7 +140,7 @@ void ti_fleet_ask_all(struct ti_fleet *f, ti_fleet_make_request *request, void *
             m->answer = json_pack("{s:s, s:s}", "is", "error", "error",
                                   "what it is asked is too large for a message");
     }
-    while (r.answered < r.asked && !f->sig && ti_now() < until) {
+    while (r.answered < r.asked && !f->sig && ti_conns_clock(f->conns) < until) {
         ti_fleet_poll(f, TI__FLEET_POLL_MS);
         ti_progress("%s: %" PRId64 " of %" PRId64 " nodes", doing, r.answered, r.asked);
     }

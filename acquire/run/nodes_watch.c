@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "acquire/run/nodes.h"
+#include "session/conn.h"
 
 #define POLL_MS      250
 #define STATUS_MS    1000
@@ -254,11 +255,12 @@ ti_status ti__nodes_watch(struct ti_nodes_backend *b, struct ti_err *err)
 /* A short program may end before its nodes have reported its start: ask for the last status. */
 static void collect_last_status(struct ti_nodes_backend *b)
 {
-    double now = ti_now();
+    double now = ti_now(), until;
     bool all_told = false;
 
     ti_fleet_ask_all(b->fleet, last_request, b, END_LIMIT_S, "looking");
-    while (!all_told && ti_now() - now < LAST_S && !b->fleet->sig) {
+    until = ti_conns_clock(b->fleet->conns) + LAST_S;
+    while (!all_told && ti_conns_clock(b->fleet->conns) < until && !b->fleet->sig) {
         ti_fleet_poll(b->fleet, LAST_MS);
         all_told = true;
         for (int64_t i = 0; i < b->nused; i++)

@@ -477,6 +477,11 @@ struct ti_remote *ti_conns_remote(struct ti_conns *all)
     return ti_sessions_remote(all->sessions);
 }
 
+double ti_conns_clock(const struct ti_conns *all)
+{
+    return ti_sessions_clock(all->sessions);
+}
+
 int ti_conns_poll(struct ti_conns *all, int timeout_ms)
 {
     ti__conns_open_waiting(all);

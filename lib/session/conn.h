@@ -69,6 +69,10 @@ void ti_conns_free(struct ti_conns *all);
 /* For descriptors of the caller's (ti_remote_add_fd()). */
 struct ti_remote *ti_conns_remote(struct ti_conns *all);
 
+/* ti_sessions_clock(): the clock for timeouts of nodes, because time in which this process was
+ * stopped is not theirs. */
+double ti_conns_clock(const struct ti_conns *all);
+
 /* Tells the nodes that ti_conns_poll() will not be called for up to so many seconds, so that they
  * do not take our silence for a lost connection. */
 void ti_conns_announce_pause(struct ti_conns *all, double seconds);
