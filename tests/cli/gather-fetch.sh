@@ -301,21 +301,21 @@ cat >way <<'END'
 #!/bin/sh
 case $1 in
     node1) echo "way: no route to $1" >&2; exit 3 ;;
-    node2) exec sleep 100 ;;
+    node2) exec sleep 9999 ;;
 esac
 echo "Welcome to $1"
 exec sh -c "$2"
 END
 chmod +x way
 nodes 5 10 "$named" "nodes.*.via=[\"$PWD/way\", \"{node}\"]" nodes.4.host=null nodes.4.via=null # this machine
-run 1 ti-gather --trust --timeout 6 run -o way.tib
+run 1 "${patient[@]}" ti-gather --trust --timeout 20 run -o way.tib
 says err "node 'node1', ranks 2-3: ti-node did not start, status 3: way: no route to node1"
-says err "node 'node2', ranks 4-5: the login succeeded, but ti-node did not start within 6 s"
+says err "node 'node2', ranks 4-5: the login succeeded, but ti-node did not start within 20 s"
 says err "4 ranks are missing: 2-5"
 
 # one that is interrupted can go on
 nodes 4 8 "$named" "nodes.*.via=[\"$PWD/way\", \"{node}\"]"
-ti-gather --trust --timeout 50 run -o int.tib >out 2>err &
+ti-gather --trust --timeout 600 run -o int.tib >out 2>err &
 pid=$!
 while kill -0 $pid 2>/dev/null && [ ! -e run/rank-000007.ti ]; do sleep 0.1; done
 kill -INT $pid

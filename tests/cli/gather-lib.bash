@@ -18,5 +18,8 @@ traces_of() {
     done
     echo "{\"run_id\": \"$id\", \"np\": $np, \"nodes\": [$list]}" >run/RUN.json
 }
+# Words before a ti-gather whose timeout must not strike nodes that only did not get to run.
+# shellcheck disable=SC2034  # for the scripts
+patient=(env "ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0" "LD_PRELOAD=$o/tests/patient.so")
 # change KEYPATH=JSON...: in RUN.json; see tests/jsonfile.py
 change() { json -w run/RUN.json "$@" || fail "cannot change RUN.json: $*"; }

@@ -405,23 +405,23 @@ stuck_at() {
     [ "$1" != merges ] || echo merges >mode/node0
     case $1 in
         merges)
-            run 1 ti-gather --trust --timeout 3 --merge node run -o run.tib
+            run 1 "${patient[@]}" ti-gather --trust --timeout 3 --merge node run -o run.tib
             says err "ranks 0-2: $nothing"
             run 1 ti-info --verify run.tib
             says out "3 ranks missing: 0-2"
             ;;
         remove)
-            run 0 ti-gather --trust --timeout 3 --remove --force run -o run.tib
+            run 0 "${patient[@]}" ti-gather --trust --timeout 3 --remove --force run -o run.tib
             says err "ranks 0-2 remain on node 'node0': $nothing"
             [ "$(echo node?/*)" = "$(echo node0/rank-00000{0,1,2}.ti)" ] || fail "left: $(ls node?)"
             ;;
         crc)
-            run 0 ti-gather --trust --timeout 3 run -o run.tib
+            run 0 "${patient[@]}" ti-gather --trust --timeout 3 run -o run.tib
             come 0 1 2 3 4 5 6 7 8
             says err "node 'node2' has rank 1 too: whether they are equal is not known"
             ;;
         *)
-            run 1 ti-gather --trust --timeout 3 run -o run.tib
+            run 1 "${patient[@]}" ti-gather --trust --timeout 3 run -o run.tib
             come 1 3 4 5 6 7 8
             says err "ranks 0, 2: $nothing"
             says err "file system of '$PWD/node0', stuck?"
@@ -443,7 +443,7 @@ slow_at() {
     nodes 2 2
     echo "$1" >mode/node0
     [ "$1" != dawdle ] || sed -i 's/"np": 2/"np": 8000/' run/RUN.json
-    ti-gather --trust --timeout 3 run -o run.tib >out 2>err
+    "${patient[@]}" ti-gather --trust --timeout 3 run -o run.tib >out 2>err
     come 0 1
     ! grep "did nothing" err || fail "given up"
 }

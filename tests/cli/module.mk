@@ -68,6 +68,13 @@ $(O)/tests/late.so: tests/cli/late.c
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(flags) $(CPPFLAGS) $(CFLAGS) -fPIC -shared -o $@ $<
 
+# Has the clock stand still while those that ti-gather started have something to do: preloaded into it.
+test_programs += $(O)/tests/patient.so
+
+$(O)/tests/patient.so: tests/cli/patient.c
+	@mkdir -p $(@D)
+	$(call say,CC)$(CC) $(flags) $(CPPFLAGS) $(CFLAGS) -fPIC -shared -o $@ $<
+
 # Writes OTF2 traces; and an OTF2 library that gets stuck, preloaded into ti-convert.
 ifeq ($(has_otf2),yes)
 test_programs += $(O)/tests/stuck.so
