@@ -408,11 +408,12 @@ static ti_status choose_form(struct ti_bundle *b, const struct ti_run *run, stru
     return set_merge(b, false, err);
 }
 
-/* Whether the disk has no room for a merge that was not asked for: it takes up to three times the
- * bytes of the files. */
+/* Whether the disk, or a limit on the size of files, has no room for a merge that was not asked for:
+ * it takes up to three times the bytes of the files. */
 static bool is_too_large(const struct ti_bundle *b, ti_status st)
 {
-    return st == TI_ERR_IO && b->merge && b->whole_only && (errno == ENOSPC || errno == EDQUOT);
+    return st == TI_ERR_IO && b->merge && b->whole_only &&
+           (errno == ENOSPC || errno == EDQUOT || errno == EFBIG);
 }
 
 static ti_status add_traces(struct ti_bundle *b, struct ti_run *run, struct ti_err *err)

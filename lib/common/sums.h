@@ -12,7 +12,7 @@
 static inline bool ti_sum_add(uint64_t *sum, uint64_t value, uint64_t times)
 {
     uint64_t product, is;
-    bool fits = !__builtin_mul_overflow(value, times, &product) &
+    bool fits = !__builtin_mul_overflow(value, times, &product) &&
                 !__builtin_add_overflow(*sum, product, &is);
 
     *sum = fits ? is : UINT64_MAX;

@@ -14,11 +14,11 @@ script() {
 }
 # passes RANKS WORDS [OPTION...]: the trace of the script can be replayed, and the check says so
 passes() {
-    local words=$2
+    local what=$2
     script "$1"
     shift 2
-    "$o/ti-replay" --lint "$tmp/t" >"$tmp/out" 2>&1 || { fail "--lint: $words"; cat "$tmp/out"; }
-    "$o/ti-replay" "$tmp/t" "$@" >"$tmp/out" 2>&1 || { fail "$words"; tail -n 5 "$tmp/out"; }
+    "$o/ti-replay" --lint "$tmp/t" >"$tmp/out" 2>&1 || { fail "--lint: $what"; cat "$tmp/out"; }
+    "$o/ti-replay" "$tmp/t" "$@" >"$tmp/out" 2>&1 || { fail "$what"; tail -n 5 "$tmp/out"; }
 }
 # refused RANKS TEXT: the check says TEXT
 refused() {

@@ -27,7 +27,7 @@ refuses 3 'not|neither' /bin/true
 refuses 3 'empty|not' "$tmp/empty"
 
 # not all of a bundle, a bundle with a flipped bit, a rank that is missing or cut off
-head -c 3000 "$tmp/t.tib" >"$tmp/cut.tib"
+head -c -1000 "$tmp/t.tib" >"$tmp/cut.tib"
 refuses 3 'cut.tib' "$tmp/cut.tib"
 cp -r "$tmp/r" "$tmp/missing"
 rm "$tmp/missing/rank-000002.ti"

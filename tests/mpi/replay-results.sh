@@ -294,7 +294,7 @@ grep -q 'job 2, rank 1 is at event 1, send' err || { fail 'does not say which jo
 
 "$o/tests/mktrace" --np 4 --iterations 300 --noise 1000000 --times --exact loud || fail 'mktrace'
 "$o/ti-info" -q --merge --volumes stats --extras exact loud -o volumes.ti || fail '--volumes stats'
-"$o/ti-info" -q --merge loud -o extras.ti || fail '--extras stats'
+"$o/ti-info" -q --merge --extras stats loud -o extras.ti || fail '--extras stats'
 # drawn RANKS ARGUMENT...: so many ranks are drawn
 drawn() {
     local ranks=$1
