@@ -65,7 +65,7 @@ left sbatch
 in_slurm salloc -N4 --mem=512M "${acquire[@]}" -o cancelled.tib ./lu C &
 pid=$!
 while kill -0 $pid 2>/dev/null; do
-    [ "$("$bed" ps | grep -c "$scratch/lu C")" -lt 16 ] || break
+    [ "$("$bed" ps | grep -c "\./lu C")" -lt 16 ] || break
     sleep 0.5
 done
 # shellcheck disable=SC2016  # for the shell there
