@@ -152,6 +152,8 @@ cat >"$tmp/list" <<END
 3 completions
 4 creations
 3 datatypes
+3 folding plain
+3 folding fork
 2 foreign alternate
 3 fork
 2 harmless output
@@ -208,6 +210,7 @@ END
 #   cancelled                    its ranks meet by PMPI, which is not traced
 #   errors, completions errors   calls that fail leave no event, so messages lack their partner
 #   jump nested, ...             recording stops: the trace is not complete
+#   killed, folding abort, ...   ranks do not come to their end
 #   mpi4                         Open MPI 4 has nothing of it
 #   outside, residuals, misses   not without valgrind, an MPI library of their own, other arguments
 #   papi                         the same calls as others, and PAPI need not be there
@@ -217,7 +220,7 @@ END
 #   stranger                     recording stops
 #   untraced                     untraced calls
 # Programs in Fortran leave the events of those in C (bindings.sh and others).
-none='anybody cancelled errors mpi4 outside residuals misses papi pcontrol stranger untraced'
+none='anybody cancelled errors killed mpi4 outside residuals misses papi pcontrol stranger untraced'
 for program in tests/mpi/*.c; do
     name=$(basename "$program" .c)
     [ "$MPI" = mpich ] || grep -q "^[0-9]* $name\>" "$tmp/list" || grep -q "\<$name\>" <<<"$none" ||
@@ -310,7 +313,7 @@ refuses 2 'no trace given' 3
 refuses 2 "not 'run'" 2 --bursts run "$one"
 refuses 2 "'-1' is not a positive number" 2 --bursts sleep --speed -1 "$one"
 refuses 4 'nothing.*No such file' 3 "$tmp/nothing"
-head -c 3000 "$tmp/one.tib" >"$tmp/cut.tib"
+head -c -1000 "$tmp/one.tib" >"$tmp/cut.tib"
 refuses 3 'no central directory' 4 "$tmp/cut.tib"
 cp -r "$one" "$tmp/short"
 truncate -s -40 "$tmp/short/rank-000001.ti"

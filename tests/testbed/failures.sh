@@ -162,6 +162,7 @@ login_hangs() {
         'ti-node did not start within 40 s' hint:
     names n2.site1 'ti-node did not start within 40 s' ""
     ends_with n2.site1
+    "$bed" node n2.site1 pkill -x sleep # sshd leaves it, whoever disconnects
 }
 login_chatters() {
     two_sites --gateways
