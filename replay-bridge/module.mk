@@ -4,7 +4,8 @@ include replay-bridge/otf2/module.mk replay-bridge/convert/module.mk replay-brid
 rb = $(addprefix replay-bridge/$(strip $(1))/,$(2))
 
 # What a trace is to a replay; converters and the replayer have it, too.
-lower_src = $(sound_src) $(rates_src) $(call rb,trace,bursts.c elements.c lint.c lower.c refusal.c)
+lower_src = $(sound_src) $(rates_src) $(call rb,trace,bursts.c elements.c lint.c lower.c objects.c \
+    refusal.c)
 replay_src := $(lower_src) $(sites_src) \
   $(call rb,platform,hosts.c placement.c platform.c platform_levels.c platform_sites.c shape.c \
                      picture.c picture_layout.c) \

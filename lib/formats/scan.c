@@ -143,9 +143,7 @@ uint64_t ti_scan_collective(const struct ti_scan *scan, const struct ti_reader *
                                                                               : comm->size));
 }
 
-/* The name of the first negative size in an event; NULL if there is none.  Old versions of the
- * library wrote negative sizes where a product overflowed. */
-static const char *wrong_size(const struct ti_event *ev)
+const char *ti_negative_size(const struct ti_event *ev)
 {
     static const struct {
         enum ti_field field;
@@ -233,7 +231,7 @@ ti_status ti_scan_event(struct ti_scan *scan, const struct ti_reader *r, const s
                         struct ti_err *err)
 {
     struct ti_op_count *op = &scan->op[ev->op < TI_OP_COUNT ? ev->op : 0];
-    const char *wrong = wrong_size(ev);
+    const char *wrong = ti_negative_size(ev);
     struct ti_start given;
     bool enough = true;
 

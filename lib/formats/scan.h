@@ -35,6 +35,10 @@ enum ti_op_kind ti_op_kind(uint32_t op);
 bool ti_rma_puts(const struct ti_event *ev, uint64_t *bytes);
 bool ti_rma_gets(const struct ti_event *ev, uint64_t *bytes);
 
+/* The name of the first size in an event that is below zero; NULL if there is none.  Such an event
+ * is damaged: old versions of the library wrote negative sizes where a product overflowed. */
+const char *ti_negative_size(const struct ti_event *ev);
+
 /* Messages and bytes that each start of a persistent request gives; they count with `op`. */
 struct ti_start {
     uint32_t op, messages;

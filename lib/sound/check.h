@@ -87,10 +87,16 @@ struct ti_visitor {
     ti_status (*rank)(void *arg, int64_t rank, struct ti_walk *w, enum ti_rank_state state,
                       ti_status st, struct ti_err *err);
 
-    /* Trips of loops that are alike may be left out; without these two, event() sees all.
-     * remember(): remember what was counted so far, by the depth of the loop.  repeat(): add
-     * `times` times what was counted since then.  A loop has at most one such mark at a time. */
+    /*
+     * Trips of loops that are alike may be left out.  Without remember() and repeat(), event()
+     * sees all events.  A loop has at most one mark at a time.
+     *   remember()  set the mark of the loop at this depth: what was counted so far
+     *   steady()    whether the visitor's state is that of the mark, except for what it counts;
+     *               NULL: always
+     *   repeat()    add `times` times what was counted since the mark
+     */
     void (*remember)(void *arg, uint32_t depth);
+    bool (*steady)(void *arg, uint32_t depth);
     void (*repeat)(void *arg, uint32_t depth, uint64_t times);
 
     /* Also read extra columns, so that damage in them is reported. */

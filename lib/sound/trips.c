@@ -76,7 +76,8 @@ static bool steady(void *arg, uint32_t depth)
     const struct level *l = &st->levels->level[depth];
 
     return ti_problems_repeat_themselves(st->ps, &l->problems) &&
-           ti_walk_steady(st->levels->walk, l->walk);
+           ti_walk_steady(st->levels->walk, l->walk) &&
+           (!st->visitor->steady || st->visitor->steady(st->visitor->arg, depth));
 }
 
 /* Add `times` times what a series, of values whose numbers grow by `growth`, has got since `was`.

@@ -259,11 +259,11 @@ void replay_comm_split(struct ti_replayer *p, const struct ti_event *ev)
         return;
     }
 #endif
-    if (ev->op == TI_OP_COMM_SPLIT)
+    if (SIMULATED) /* colours and keys take no time */
+        handle = split_as_recorded(p, parent, made_by(p, ev));
+    else if (ev->op == TI_OP_COMM_SPLIT)
         ti_replay_must(p, MPI_Comm_split(parent, colour == TI_NULL ? MPI_UNDEFINED : (int)colour,
                                          key, &handle));
-    else if (SIMULATED)
-        handle = split_as_recorded(p, parent, made_by(p, ev));
     else /* the recorded type may be specific to an MPI library: use the standard one */
         ti_replay_must(
             p, MPI_Comm_split_type(parent, colour == TI_NULL ? MPI_UNDEFINED : MPI_COMM_TYPE_SHARED,

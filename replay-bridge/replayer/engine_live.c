@@ -148,7 +148,7 @@ static void *grow(void **buffer, size_t *room, size_t bytes)
 
     if (bytes > *room) {
         while (want < bytes)
-            want *= 2;
+            want = want > SIZE_MAX / 2 ? bytes : 2 * want;
         *buffer = ti_grow(NULL, &none, want, 1);
         *room = want;
     }

@@ -134,7 +134,7 @@ static void *grow(void **buffer, size_t *room, size_t bytes)
         size_t want = *room ? *room : BUFFER_LEAST;
 
         while (want < bytes)
-            want *= 2;
+            want = want > SIZE_MAX / 2 ? bytes : 2 * want;
         *buffer = SMPI_SHARED_MALLOC(want);
         *room = want;
     }

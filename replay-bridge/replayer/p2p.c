@@ -130,9 +130,10 @@ void replay_sendrecv(struct ti_replayer *p, const struct ti_event *ev)
     size_t most = s.bytes > r.bytes ? s.bytes : r.bytes;
     void *in = ti_engine_received(p, most);
 
-    if (SIMULATED && s.own && r.own) /* SMPI copies messages to oneself, so buffers are needed */
+    /* SMPI copies messages to oneself, so there are buffers for the message */
+    if (SIMULATED && s.own && r.own)
         ti_replay_must(p, MPI_Sendrecv(ti_engine_send_buffer(p, s.bytes), s.count, s.type, s.peer,
-                                       s.tag, ti_engine_recv_buffer(p, r.bytes), r.count, r.type,
+                                       s.tag, ti_engine_recv_buffer(p, s.bytes), r.count, r.type,
                                        r.peer, r.tag, s.comm, MPI_STATUS_IGNORE));
     else if (!SIMULATED && ev->op == TI_OP_SENDRECV_REPLACE)
         ti_replay_must(p, MPI_Sendrecv_replace(in, s.count, s.type, s.peer, s.tag, r.peer, r.tag,

@@ -4,8 +4,10 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#define PIECE (INT64_C(1) << 30) /* as in the replayer: a live element is made of pieces of this   \
-                                  */
+/* As in the replayer: a live element is made of pieces of so many bytes. */
+#define PIECE (INT64_C(1) << 30)
+
+#define WINDOW_MOST (INT64_C(1) << 46) /* bytes: half of an address space */
 
 static const char *say(char *buf, size_t room, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
@@ -234,6 +236,17 @@ static const char *of_transfer(const struct counts *c)
     return why;
 }
 
+/* The replayers have memory for a window, in a simulation the same for all ranks. */
+static const char *of_window(const struct counts *c)
+{
+    int64_t bytes = c->ev->arg[TI_F_BYTES], unit = c->ev->arg[TI_F_ESIZE];
+
+    if (bytes < 0 || bytes > WINDOW_MOST || unit < 1 || unit > INT_MAX)
+        return say(c->buf, c->room, "no memory is a window of %lld bytes in units of %lld",
+                   (long long)bytes, (long long)unit);
+    return NULL;
+}
+
 const char *ti_elements_refusal(bool live, const struct ti_event *ev, int64_t peers, char *buf,
                                 size_t room)
 {
@@ -246,6 +259,8 @@ const char *ti_elements_refusal(bool live, const struct ti_event *ev, int64_t pe
         return of_collective(&c, peers);
     if (ti_op_is(ev->op, TI_T_PUTS) || ti_op_is(ev->op, TI_T_GETS))
         return of_transfer(&c);
+    if ((ev->mask & TI_M_WIN) && (ev->mask & TI_M_BYTES) && (ev->mask & TI_M_COMM))
+        return of_window(&c);
     return live && (ti_op_is(ev->op, TI_T_READS) || ti_op_is(ev->op, TI_T_WRITES))
                ? amount(&c, TI_ELEMENTS_DATA, false)
                : NULL;

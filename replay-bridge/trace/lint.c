@@ -10,6 +10,7 @@
 #include "formats/reader.h"
 #include "formats/scan.h"
 #include "replay-bridge/trace/lower.h"
+#include "replay-bridge/trace/objects.h"
 #include "replay-bridge/trace/refusal.h"
 #include "sound/text.h"
 
@@ -24,9 +25,10 @@ struct lint_state {
     size_t held_cap;
     bool have_volumes;
     struct lint_counts {
-        uint64_t refused, untraced, comms, probes;
+        uint64_t refused, untraced, comms, probes, objects;
     } * mark; /* at the begin of trips of loops, by depth */
     size_t marks_cap;
+    struct ti_objects objects; /* of the current rank */
 };
 
 /* ---- for lowering ---- */
@@ -165,6 +167,26 @@ static void count_untimed(struct ti_lint *lint, struct ti_walk *w, const struct 
 
 /* ---- the visitor ---- */
 
+/* Why the target cannot have the event, which is sound; NULL if it can. */
+static const char *refusal(struct lint_state *st, struct ti_walk *w, const struct ti_step *step,
+                           char *buf, size_t bytes)
+{
+    const char *size = ti_negative_size(&step->ev), *why = NULL;
+
+    if (size) {
+        snprintf(buf, bytes, "its field %s is below zero", size);
+        return buf;
+    }
+    for (size_t i = 0; st->target->repeats && i < step->ncalls; i++)
+        if (ti_op_is(step->call[i].ev->op, TI_T_NEIGHBOURS) && !step->call[i].topology)
+            return "its communicator has no topology";
+    if (st->target->repeats)
+        why = ti_objects_use(&st->objects, ti_walk_reader(w), &step->ev, buf, bytes);
+    if (!why)
+        why = st->target->refusal(&st->lint->check.comms, step, st->lint->eager_bytes, buf, bytes);
+    return why;
+}
+
 static ti_status see_event(void *arg, struct ti_walk *w, const struct ti_step *step, bool sound,
                            struct ti_err *err)
 {
@@ -184,7 +206,7 @@ static ti_status see_event(void *arg, struct ti_walk *w, const struct ti_step *s
         return TI_OK;
     }
     count_untimed(st->lint, w, &step->ev);
-    why = st->target->refusal(&st->lint->check.comms, step, st->lint->eager_bytes, buf, sizeof buf);
+    why = refusal(st, w, step, buf, sizeof buf);
     if (why) {
         st->lint->refused++;
         report(st, w, step, why);
@@ -238,6 +260,7 @@ static ti_status see_rank(void *arg, int64_t rank, struct ti_walk *w, enum ti_ra
         ti_caveats_add(&st->lint->caveats, ti_walk_reader(w));
         close_held(st, w, rank);
     }
+    ti_objects_begin(&st->objects);
     st->lint->missing += state != TI_RANK_WHOLE;
     switch (state) {
     case TI_RANK_WHOLE:
@@ -263,7 +286,15 @@ static void remember(void *arg, uint32_t depth)
 
     st->mark = ti_grow(st->mark, &st->marks_cap, depth + 1, sizeof *st->mark);
     st->mark[depth] = (struct lint_counts){l->refused, l->untraced, l->untimed.comms,
-                                          l->untimed.probes};
+                                           l->untimed.probes, ti_objects_hash(&st->objects)};
+}
+
+/* A trip that leaves other communicators, windows or files than it found is not left out. */
+static bool is_steady(void *arg, uint32_t depth)
+{
+    const struct lint_state *st = arg;
+
+    return ti_objects_hash(&st->objects) == st->mark[depth].objects;
 }
 
 /* What is known of tags and held messages is the same after any number of trips. */
@@ -307,8 +338,8 @@ ti_status ti_lint(struct ti_source *s, enum ti_engine engine, int64_t eager_byte
 {
     static const struct ti_target targets[] = {
         [TI_ENGINE_STOCK] = {.refusal = ti_lower_refusal, .tags = true},
-        [TI_ENGINE_TIARA] = {.refusal = ti_replayer_refusal},
-        [TI_ENGINE_LIVE] = {.refusal = ti_live_refusal}};
+        [TI_ENGINE_TIARA] = {.refusal = ti_replayer_refusal, .repeats = true},
+        [TI_ENGINE_LIVE] = {.refusal = ti_live_refusal, .repeats = true}};
     struct ti_target target = targets[engine];
 
     target.eager_bytes = eager_bytes;
@@ -344,7 +375,9 @@ ti_status ti_lint_for(struct ti_source *s, const struct ti_target *target, struc
                                        .rank = see_rank,
                                        /* see() is called for all events */
                                        .remember = target->see ? NULL : remember,
+                                       .steady = is_steady,
                                        .repeat = target->see ? NULL : repeat,
+                                       .extras = true,
                                        .pause = pause_look};
     ti_status status;
 
@@ -354,6 +387,7 @@ ti_status ti_lint_for(struct ti_source *s, const struct ti_target *target, struc
         report_missing(s, out, problems);
         return TI_OK;
     }
+    ti_objects_begin(&st.objects);
     status = ti_check(s, &visitor, &out->check, problems, err);
     if (!status && !problems->n && out->check.left_out.ranks && out->check.unchecked.messages)
         ti_problems_add(problems, 0, TI_NO_EVENT, NULL,
@@ -362,6 +396,7 @@ ti_status ti_lint_for(struct ti_source *s, const struct ti_target *target, struc
     if (target->tags)
         give_tags(out, problems);
     free(st.mark);
+    ti_objects_free(&st.objects);
     free(st.held_msg);
     ti_map_free(&st.held);
     return status;

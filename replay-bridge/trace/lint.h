@@ -65,6 +65,8 @@ bool ti_lint_mostly_missing(const struct ti_source *s);
 struct ti_target {
     int64_t eager_bytes; /* as above; INT64_MAX: sends never wait for their receive */
     bool tags;           /* the caller will use ti_lint_tag() */
+    bool repeats;        /* it makes the communicators, windows and files itself, so that the trace
+                            must have the calls which make them */
     /* Why the target cannot express a step; NULL if it can.  As ti_lower_refusal(). */
     const char *(*refusal)(const struct ti_comms *comms, const struct ti_step *step,
                            int64_t eager_bytes, char *buf, size_t bytes);

@@ -9,10 +9,10 @@
 
 #include <cmocka.h>
 
-#include "replay-bridge/trace/lower.h"
 #include "common/scratch.h"
 #include "replay-bridge/simulation/simulate.h"
 #include "replay-bridge/simulation/verdict.h"
+#include "replay-bridge/trace/lower.h"
 #include "tests/unit/script.h"
 
 #define EAGER 65536
@@ -157,6 +157,70 @@ static void test_refusals(void **state)
     assert_int_equal(problems.list[0].more, 3);
     assert_string_equal(problems.list[1].call, "untraced(MPI_Ibcast)");
     assert_int_equal(problems.list[1].more, 1);
+}
+
+/* What ti-smpi-replay, or ti-live-replay, cannot count; an event of a script with two ranks. */
+static const char *counts_of(enum ti_engine engine, const char *script)
+{
+    static char all[512];
+
+    snprintf(all, sizeof all, "* init level=0\n%s* finalize\n", script);
+    trace_of(2, -1, all);
+    assert_int_equal(ti_lint(script_source, engine, EAGER, &lint, &problems, &err), TI_OK);
+    return problems.n ? problems.list[0].why : "";
+}
+
+static void test_counts(void **state)
+{
+    const enum ti_engine tiara = TI_ENGINE_TIARA, live = TI_ENGINE_LIVE;
+
+    (void)state;
+    /* a reduction is of whole elements, and by an operation that there is */
+    assert_string_equal(counts_of(tiara, "* allreduce redop=1 bytes=80 esize=8\n"), "");
+    assert_string_equal(counts_of(tiara, "* allreduce redop=1 bytes=81 esize=8\n"),
+                        "81 bytes are no whole number of elements of 8");
+    assert_string_equal(counts_of(tiara, "* allreduce redop=99 bytes=80 esize=8\n"),
+                        "no reduction has the number 99");
+    assert_string_equal(counts_of(live, "* reduce_scatter redop=-2 esize=8 v0=1,1\n"),
+                        "no reduction has the number -2");
+    /* a simulation counts bytes, a live run elements */
+    assert_string_equal(counts_of(tiara, "* bcast root=0 bytes=81 esize=8\n"), "");
+    assert_string_equal(counts_of(live, "* bcast root=0 bytes=81 esize=8\n"),
+                        "81 bytes are no whole number of elements of 8");
+    assert_string_equal(counts_of(live, "* bcast root=0 bytes=4831838208 esize=1048576\n"), "");
+    assert_string_equal(counts_of(live, "* bcast root=0 bytes=4831838208 esize=1\n"),
+                        "4831838208 elements of 1 bytes are more than can be counted");
+    assert_string_equal(counts_of(tiara, "* bcast root=0 bytes=4831838208 esize=1\n"), "");
+    assert_string_equal(counts_of(live, "* allgatherv bytes=2147483647 v0=2147483647,2147483647\n"),
+                        "");
+    /* communicators and windows that are there */
+    assert_string_equal(
+        counts_of(tiara, "* COMM 2 d 0,1\n* barrier comm=2\n* comm_dup newcomm=2\n"),
+        "communicator 2 does not exist here");
+    assert_string_equal(counts_of(tiara, "* win_create bytes=8 win=0\n* win_free win=0\n"
+                                         "0 put win=0 peer=1 bytes=8 rbytes=8\n"),
+                        "window 0 does not exist here");
+    assert_string_equal(counts_of(live, "* win_create bytes=8 win=0\n"
+                                        "0 put win=0 peer=2 bytes=8 rbytes=8\n* win_free win=0\n"),
+                        "its partner is no rank of the window");
+    assert_string_equal(counts_of(tiara, "0 COMM 2 s 0\n1 COMM 2 s 1\n* COMM 3 c 0,1\n"
+                                         "0 comm_split color=0 key=0 newcomm=2\n"
+                                         "1 comm_split color=1 key=0 newcomm=2\n"
+                                         "* cart_create comm=2 newcomm=3 v0=2 v1=0\n"),
+                        "communicator 2 has 1 ranks, too few for the new one of 2");
+    assert_string_equal(counts_of(tiara, "* file_open file=0\n"
+                                         "1 file_write file=0 bytes=-5\n* file_close file=0\n"),
+                        "its field bytes is below zero");
+    assert_string_equal(
+        counts_of(tiara, "* neighbor_allgather comm=1 bytes=8 esize=8 rbytes=8 resize=8\n"),
+        "its communicator has no topology");
+    /* windows have memory */
+    assert_string_equal(counts_of(tiara, "* win_create bytes=4294967296 esize=8 win=0\n"
+                                         "* win_free win=0\n"),
+                        "");
+    assert_non_null(strstr(counts_of(tiara, "* win_create bytes=9223372036854775807 win=0\n"
+                                            "* win_free win=0\n"),
+                           "no memory is a window"));
 }
 
 static void test_interrupted(void **state)
@@ -694,13 +758,13 @@ static void test_times(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_soundness),     cmocka_unit_test(test_started),
-        cmocka_unit_test(test_has_not),       cmocka_unit_test(test_leaks),
-        cmocka_unit_test(test_communicators), cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_whole),         cmocka_unit_test(test_interrupted),
-        cmocka_unit_test(test_volumes),       cmocka_unit_test(test_actions),
-        cmocka_unit_test(test_any_order),     cmocka_unit_test(test_nonsense),
-        cmocka_unit_test(test_ring),
+        cmocka_unit_test(test_soundness),   cmocka_unit_test(test_started),
+        cmocka_unit_test(test_has_not),     cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_leaks),       cmocka_unit_test(test_communicators),
+        cmocka_unit_test(test_refusals),    cmocka_unit_test(test_whole),
+        cmocka_unit_test(test_interrupted), cmocka_unit_test(test_volumes),
+        cmocka_unit_test(test_actions),     cmocka_unit_test(test_any_order),
+        cmocka_unit_test(test_nonsense),    cmocka_unit_test(test_ring),
         cmocka_unit_test(test_times)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
