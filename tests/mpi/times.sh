@@ -139,7 +139,7 @@ if [ "$also" ]; then
 fi
 if "$built/papi" >/dev/null 2>&1; [ $? != 77 ]; then
     dir=$scratch/sde
-    with TIARA_TIMES=1 TIARA_ALSO=sde:::ti_app::WORK,$also -- "$dir" 2 cputime "$built/papi" none \
+    with TIARA_TIMES=1 TIARA_ALSO=sde:::ti_app::WORK${also:+,$also} -- "$dir" 2 cputime "$built/papi" none \
         >"$scratch/out" 2>&1
     for rank in 0 1; do
         { echo init 0
