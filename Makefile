@@ -38,7 +38,10 @@ progs      :=
 helpers    :=
 unit_tests :=
 examples   :=
-include $(foreach room,common formats remote session node sound,lib/$(room)/module.mk)
+include $(foreach room,common config event fold trace merged bundle,lib/$(room)/module.mk)
+# What every program is linked with.
+lib_src := $(bundle_src) $(merged_src) $(trace_src) $(fold_src) $(event_src) $(config_src) $(common_src)
+include $(foreach room,remote session node sound,lib/$(room)/module.mk)
 include $(foreach room,minitrace wrap acquire gather info replay-bridge examples tests \
     bench,$(room)/module.mk)
 
@@ -49,7 +52,7 @@ $(O)/%.o: %.c
 	$(call say,CC)$(CC) $(flags) $(tool_flags) $(pkg_cflags) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
 define program
-$(O)/$(1): $(call obj,$($(1)_src) $(formats_src) $(common_src))
+$(O)/$(1): $(call obj,$($(1)_src) $(lib_src))
 	$$(call say,LINK)$$(CC) $$(san_flags) $$(CFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(pkg_libs) $$($(1)_libs) $$(LDLIBS)
 endef
 $(foreach p,$(progs) $(helpers),$(eval $(call program,$(p))))

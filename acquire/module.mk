@@ -2,7 +2,7 @@
 # fleet, run, skew.
 in = $(addprefix acquire/$(strip $(1))/,$(2))
 
-acquire_src := acquire/options.c gather/bundle/output.c gather/bundle/merge_options.c \
+acquire_src := acquire/options.c lib/bundle/output.c lib/bundle/merge_options.c \
   $(call in,where,where.c slurm.c nodefile.c batch.c check_sites.c) \
   $(call in,plan,plan.c place.c place_capacity.c place_family.c place_policy.c \
                  place_refuse.c place_options.c place_print.c order.c bisect.c rank_map.c \
@@ -33,7 +33,7 @@ t-survey_src := $(nodes_src) $(acquire_src) $(counter_src)
 $(O)/tests/unit/t-survey: LDLIBS += $(remote_libs)
 t-common-isa_src := $(call in,plan,common_isa.c isa.c)
 t-order_src := $(call in,plan,order.c bisect.c)
-t-rank-map_src := acquire/plan/rank_map.c lib/formats/ranges.c
+t-rank-map_src := acquire/plan/rank_map.c
 t-like_src := acquire/plan/like.c $(t-order_src) $(sound_src) tests/unit/script.c
 t-memory-model_src := acquire/plan/memory_model.c
 t-plan_src := $(acquire_src) $(counter_src)

@@ -8,8 +8,8 @@
 #include "acquire/plan/place.h"
 #include "acquire/run/mpirun.h"
 #include "acquire/run/pilot.h"
-#include "formats/trace.h"
-#include "formats/writer.h"
+#include "common/limits.h"
+#include "trace/writer.h"
 
 /* --mca has two arguments, getopt handles one. */
 static ti_status parse_mca(void *options, const char *key, struct ti_err *err)

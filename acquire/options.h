@@ -6,9 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "bundle/merge_options.h"
 #include "common/args.h"
 #include "common/cli.h"
-#include "gather/bundle/merge_options.h"
 
 struct ti_options {
     const struct ti_cli *cli; /* the tool */

@@ -17,11 +17,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bundle/bundle.h"
+#include "bundle/check.h"
+#include "bundle/scanner.h"
 #include "common/write.h"
-#include "formats/rankname.h"
-#include "gather/bundle/bundle.h"
-#include "gather/bundle/check.h"
-#include "gather/bundle/scanner.h"
+#include "trace/rankname.h"
 
 #define NODES 32
 #define BLOCK (128 * 1024)

@@ -15,8 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "formats/reader.h"
-#include "formats/writer.h"
+#include "trace/reader.h"
+#include "trace/writer.h"
 
 #define TURNS 7
 #define PLANES 64

@@ -28,7 +28,7 @@ $(O)/bench/null/libminitrace-openmpi.so: \
 	$(call link_mpi_backend,$(MPICC_openmpi))
 
 define bench_program
-$(O)/bench/$(1): $(call obj,bench/$(1).c $(writer_src) $(formats_src) $(common_src))
+$(O)/bench/$(1): $(call obj,bench/$(1).c $(writer_src) $(lib_src))
 	@mkdir -p $$(@D)
 	$$(call say,LINK)$$(CC) $$(san_flags) $$(CFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(pkg_libs) $$(LDLIBS)
 endef
@@ -42,6 +42,6 @@ $(O)/bench/tree: $(call obj,bench/tree.c $(gather_tree_src) $(common_src))
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) -lm $(LDLIBS)
 
-$(O)/bench/ahead: $(call obj,bench/ahead.c $(gather_src) $(formats_src) $(common_src))
+$(O)/bench/ahead: $(call obj,bench/ahead.c $(bundler_src) $(lib_src))
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) -lpthread $(LDLIBS)

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "formats/source.h"
+#include "bundle/source.h"
 
 static double now_ms(void)
 {

@@ -14,8 +14,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "formats/columns.h"
-#include "formats/source.h"
+#include "bundle/source.h"
+#include "event/columns.h"
 
 static int fail(const struct ti_err *err)
 {

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "formats/rankname.h"
-#include "formats/writer.h"
+#include "trace/rankname.h"
+#include "trace/writer.h"
 
 #define BYTES  2000
 #define VOLUME 100000

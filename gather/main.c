@@ -5,19 +5,19 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bundle/bundle.h"
+#include "bundle/check.h"
+#include "bundle/node_traces.h"
+#include "bundle/scanner.h"
 #include "common/args.h"
 #include "common/cli.h"
-#include "formats/rankname.h"
-#include "gather/bundle/bundle.h"
-#include "gather/bundle/check.h"
-#include "gather/bundle/node_traces.h"
-#include "gather/bundle/scanner.h"
 #include "gather/fetch/fetch.h"
 #include "gather/fetch/nodes.h"
 #include "gather/options.h"
 #include "gather/report.h"
 #include "gather/show.h"
 #include "node/launch.h"
+#include "trace/rankname.h"
 
 /* State of one gather. */
 struct work {

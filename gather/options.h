@@ -6,8 +6,8 @@
 
 #include <stdbool.h>
 
+#include "bundle/merge_options.h"
 #include "common/cli.h"
-#include "gather/bundle/merge_options.h"
 #include "gather/fetch/fetch.h"
 #include "gather/fetch/tree.h"
 

@@ -7,12 +7,12 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "bundle/bundle.h"
 #include "common/cli.h"
-#include "formats/differ.h"
-#include "formats/json.h"
-#include "formats/rankname.h"
-#include "gather/bundle/bundle.h"
+#include "common/json.h"
 #include "gather/fetch/nodes.h"
+#include "trace/differ.h"
+#include "trace/rankname.h"
 
 #define REASONS_MAX 8   /* ranks explained one by one */
 #define RATE_S      2.0 /* a rate covers the last RATE_S to 2 x RATE_S */

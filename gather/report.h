@@ -4,7 +4,7 @@
 #ifndef TI_REPORT_H
 #define TI_REPORT_H
 
-#include "gather/bundle/run.h"
+#include "bundle/run.h"
 #include "gather/fetch/fetch.h"
 #include "gather/options.h"
 

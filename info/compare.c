@@ -3,12 +3,12 @@
 #include <string.h>
 
 #include "common/cli.h"
-#include "formats/folded/alike.h"
-#include "formats/folded/shape.h"
-#include "formats/rankname.h"
+#include "fold/shape.h"
 #include "info/event_json.h"
 #include "info/line.h"
 #include "info/symbolizer.h"
+#include "trace/alike.h"
+#include "trace/rankname.h"
 
 #define PROGRESS_EVERY (1u << 20) /* events */
 

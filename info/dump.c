@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "common/cli.h"
-#include "formats/folded/decode.h"
+#include "fold/decode.h"
 #include "info/event_json.h"
 #include "info/line.h"
 #include "info/symbolizer.h"

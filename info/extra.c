@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bundle/doubts.h"
 #include "common/cli.h"
 #include "common/sums.h"
-#include "formats/doubts.h"
-#include "formats/folded/values.h"
+#include "fold/values.h"
 #include "info/info.h"
 
 /* Rates are counted in a histogram with steps of 2^(1/STEPS), about 1 %.  Its first place is for 0.

@@ -7,9 +7,9 @@
 
 #include <jansson.h>
 
-#include "formats/json.h"
-#include "formats/scan.h"
-#include "formats/source.h"
+#include "bundle/source.h"
+#include "common/json.h"
+#include "trace/scan.h"
 
 struct info_symbolizer;
 
@@ -26,7 +26,7 @@ struct info_style {
 
 /* ----------------------------------------------------------- output.c -- */
 
-/* Print text from a trace, without its control characters.  As JSON: see formats/json.h; NULL is
+/* Print text from a trace, without its control characters.  As JSON: see common/json.h; NULL is
  * "?". */
 void info_put_clean(const char *text); /* NULL is fine */
 json_t *info_json_text(const char *text);
@@ -91,7 +91,7 @@ void info_extras_free(struct info_extras *x); /* NULL is fine */
 /*
  * info_traffic() prints the traffic between ranks, info_histogram() the sizes of messages and the
  * volumes of bursts.  info_rates() writes the rates of bursts, by class and call site, into a rate
- * file (formats/rates.h) at `path`, "-" for stdout.
+ * file (config/rates.h) at `path`, "-" for stdout.
  *
  * All of them read rank `rank`, or all ranks if it is below 0.  Ranks that are missing, incomplete
  * or damaged are named on stderr, and their readable part is counted.  The result is then

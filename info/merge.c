@@ -7,13 +7,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bundle/check.h"
+#include "bundle/manifest.h"
+#include "bundle/merging.h"
 #include "common/cli.h"
 #include "common/map.h"
 #include "common/scratch.h"
-#include "formats/rankname.h"
-#include "gather/bundle/check.h"
-#include "gather/bundle/manifest.h"
-#include "gather/bundle/merging.h"
+#include "trace/rankname.h"
 
 #define BUNDLE_SUFFIX ".tib"
 #define BUNDLE_NAME   "bundle" /* until it is published */

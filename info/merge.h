@@ -5,7 +5,7 @@
 #ifndef TI_INFO_MERGE_H
 #define TI_INFO_MERGE_H
 
-#include "formats/quality.h"
+#include "event/quality.h"
 #include "info/info.h"
 
 /*

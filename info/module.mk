@@ -4,7 +4,7 @@ ti-info_src := info/main.c info/summary.c info/summary_facts.c info/summary_text
                info/summary_json.c info/rank.c info/output.c info/line.c info/event_json.c info/extra.c info/dump.c info/compare.c info/verify.c \
                info/names.c info/symbolizer.c info/pass.c info/tally.c info/traffic.c info/histogram.c info/rates.c \
                $(addprefix info/shapes/,folded.c shapes.c phases.c imbalance.c position.c) \
-               info/merge.c info/split.c $(rates_src) $(sound_src) $(gather_src) $(writer_src)
+               info/merge.c info/split.c $(rates_src) $(sound_src) $(bundler_src) $(writer_src)
 
 # Source lines of call sites need libdw (elfutils).
 has_libdw := $(shell $(CC) -E -xc -include elfutils/libdw.h /dev/null >/dev/null 2>&1 && echo yes)

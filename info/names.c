@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/err.h"
-#include "formats/event.h"
+#include "event/event.h"
 
 size_t info_names_add(struct info_names *names, const char *text)
 {

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "common/cli.h"
-#include "formats/folded/alike.h"
-#include "formats/ranges.h"
+#include "common/ranges.h"
 #include "info/info.h"
 #include "info/tally.h"
+#include "trace/alike.h"
 
 /* Different items that are kept at a time, outside of trips that may be repeated, and anywhere. */
 #define ITEMS_MOST   (1u << 16)

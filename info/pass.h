@@ -8,15 +8,15 @@
 
 #include <jansson.h>
 
-#include "formats/folded/values.h"
-#include "formats/ranges.h"
-#include "formats/scan.h"
+#include "common/ranges.h"
+#include "fold/values.h"
 #include "sound/walk.h"
+#include "trace/scan.h"
 
 /*
  * Callbacks of a pass, which reads one rank after the other; each may be NULL.  `from` and `to` are
  * world ranks; the bytes are moved from `from` to `to`, `times` times.  Trips of loops that are
- * alike are read once (formats/folded/alike.h), so an item may come with a large number.  The order
+ * alike are read once (trace/alike.h), so an item may come with a large number.  The order
  * of items is not that of the events.
  */
 struct info_visitor {

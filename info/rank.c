@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "common/cli.h"
-#include "formats/rankname.h"
 #include "info/summary.h"
+#include "trace/rankname.h"
 
 static void print_comms(const struct ti_reader *r)
 {

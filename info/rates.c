@@ -1,5 +1,5 @@
 /* ti-info --rates: a rate file from a trace with durations. */
-#include "formats/rates.h"
+#include "config/rates.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bundle/doubts.h"
 #include "common/cli.h"
 #include "common/sums.h"
-#include "formats/doubts.h"
 #include "info/info.h"
 #include "info/names.h"
 #include "info/pass.h"

@@ -11,9 +11,9 @@
 #include "common/map.h"
 #include "common/scratch.h"
 #include "common/write.h"
-#include "formats/rankname.h"
-#include "formats/writer.h"
 #include "info/merge.h"
+#include "trace/rankname.h"
+#include "trace/writer.h"
 
 /* A list of pairs for the writer: keys and values, borrowed from a reader. */
 struct pairs {

@@ -6,9 +6,9 @@
 #include "common/cli.h"
 #include "common/map.h"
 #include "common/sums.h"
-#include "formats/differ.h"
-#include "formats/folded/shape.h"
+#include "fold/shape.h"
 #include "info/summary.h"
+#include "trace/differ.h"
 
 static ti_status no_memory(struct ti_err *err)
 {

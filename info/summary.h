@@ -10,7 +10,7 @@
 #ifndef TI_INFO_SUMMARY_H
 #define TI_INFO_SUMMARY_H
 
-#include "formats/ranges.h"
+#include "common/ranges.h"
 #include "info/info.h"
 
 /* A rank that has a trace. */
@@ -36,7 +36,7 @@ struct summary {
     uint64_t events, volume, messages, negative;
     struct ti_burst_overhead calibration;
     struct ti_caveats caveats;
-    uint64_t whole, outside; /* as in formats/scan.h, over the ranks that have them */
+    uint64_t whole, outside; /* as in trace/scan.h, over the ranks that have them */
     int64_t with_whole, with_outside;
     uint64_t blocks, blocks_own; /* the same; 0: none */
     struct ti_op_count op[TI_OP_COUNT];

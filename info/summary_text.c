@@ -2,9 +2,9 @@
 #include <string.h>
 
 #include "common/cli.h"
-#include "formats/differ.h"
-#include "formats/rankname.h"
 #include "info/summary.h"
+#include "trace/differ.h"
+#include "trace/rankname.h"
 
 #define PROBLEMS_SHOWN 8
 

@@ -1,7 +1,7 @@
 /*
  * Source lines of call sites.
  *
- * A trace names a call site as "module+0xoffset [build-id]" (formats/trace.h).  The symbolizer
+ * A trace names a call site as "module+0xoffset [build-id]" (trace/trace.h).  The symbolizer
  * finds the module's file and looks the offset up in its debug information (debug_info.h).  It
  * knows a file of another build by its build-id, and does not use it.  The file is, in this order:
  *
@@ -17,8 +17,8 @@
 
 #include <jansson.h>
 
-#include "formats/reader.h"
 #include "info/debug_info.h"
+#include "trace/reader.h"
 
 struct info_symbolizer;
 

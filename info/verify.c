@@ -6,11 +6,11 @@
 
 #include "common/cli.h"
 #include "common/map.h"
-#include "formats/differ.h"
-#include "formats/ranges.h"
-#include "formats/rankname.h"
+#include "common/ranges.h"
 #include "info/info.h"
 #include "sound/check.h"
+#include "trace/differ.h"
+#include "trace/rankname.h"
 
 /* Sums over all traces of a bundle, for comparison with its manifest. */
 struct sums {

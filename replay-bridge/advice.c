@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bundle/doubts.h"
 #include "common/cli.h"
-#include "formats/doubts.h"
 
 /* Whether a valid speed equals 1Gf, in any notation. */
 static bool is_gigaflop(const char *speed)

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "formats/calibration.h"
+#include "config/calibration.h"
 #include "replay-bridge/platform/platform.h"
 
 #define TI_CALIBRATED_CFG 7

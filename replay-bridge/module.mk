@@ -27,7 +27,7 @@ t-sweep_src := $(sweep_src) $(replay_src)
 replayer_files := $(addprefix replay-bridge/replayer/,main.c replay.c p2p.c request.c coll.c comm.c \
                   rma.c file.c profile.c partners.c timeline.c)
 live_files := $(replayer_files) $(addprefix replay-bridge/replayer/,engine_live.c places.c)
-replayer_tools := $(lower_src) replay-bridge/simulation/state.c $(formats_src) $(common_src)
+replayer_tools := $(lower_src) replay-bridge/simulation/state.c $(lib_src)
 SMPICC  ?= smpicc
 SMPIRUN ?= smpirun
 has_smpi := $(shell command -v $(SMPICC) 2>/dev/null)

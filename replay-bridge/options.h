@@ -8,14 +8,14 @@
 #include <stdint.h>
 
 #include "common/cli.h"
-#include "formats/rates.h"
+#include "config/rates.h"
 #include "replay-bridge/calibrated.h"
-#include "replay-bridge/simulation/engines.h"
-#include "replay-bridge/trace/lint.h"
 #include "replay-bridge/platform/placement.h"
 #include "replay-bridge/platform/platform.h"
 #include "replay-bridge/platform/platform_sites.h"
+#include "replay-bridge/simulation/engines.h"
 #include "replay-bridge/sweep/sweep_command.h"
+#include "replay-bridge/trace/lint.h"
 
 #define TI_REPLAY_CFG_MAX 64
 

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "common/cli.h"
-#include "replay-bridge/profile_report.h"
 #include "common/scratch.h"
-#include "formats/quality.h"
+#include "event/quality.h"
+#include "replay-bridge/profile_report.h"
 #include "replay-bridge/simulation/simulate.h"
 #include "sound/text.h"
 

@@ -1,4 +1,4 @@
-# tests: unit/t-X.c is linked with formats, common and the sources in t-X_src;
+# tests: unit/t-X.c is linked with $(lib_src) and the sources in t-X_src;
 # cli/ and mpi/ hold scripts.  tests/run runs them all.
 unit_tests := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/t-*.c))
 test_programs :=
@@ -23,7 +23,7 @@ t-sites_src := $(sites_src)
 t-rates_src := $(rates_src)
 
 define unit_test
-$(O)/tests/unit/$(1): $(call obj,tests/unit/$(1).c $($(1)_src) $(writer_src) $(formats_src) $(common_src))
+$(O)/tests/unit/$(1): $(call obj,tests/unit/$(1).c $($(1)_src) $(writer_src) $(lib_src))
 	@mkdir -p $$(@D)
 	$$(call say,LINK)$$(CC) $$(san_flags) $$(CFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(pkg_libs) -lcmocka -ldl -lm -lpthread $$(LDLIBS)
 endef

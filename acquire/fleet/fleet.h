@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
-#include "formats/sites.h"
+#include "config/sites.h"
 #include "remote/remote.h"
 #include "session/frame.h"
 #include "session/paths.h"

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "common/cli.h"
-#include "formats/json.h"
+#include "common/json.h"
 
 #define BACKLOG     1024
 #define PATIENCE_S  5 /* for a ti-rsh to read what it is sent */

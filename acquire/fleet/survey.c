@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "common/cli.h"
+#include "common/json.h"
 #include "common/map.h"
-#include "formats/json.h"
 
 #define FREE_LEAST (INT64_C(1) << 20)
 #define FREE_SMALL (INT64_C(16) << 20)

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "acquire/plan/plan.h"
+#include "bundle/source.h"
 #include "common/cli.h"
-#include "formats/source.h"
 
 static double application_seconds(const json_t *run)
 {

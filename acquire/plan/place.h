@@ -55,7 +55,7 @@
 #include <stdio.h>
 
 #include "common/err.h"
-#include "formats/sites.h"
+#include "config/sites.h"
 
 /* X(name, text): --policy */
 #define TI_POLICIES(X)                                                                             \

@@ -7,7 +7,7 @@
 #include "acquire/options.h"
 #include "acquire/plan/place.h"
 #include "acquire/plan/plan.h"
-#include "formats/trace.h"
+#include "common/limits.h"
 
 /* --- --mode -------------------------------------------------------------- */
 

@@ -5,7 +5,7 @@
 
 #include "acquire/plan/place.h"
 #include "common/cli.h"
-#include "formats/json.h"
+#include "common/json.h"
 
 /* Names of unused clusters that are printed. */
 #define UNUSED_TOLD 20

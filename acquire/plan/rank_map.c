@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/cli.h"
-#include "formats/ranges.h"
+#include "common/ranges.h"
 
 struct ti_rank_map ti_rank_map_of(const struct ti_rank_placement *place,
                                   const struct ti_order *order)

@@ -8,8 +8,8 @@
 #include "acquire/plan/order.h"
 #include "acquire/plan/place.h"
 #include "common/err.h"
-#include "formats/ranges.h"
-#include "formats/sites.h"
+#include "common/ranges.h"
+#include "config/sites.h"
 
 /* All pointers are borrowed from the placement and the order. */
 struct ti_rank_map {

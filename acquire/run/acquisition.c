@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "formats/json.h"
+#include "common/json.h"
 
 ti_status ti_acquisition_new_run_id(struct ti_acquisition *a, struct ti_err *err)
 {

@@ -17,7 +17,7 @@
 #include "acquire/run/mpirun.h"
 #include "acquire/run/report.h"
 #include "acquire/run/runlog.h"
-#include "formats/sites.h"
+#include "config/sites.h"
 #include "node/launch.h"
 #include "node/machine.h"
 #include "node/program.h"

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "acquire/plan/estimate.h"
-#include "formats/json.h"
+#include "common/json.h"
 
 /* --- commands ------------------------------------------------------------ */
 

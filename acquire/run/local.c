@@ -14,7 +14,7 @@
 #include "acquire/run/measure.h"
 #include "acquire/run/preflight.h"
 #include "acquire/run/supervise.h"
-#include "formats/json.h"
+#include "common/json.h"
 #include "node/watch.h"
 
 #define GRACE_S        5.0 /* for mpirun to end after SIGTERM */

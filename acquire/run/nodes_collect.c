@@ -2,7 +2,7 @@
 #include <inttypes.h>
 
 #include "acquire/run/nodes.h"
-#include "formats/ranges.h"
+#include "common/ranges.h"
 
 #define NODES_SAID      8
 #define COLLECT_LIMIT_S 120.0

@@ -8,7 +8,7 @@
 #include "acquire/run/describe.h"
 #include "acquire/run/environment.h"
 #include "acquire/run/nodes.h"
-#include "formats/json.h"
+#include "common/json.h"
 
 #define OPEN_LIMIT_S   60.0
 #define FILES_PER_NODE 4

@@ -4,7 +4,7 @@
 
 #include "acquire/plan/common_isa.h"
 #include "acquire/run/nodes.h"
-#include "formats/json.h"
+#include "common/json.h"
 
 /* --- for all files of the back end -------------------------------------- */
 

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "acquire/run/environment.h"
-#include "gather/bundle/output.h"
+#include "bundle/output.h"
 
 /* --- names --------------------------------------------------------------- */
 

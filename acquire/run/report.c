@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 
 #include "common/cli.h"
-#include "formats/rankname.h"
+#include "trace/rankname.h"
 
 /* --- the traces ---------------------------------------------------------- */
 

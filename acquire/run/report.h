@@ -49,7 +49,7 @@ void ti_untraced_say(const struct ti_ranks *r);
 /* Warn if so many bursts were too short for the counter that volumes are doubtful. */
 void ti_negative_say(const struct ti_ranks *r);
 
-/* Warn of what the traces do not contain (formats/caveats.h). */
+/* Warn of what the traces do not contain (trace/caveats.h). */
 void ti_caveats_say(const struct ti_ranks *r);
 
 /* Seconds from the launch until all ranks had started, 0 if some never did; and from then on, or

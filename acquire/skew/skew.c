@@ -6,7 +6,7 @@
 
 #include "acquire/run/preflight.h"
 #include "acquire/skew/skew.h"
-#include "formats/json.h"
+#include "common/json.h"
 
 static ti_status no_memory(struct ti_err *err)
 {

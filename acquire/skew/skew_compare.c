@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "acquire/skew/skew.h"
-#include "formats/rankname.h"
-#include "formats/reader.h"
+#include "trace/rankname.h"
+#include "trace/reader.h"
 
 static void add(struct ti_skew_bursts *sum, uint64_t first, uint64_t second)
 {

@@ -3,7 +3,7 @@
 
 #include "acquire/run/mpirun.h"
 #include "acquire/skew/skew.h"
-#include "formats/trace.h"
+#include "common/limits.h"
 
 /* A list of numbers from 1 to the largest number of ranks. */
 static ti_status list(const char *text, const char *what, int64_t *out, int *n, struct ti_err *err)

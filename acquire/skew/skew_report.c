@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "acquire/skew/skew.h"
+#include "common/json.h"
 #include "common/map.h"
-#include "formats/json.h"
 
 /* --- figures ------------------------------------------------------------- */
 

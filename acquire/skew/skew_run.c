@@ -6,8 +6,8 @@
 
 #include "acquire/run/pipeline.h"
 #include "acquire/skew/skew.h"
-#include "formats/rankname.h"
-#include "formats/reader.h"
+#include "trace/rankname.h"
+#include "trace/reader.h"
 
 const char *const ti_skew_kind_text[TI_SKEW_KINDS] = {"native", "bare", "traced"};
 

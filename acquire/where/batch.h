@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "formats/sites.h"
+#include "config/sites.h"
 
 /* Whether `node` names this machine. */
 bool ti_batch_is_here(const char *node);

@@ -6,7 +6,7 @@
 
 #include "acquire/where/where.h"
 #include "common/hostlist.h"
-#include "formats/json.h"
+#include "common/json.h"
 
 /* Sums over the nodes of a cluster, or over all nodes. */
 struct sum {

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "acquire/options.h"
-#include "formats/sites.h"
+#include "config/sites.h"
 
 /* Print a table or JSON to stdout, and findings to stderr.  The first error is in `err`; the
  * caller prints it. */

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "common/err.h"
-#include "formats/sites.h"
+#include "config/sites.h"
 
 #define TI_WHERE_BYTES 256
 

@@ -13,7 +13,7 @@
 #include "acquire/options.h"
 #include "acquire/where/jobs.h"
 #include "common/err.h"
-#include "formats/sites.h"
+#include "config/sites.h"
 
 /*
  * Find the nodes; those of --exclude are left out.

@@ -5,12 +5,12 @@
 #include <unistd.h>
 
 #include "common/crc32c.h"
-#include "formats/rankname.h"
 #include "gather/fetch/abandon.h"
 #include "gather/fetch/copies.h"
 #include "gather/fetch/failures.h"
 #include "gather/fetch/removal.h"
 #include "gather/fetch/senders.h"
+#include "trace/rankname.h"
 
 #define CRC_RANKS_MAX 1000      /* of one "crc" */
 #define PIECE_BYTES   (4 << 20) /* read here at a time: connections wait meanwhile */

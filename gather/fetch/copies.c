@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "formats/rankname.h"
-#include "gather/bundle/node_traces.h"
+#include "bundle/node_traces.h"
 #include "gather/fetch/failures.h"
+#include "trace/rankname.h"
 
 void ti__queue_checksum(struct ti__peer *p, int64_t rank)
 {

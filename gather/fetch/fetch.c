@@ -9,11 +9,11 @@
 
 #include "common/args.h"
 #include "common/clock.h"
-#include "formats/rankname.h"
-#include "formats/sites.h"
+#include "config/sites.h"
 #include "gather/fetch/failures.h"
 #include "gather/fetch/loop.h"
 #include "gather/fetch/plan.h"
+#include "trace/rankname.h"
 
 /* RUN.json names commands to execute ("via") and hosts to log in to, so other users must not be
  * able to write it. */

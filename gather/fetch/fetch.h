@@ -15,7 +15,7 @@
 #ifndef TI_FETCH_H
 #define TI_FETCH_H
 
-#include "gather/bundle/run.h"
+#include "bundle/run.h"
 #include "gather/fetch/nodes.h"
 #include "gather/fetch/result.h"
 #include "gather/fetch/settings.h"

@@ -14,8 +14,8 @@
 #ifndef TI_FETCH_JOB_H
 #define TI_FETCH_JOB_H
 
-#include "gather/bundle/node_traces.h"
-#include "gather/bundle/run.h"
+#include "bundle/node_traces.h"
+#include "bundle/run.h"
 #include "gather/fetch/nodes.h"
 #include "gather/fetch/receive.h"
 #include "gather/fetch/result.h"

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "gather/bundle/node_traces.h"
+#include "bundle/node_traces.h"
 #include "gather/fetch/abandon.h"
 #include "gather/fetch/requests.h"
 #include "session/messages.h"

@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "formats/runjson.h"
-#include "gather/bundle/run.h"
+#include "bundle/run.h"
+#include "bundle/runjson.h"
 
 #define NODE_BYTES_MAX (INT64_C(1) << 45) /* so that sums of 100,000 nodes do not overflow */
 

@@ -24,9 +24,9 @@
 #include <stdint.h>
 
 #include "common/err.h"
-#include "formats/ranges.h"
-#include "formats/trace.h"
+#include "common/ranges.h"
 #include "remote/remote.h"
+#include "trace/trace.h"
 
 struct ti_source_node {
     const char *name, *host, *gateway, *tiara, *directory; /* of RUN.json */

@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "formats/rankname.h"
+#include "trace/rankname.h"
 
-enum { AT_RUN_ID = 24 }; /* in a trace's header, see formats/trace.h */
+enum { AT_RUN_ID = 24 }; /* in a trace's header, see trace/trace.h */
 
 /* Whether a local trace is of the run; else name and run id of the first that is not. */
 struct run_id_match {

@@ -12,7 +12,7 @@
 #include "common/crc32c.h"
 #include "common/map.h"
 #include "common/write.h"
-#include "formats/rankname.h"
+#include "trace/rankname.h"
 
 #define SUFFIX      ".part"
 #define NAME_BYTES  (TI_RANK_NAME_BYTES + sizeof SUFFIX)

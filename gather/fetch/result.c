@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/cli.h"
-#include "formats/ranges.h"
+#include "common/ranges.h"
 
 #define LINES_MAX 20 /* of one kind */
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
-#include "formats/ranges.h"
+#include "common/ranges.h"
 #include "gather/fetch/tree.h"
 
 /* X(name): state of a node. */

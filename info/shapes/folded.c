@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "common/cli.h"
-#include "formats/folded/encode.h"
-#include "formats/merged/record.h"
+#include "fold/record.h"
+#include "merged/encode.h"
 
 #define LIST_BYTES 256
 

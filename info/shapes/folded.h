@@ -4,8 +4,8 @@
 #ifndef TI_INFO_FOLDED_H
 #define TI_INFO_FOLDED_H
 
-#include "formats/folded/shape.h"
-#include "formats/ranges.h"
+#include "common/ranges.h"
+#include "fold/shape.h"
 #include "info/info.h"
 
 /*

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bundle/doubts.h"
 #include "common/cli.h"
 #include "common/map.h"
-#include "formats/doubts.h"
 #include "info/names.h"
 #include "info/shapes/folded.h"
 #include "info/shapes/sums.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/cli.h"
-#include "formats/folded/seek.h"
+#include "fold/seek.h"
 #include "info/event_json.h"
 #include "info/shapes/folded.h"
 #include "info/symbolizer.h"

@@ -1,5 +1,5 @@
 /*
- * Shapes of the ranks of a run (formats/folded/shape.h), with the values of all ranks that have the
+ * Shapes of the ranks of a run (fold/shape.h), with the values of all ranks that have the
  * same shape.
  *
  * Shapes are the same if they have the same loops with the same calls from the same call sites.
@@ -9,7 +9,7 @@
 #ifndef TI_INFO_SHAPES_H
 #define TI_INFO_SHAPES_H
 
-#include "formats/ranges.h"
+#include "common/ranges.h"
 #include "info/names.h"
 #include "info/shapes/folded.h"
 #include "info/shapes/sums.h"

@@ -1,4 +1,4 @@
-#include "gather/bundle/bundle.h"
+#include "bundle/bundle.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,16 +8,16 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "bundle/manifest.h"
+#include "bundle/merging.h"
+#include "bundle/node_traces.h"
+#include "bundle/part.h"
+#include "bundle/rank_scan.h"
+#include "bundle/read_back.h"
+#include "bundle/zip_writer.h"
 #include "common/cli.h"
-#include "formats/folded/encode.h"
-#include "formats/rankname.h"
-#include "gather/bundle/manifest.h"
-#include "gather/bundle/merging.h"
-#include "gather/bundle/node_traces.h"
-#include "gather/bundle/part.h"
-#include "gather/bundle/rank_scan.h"
-#include "gather/bundle/read_back.h"
-#include "gather/bundle/zip_writer.h"
+#include "merged/encode.h"
+#include "trace/rankname.h"
 
 #define BLOCK_BYTES (1024 * 1024)
 #define PARTIAL     "not all ranks are here and complete"

@@ -4,8 +4,8 @@
 #ifndef TI_BUNDLE_H
 #define TI_BUNDLE_H
 
-#include "formats/quality.h"
-#include "gather/bundle/run.h"
+#include "bundle/run.h"
+#include "event/quality.h"
 
 struct ti_bundle;
 struct ti_rank_scan;
@@ -30,7 +30,7 @@ ti_status ti_bundle_begin(const char *output, bool force, struct ti_bundle **out
  * added.  If a rank does not fit a merged trace, there is a warning, and files are stored; with
  * ranks in `from_nodes`, that is an error.  So it is with `whole_only` if the disk is full.
  *
- * Memory: that of a merger (formats/merged/merger.h) and, for each thread, some 12 times that of
+ * Memory: that of a merger (merged/merger.h) and, for each thread, some 12 times that of
  * one rank's trace.
  */
 void ti_bundle_merge(struct ti_bundle *b, const struct ti_qualities *q, bool whole_only,

@@ -1,4 +1,4 @@
-#include "gather/bundle/check.h"
+#include "bundle/check.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -10,13 +10,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bundle/node_traces.h"
+#include "bundle/run_internal.h"
+#include "bundle/scanner.h"
 #include "common/cli.h"
 #include "common/map.h"
-#include "formats/differ.h"
-#include "formats/rankname.h"
-#include "gather/bundle/node_traces.h"
-#include "gather/bundle/run_internal.h"
-#include "gather/bundle/scanner.h"
+#include "trace/differ.h"
+#include "trace/rankname.h"
 
 static char *text(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 static char *text(const char *fmt, ...)

@@ -2,7 +2,7 @@
 #ifndef TI_CHECK_RUN_H
 #define TI_CHECK_RUN_H
 
-#include "gather/bundle/run.h"
+#include "bundle/run.h"
 
 /*
  * Checks the run directory `path`, whose RUN.json is `json` (NULL: none): scans every trace,

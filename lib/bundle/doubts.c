@@ -1,4 +1,4 @@
-#include "formats/doubts.h"
+#include "bundle/doubts.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gather/bundle/run_internal.h"
+#include "bundle/run_internal.h"
 
 int ti__by_claim(const void *a, const void *b)
 {

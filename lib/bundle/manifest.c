@@ -3,10 +3,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "bundle/manifest.h"
 #include "common/cli.h"
-#include "formats/json.h"
-#include "formats/rankname.h"
-#include "gather/bundle/manifest.h"
+#include "common/json.h"
+#include "trace/rankname.h"
 
 /* The duration of the gather is known when the rest of the text was made, which may take long: a
  * number then replaces this placeholder. */

@@ -2,7 +2,7 @@
 #ifndef TI_MANIFEST_H
 #define TI_MANIFEST_H
 
-#include "gather/bundle/run.h"
+#include "bundle/run.h"
 
 #define TI_BUNDLE_FORMAT   "tiara-bundle"
 #define TI_BUNDLE_VERSION  1

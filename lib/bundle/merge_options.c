@@ -1,4 +1,4 @@
-#include "gather/bundle/merge_options.h"
+#include "bundle/merge_options.h"
 
 ti_status ti_merge_options_check(struct ti_merge_options *o, struct ti_err *err)
 {

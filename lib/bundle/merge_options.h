@@ -5,7 +5,7 @@
 #define TI_MERGE_OPTIONS_H
 
 #include "common/args.h"
-#include "formats/quality.h"
+#include "event/quality.h"
 
 struct ti_merge_options {
     enum { TI_MERGE_AUTO, TI_MERGE_NONE, TI_MERGE_ROOT, TI_MERGE_NODE } how;

@@ -1,4 +1,4 @@
-#include "gather/bundle/merging.h"
+#include "bundle/merging.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -8,8 +8,8 @@
 
 #include "common/crc32c.h"
 #include "common/scratch.h"
-#include "formats/folded/decode.h"
-#include "formats/rankname.h"
+#include "fold/decode.h"
+#include "trace/rankname.h"
 
 #define BLOCK_BYTES (1024 * 1024)
 

@@ -5,9 +5,9 @@
 #ifndef TI_MERGING_H
 #define TI_MERGING_H
 
-#include "formats/caveats.h"
-#include "formats/merged/merger.h"
-#include "gather/bundle/zip_writer.h"
+#include "bundle/zip_writer.h"
+#include "merged/merger.h"
+#include "trace/caveats.h"
 
 /* All zero: not begun. */
 struct ti_merging {

@@ -1,4 +1,4 @@
-#include "gather/bundle/node_traces.h"
+#include "bundle/node_traces.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -6,11 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bundle/source.h"
 #include "common/map.h"
 #include "common/scratch.h"
-#include "formats/folded/encode.h"
-#include "formats/merged/merged.h"
-#include "formats/source.h"
+#include "merged/encode.h"
+#include "merged/merged.h"
 
 /* Where a merged trace is. */
 struct trace {

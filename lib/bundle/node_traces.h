@@ -10,9 +10,9 @@
 #include <stdbool.h>
 
 #include "common/err.h"
-#include "formats/merged/record.h"
-#include "formats/quality.h"
-#include "formats/reader.h"
+#include "event/quality.h"
+#include "fold/record.h"
+#include "trace/reader.h"
 
 struct ti_node_traces;
 

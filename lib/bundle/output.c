@@ -1,4 +1,4 @@
-#include "gather/bundle/output.h"
+#include "bundle/output.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "gather/bundle/part.h"
+#include "bundle/part.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "gather/bundle/output.h"
+#include "bundle/output.h"
 
 #define FORCE_HINT "--force replaces it"
 

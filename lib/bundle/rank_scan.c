@@ -1,4 +1,4 @@
-#include "gather/bundle/rank_scan.h"
+#include "bundle/rank_scan.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "gather/bundle/node_traces.h"
+#include "bundle/node_traces.h"
 
 #define BLOCK_BYTES (256 * 1024)
 

@@ -5,7 +5,7 @@
 #ifndef TI_RANK_SCAN_H
 #define TI_RANK_SCAN_H
 
-#include "gather/bundle/run.h"
+#include "bundle/run.h"
 
 struct ti_rank_scan_op {
     uint32_t op;
@@ -25,7 +25,7 @@ struct ti_rank_scan {
     /* valid for OK and CUT */
     uint32_t crc; /* of the whole file: as in zip; CRC-32C if from_node */
     enum ti_end end;
-    /* as in formats/scan.h */
+    /* as in trace/scan.h */
     uint64_t events, volume, hash, messages, negative, whole, outside, blocks, blocks_own;
     bool whole_known, outside_known;
     struct ti_burst_overhead calibration;

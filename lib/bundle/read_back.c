@@ -1,4 +1,4 @@
-#include "gather/bundle/read_back.h"
+#include "bundle/read_back.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -6,11 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "formats/merged/merged.h"
-#include "formats/rankname.h"
-#include "formats/source.h"
-#include "gather/bundle/manifest.h"
-#include "gather/bundle/merging.h"
+#include "bundle/manifest.h"
+#include "bundle/merging.h"
+#include "bundle/source.h"
+#include "merged/merged.h"
+#include "trace/rankname.h"
 
 static void run_id_text(const uint8_t id[TI_RUN_ID_BYTES], char text[2 * TI_RUN_ID_BYTES + 1])
 {

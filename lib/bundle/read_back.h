@@ -5,8 +5,8 @@
 #ifndef TI_READ_BACK_H
 #define TI_READ_BACK_H
 
-#include "formats/zip.h"
-#include "gather/bundle/run.h"
+#include "bundle/run.h"
+#include "bundle/zip.h"
 
 /*
  * Opens the bundle `path`, whose file is `fd`, and checks its seal, and that it has exactly the

@@ -4,10 +4,10 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "bundle/bundle.h"
+#include "bundle/read_back.h"
 #include "common/cli.h"
 #include "common/crc32c.h"
-#include "gather/bundle/bundle.h"
-#include "gather/bundle/read_back.h"
 
 #define BLOCK_BYTES (1024 * 1024) /* read at a time */
 

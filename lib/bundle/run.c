@@ -1,11 +1,11 @@
-#include "gather/bundle/run.h"
+#include "bundle/run.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/json.h"
 #include "common/map.h"
-#include "formats/json.h"
-#include "formats/ranges.h"
+#include "common/ranges.h"
 
 volatile sig_atomic_t ti_gather_stop;
 

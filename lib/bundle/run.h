@@ -1,5 +1,5 @@
 /*
- * The findings of the check of a run directory (gather/bundle/check.h): which ranks' traces are
+ * The findings of the check of a run directory (bundle/check.h): which ranks' traces are
  * there and sound, what is wrong with the others, and sums and metadata of the run.
  */
 #ifndef TI_RUN_H
@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 #include "common/clock.h"
-#include "formats/scan.h"
+#include "trace/scan.h"
 
 /* X(name, gathered, text): state of a rank. */
 #define TI_RANK_STATES(X)                                                                          \
@@ -83,7 +83,7 @@ struct ti_run {
 
     /* metadata of the traces, each key from the first trace that has it */
     json_t *info;
-    json_t *differ; /* see formats/differ.h */
+    json_t *differ; /* see trace/differ.h */
     bool counters_differ;
     bool exact;    /* all traces are */
     bool estimate; /* some trace is */
@@ -93,7 +93,7 @@ struct ti_run {
     uint64_t events, volume, messages, negative;
     struct ti_burst_overhead calibration;
     struct ti_caveats caveats;
-    uint64_t whole, outside; /* as in formats/scan.h, of the ranks that have them */
+    uint64_t whole, outside; /* as in trace/scan.h, of the ranks that have them */
     int64_t with_whole, with_outside;
     uint64_t blocks, blocks_own; /* the same; 0: none */
     struct ti_op_count op[TI_OP_COUNT];

@@ -6,8 +6,8 @@
 #ifndef TI_RUN_INTERNAL_H
 #define TI_RUN_INTERNAL_H
 
-#include "gather/bundle/rank_scan.h"
-#include "gather/bundle/run.h"
+#include "bundle/rank_scan.h"
+#include "bundle/run.h"
 
 /* A file in the directory that is named like a rank's trace; or a rank that came merged. */
 struct ti_run_file {

@@ -1,4 +1,4 @@
-#include "formats/runjson.h"
+#include "bundle/runjson.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "common/map.h"
-#include "formats/trace.h"
+#include "trace/trace.h"
 
 #define BYTES_MOST (INT64_C(1) << 30) /* 100,000 nodes take about 30 MB */
 

@@ -1,4 +1,4 @@
-#include "gather/bundle/scanner.h"
+#include "bundle/scanner.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,10 +12,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "formats/rankname.h"
-#include "gather/bundle/bundle.h"
-#include "gather/bundle/node_traces.h"
-#include "gather/bundle/rank_scan.h"
+#include "bundle/bundle.h"
+#include "bundle/node_traces.h"
+#include "bundle/rank_scan.h"
+#include "trace/rankname.h"
 
 #define THREADS_MAX 4
 #define NICE        5            /* the thread that receives goes first */

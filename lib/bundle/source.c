@@ -1,4 +1,4 @@
-#include "formats/source.h"
+#include "bundle/source.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "formats/source/source_internal.h"
+#include "bundle/source_internal.h"
 
 #define HEADERS_TRIED 16
 

@@ -13,7 +13,7 @@
 
 #include <jansson.h>
 
-#include "formats/reader.h"
+#include "trace/reader.h"
 
 struct ti_source;
 struct ti_record;
@@ -57,8 +57,8 @@ int64_t ti_source_size(const struct ti_source *s);
 ti_status ti_source_reader(struct ti_source *s, int64_t rank, struct ti_reader **out,
                            struct ti_err *err);
 
-/* The record of a rank (formats/merged/record.h): the stored one of a merged trace, unless that is
- * of better quality than `q` (formats/folded/encode.h) asks for; else its trace is read and
+/* The record of a rank (fold/record.h): the stored one of a merged trace, unless that is
+ * of better quality than `q` (merged/encode.h) asks for; else its trace is read and
  * encoded. NULL: exact.  Release it by ti_record_free().  Errors as ti_source_reader(), and
  * TI_ERR_INPUT if the trace is damaged. */
 struct ti_qualities;
@@ -90,7 +90,7 @@ ti_status ti_source_share_lists(struct ti_source *s, struct ti_err *err);
 const json_t *ti_source_manifest(const struct ti_source *s);
 
 /* Why the RUN.json of a run directory cannot be used: TI_ERR_INPUT or TI_ERR_IO, as in
- * formats/runjson.h.  TI_OK if it can be used or is absent. */
+ * bundle/runjson.h.  TI_OK if it can be used or is absent. */
 ti_status ti_source_manifest_status(const struct ti_source *s, struct ti_err *err);
 
 /* Read the text of RUN.json or MANIFEST.json, unparsed: free() *text, which is NULL if the source

@@ -1,5 +1,5 @@
 /*
- * The parts of a source (formats/source.h), for its own files:
+ * The parts of a source (bundle/source.h), for its own files:
  *
  *   source.c           opens a source, answers questions, opens readers
  *   source_kinds.c     finds the traces of each kind of source
@@ -9,10 +9,10 @@
 #ifndef TI_SOURCE_INTERNAL_H
 #define TI_SOURCE_INTERNAL_H
 
-#include "formats/merged/merged.h"
-#include "formats/rankname.h"
-#include "formats/source.h"
-#include "formats/zip.h"
+#include "bundle/source.h"
+#include "bundle/zip.h"
+#include "merged/merged.h"
+#include "trace/rankname.h"
 
 enum source_kind { BUNDLE, RUN_DIRECTORY, RANK_FILE, MERGED_TRACE };
 

@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bundle/source_internal.h"
 #include "common/map.h"
-#include "formats/source/source_internal.h"
 
 static void add_entry(struct ti_source *s, struct entry entry)
 {

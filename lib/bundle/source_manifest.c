@@ -5,8 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "formats/runjson.h"
-#include "formats/source/source_internal.h"
+#include "bundle/runjson.h"
+#include "bundle/source_internal.h"
 
 #define MANIFEST_MAX (INT64_C(1) << 32) /* bytes; enough for 16 million ranks */
 

@@ -1,6 +1,6 @@
-#include "formats/folded/decode.h"
-#include "formats/folded/encode.h"
-#include "formats/source/source_internal.h"
+#include "bundle/source_internal.h"
+#include "fold/decode.h"
+#include "merged/encode.h"
 
 /* Whether a trace has the quality that `q` asks for, or a lower one. */
 static bool has_quality(const struct ti_reader *r, const struct ti_qualities *q)

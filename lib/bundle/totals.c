@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bundle/run_internal.h"
 #include "common/map.h"
-#include "formats/differ.h"
-#include "gather/bundle/run_internal.h"
+#include "trace/differ.h"
 
 ti_status ti__run_no_memory(const struct ti_run *run, struct ti_err *err)
 {

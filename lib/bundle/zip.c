@@ -1,4 +1,4 @@
-#include "formats/zip.h"
+#include "bundle/zip.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -11,8 +11,8 @@
 #include <zlib.h>
 
 #include "common/crc32c.h"
-#include "formats/columns.h"
-#include "formats/rankname.h"
+#include "event/columns.h"
+#include "trace/rankname.h"
 
 /* Records of the format (PKWARE's APPNOTE.TXT, 4.3): signatures and sizes. */
 #define LOCAL_SIG     UINT32_C(0x04034b50)

@@ -1,4 +1,4 @@
-#include "gather/bundle/zip_writer.h"
+#include "bundle/zip_writer.h"
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -9,9 +9,9 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "formats/columns.h"
-#include "formats/rankname.h"
-#include "formats/zip.h"
+#include "bundle/zip.h"
+#include "event/columns.h"
+#include "trace/rankname.h"
 
 #define BLOCK_BYTES (1024 * 1024)
 #define FLUSH_BYTES (8 * 1024 * 1024) /* written out to the disk at a time */

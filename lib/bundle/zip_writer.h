@@ -31,7 +31,7 @@ bool ti_zip_writer_end_member(struct ti_zip_writer *w);
  */
 bool ti_zip_writer_manifest(struct ti_zip_writer *w, const char *text, size_t bytes, time_t mtime);
 
-/* Writes the directory and the seal (formats/zip.h).  The file must be readable, too. */
+/* Writes the directory and the seal (bundle/zip.h).  The file must be readable, too. */
 bool ti_zip_writer_close(struct ti_zip_writer *w);
 
 /* Frees the memory without writing to the file.  All zero is fine. */

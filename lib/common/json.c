@@ -1,4 +1,4 @@
-#include "formats/json.h"
+#include "common/json.h"
 
 #include <inttypes.h>
 #include <stdio.h>

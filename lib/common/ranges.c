@@ -1,4 +1,4 @@
-#include "formats/ranges.h"
+#include "common/ranges.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "formats/calibration.h"
+#include "config/calibration.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/inifile.h"
+#include "config/inifile.h"
 
 #define FINDINGS_SHOWN 20
 

@@ -8,7 +8,7 @@
 #include "common/cli.h"
 #include "common/hostlist.h"
 #include "common/map.h"
-#include "formats/sites.h"
+#include "config/sites.h"
 
 #define SLOTS_MOST (INT64_C(1) << 24)
 

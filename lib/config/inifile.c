@@ -1,4 +1,4 @@
-#include "formats/inifile.h"
+#include "config/inifile.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "formats/rates.h"
+#include "config/rates.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/inifile.h"
+#include "config/inifile.h"
 
 #define FINDINGS_SHOWN 20
 

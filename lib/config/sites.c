@@ -1,4 +1,4 @@
-#include "formats/sites.h"
+#include "config/sites.h"
 
 #include <stdio.h>
 #include <stdlib.h>

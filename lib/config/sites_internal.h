@@ -11,8 +11,8 @@
 #ifndef TI_SITES_INTERNAL_H
 #define TI_SITES_INTERNAL_H
 
-#include "formats/inifile.h"
-#include "formats/sites.h"
+#include "config/inifile.h"
+#include "config/sites.h"
 
 struct reading {
     struct ti_ini *ini;

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "formats/sites_internal.h"
+#include "config/sites_internal.h"
 
 #define WORD(name) #name,
 const char *const ti__site_keys[] = {TI_SITE_KEYS(WORD) NULL};

@@ -5,7 +5,7 @@
 
 #include "common/hostlist.h"
 #include "common/map.h"
-#include "formats/sites_internal.h"
+#include "config/sites_internal.h"
 
 static int by_name(const void *a, const void *b)
 {

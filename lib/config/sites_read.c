@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "common/cli.h"
-#include "formats/sites_internal.h"
-#include "formats/trace.h"
+#include "common/limits.h"
+#include "config/sites_internal.h"
 
 #define FINDINGS_SHOWN 20
 

@@ -8,7 +8,7 @@
 #include "common/cli.h"
 #include "common/map.h"
 #include "common/units.h"
-#include "formats/sites_internal.h"
+#include "config/sites_internal.h"
 
 static void wrong(struct draft *d, const struct ti_ini_key *k, const char *what)
 {

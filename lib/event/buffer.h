@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/map.h"
-#include "formats/columns.h"
+#include "event/columns.h"
 
 struct ti_buffer {
     uint8_t *data;

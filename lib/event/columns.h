@@ -45,7 +45,7 @@
 #ifndef TI_COLUMNS_H
 #define TI_COLUMNS_H
 
-#include "formats/event.h"
+#include "event/event.h"
 
 /* Fields that may have a special value.  TI_ANY, TI_NULL and TI_SELF are the lowest int64_t, so a
  * kind can be computed. */

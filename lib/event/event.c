@@ -1,4 +1,4 @@
-#include "formats/event.h"
+#include "event/event.h"
 
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-#include "formats/quality.h"
+#include "event/quality.h"
 
 #include <stdio.h>
 #include <stdlib.h>

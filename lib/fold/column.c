@@ -1,9 +1,9 @@
-#include "formats/folded/column.h"
+#include "fold/column.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/folded/quality_columns.h"
+#include "fold/quality_columns.h"
 
 /* ---------------------------------------------------------------- encoding -- */
 

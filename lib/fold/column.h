@@ -1,7 +1,7 @@
 /*
  * Columns: lists of 64-bit integers, one value for each time that the program passes a position.
  *
- * In memory, a column is a list of runs (runs.h).  In a record (formats/merged/record.h), it is a
+ * In memory, a column is a list of runs (runs.h).  In a record (fold/record.h), it is a
  * number, its first value, and a blob, the rest:
  *
  *   column   tokens; after the last one, the last value repeats for ever.  So the blob of a
@@ -17,8 +17,8 @@
 #ifndef TI_COLUMN_H
 #define TI_COLUMN_H
 
-#include "formats/buffer.h"
-#include "formats/folded/runs.h"
+#include "event/buffer.h"
+#include "fold/runs.h"
 
 struct ti_draw;
 

@@ -1,9 +1,9 @@
-#include "formats/folded/decode_internal.h"
+#include "fold/decode_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/folded/trips.h"
+#include "fold/trips.h"
 
 /* ------------------------------------------------------------------ vectors -- */
 

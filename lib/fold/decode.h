@@ -8,17 +8,17 @@
 #ifndef TI_DECODE_H
 #define TI_DECODE_H
 
-#include "formats/buffer.h"
-#include "formats/event.h"
-#include "formats/merged/record.h"
-#include "formats/trace.h"
+#include "event/buffer.h"
+#include "event/event.h"
+#include "event/kinds.h"
+#include "fold/record.h"
 
 struct ti_folded;
 
 /* Whether a record is a copy of a rank file: its blobs, one after the other. */
 bool ti_record_is_copy(const struct ti_record *record);
 
-/* What a trace says once.  Each is the payload of a chunk (formats/trace.h): `info` of INF,
+/* What a trace says once.  Each is the payload of a chunk (trace/trace.h): `info` of INF,
  * `totals` of TOT, `strings` of STR, `comms` of COM. */
 struct ti_folded_tables {
     struct ti_buffer info, totals, strings, comms;
@@ -35,7 +35,7 @@ const char *ti_folded_open(const struct ti_record *record, uint32_t nranks, stru
                            struct ti_folded_tables *tables);
 void ti_folded_close(struct ti_folded *f); /* NULL is fine */
 
-/* Open the payload of a FLD chunk (formats/trace.h), which the caller keeps.  The trace has call
+/* Open the payload of a FLD chunk (trace/trace.h), which the caller keeps.  The trace has call
  * sites up to number `sites`.  Returns as ti_folded_open(). */
 const char *ti_folded_open_chunk(const uint8_t *payload, size_t bytes, uint64_t sites,
                                  struct ti_folded **out);

@@ -11,10 +11,10 @@
 #ifndef TI_DECODE_INTERNAL_H
 #define TI_DECODE_INTERNAL_H
 
-#include "formats/folded/column.h"
-#include "formats/folded/decode.h"
-#include "formats/folded/quality_columns.h"
-#include "formats/folded/record_layout.h"
+#include "fold/column.h"
+#include "fold/decode.h"
+#include "fold/quality_columns.h"
+#include "fold/record_layout.h"
 
 #define LOOP UINT32_MAX /* in the place of a symbol */
 

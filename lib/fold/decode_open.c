@@ -3,8 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/buffer.h"
-#include "formats/folded/decode_internal.h"
+#include "common/limits.h"
+#include "event/buffer.h"
+#include "fold/decode_internal.h"
 
 #define MALFORMED "its record is malformed"
 

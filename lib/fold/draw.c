@@ -1,8 +1,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/folded/levels.h"
-#include "formats/folded/quality_columns.h"
+#include "fold/levels.h"
+#include "fold/quality_columns.h"
 
 __extension__ typedef unsigned __int128 u128;
 

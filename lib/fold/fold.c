@@ -1,8 +1,8 @@
-#include "formats/folded/fold.h"
+#include "fold/fold.h"
 
 #include <string.h>
 
-#include "formats/folded/fold_nodes.h"
+#include "fold/fold_nodes.h"
 
 /*
  * Limits of the search.  A comparison of parts costs a credit.  Each symbol gives a few, and so

@@ -3,7 +3,7 @@
  *
  * The result is a shape: a list of nodes.  A leaf is a symbol, a loop has a body, which is a list
  * of nodes.  Trip counts are no part of the shape.  They are values, as volumes are: each node has
- * columns (formats/folded/column.h) with one value for each time that the program passed it.
+ * columns (fold/column.h) with one value for each time that the program passed it.
  *
  * A column of volumes belongs to a position in the shape and to the way that led there.  A leaf
  * that begins loops is reached in several ways: from the node before, or from the end of one of
@@ -26,7 +26,7 @@
 #ifndef TI_FOLD_H
 #define TI_FOLD_H
 
-#include "formats/folded/runs.h"
+#include "fold/runs.h"
 
 #define TI_TAIL 3 /* fewer symbols are compared without a search */
 

@@ -1,4 +1,4 @@
-#include "formats/folded/fold_nodes.h"
+#include "fold/fold_nodes.h"
 
 #include <string.h>
 

@@ -1,11 +1,11 @@
 /*
- * The nodes of a shape (formats/folded/fold.h): their memory, and how lists of nodes become one.
+ * The nodes of a shape (fold/fold.h): their memory, and how lists of nodes become one.
  * For fold.c only.
  */
 #ifndef TI_FOLD_NODES_H
 #define TI_FOLD_NODES_H
 
-#include "formats/folded/fold.h"
+#include "fold/fold.h"
 
 /* All nodes of a shape.  Zeroed but for `nvolumes`, there are none. */
 struct ti_nodes {

@@ -1,4 +1,4 @@
-#include "formats/folded/levels.h"
+#include "fold/levels.h"
 
 #include <stdlib.h>
 

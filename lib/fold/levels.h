@@ -1,5 +1,5 @@
 /*
- * Levels: numbers for values, so that a bounded column (formats/quality.h) whose values all differ
+ * Levels: numbers for values, so that a bounded column (event/quality.h) whose values all differ
  * becomes a list of small symbols.
  *
  * Below `linear`, each value is a level of its own.  From there on, the levels of an octave, which
@@ -20,9 +20,9 @@
 #ifndef TI_LEVELS_H
 #define TI_LEVELS_H
 
-#include "formats/buffer.h"
-#include "formats/folded/runs.h"
-#include "formats/quality.h"
+#include "event/buffer.h"
+#include "event/quality.h"
+#include "fold/runs.h"
 
 /* More values than this are not stored as levels by the writer. */
 #define TI_LEVELS_VALUES (1u << 22)

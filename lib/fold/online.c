@@ -1,10 +1,10 @@
-#include "formats/folded/online.h"
+#include "fold/online.h"
 
 #include <string.h>
 
-#include "formats/columns.h"
-#include "formats/folded/fold.h"
-#include "formats/folded/record_layout.h"
+#include "event/columns.h"
+#include "fold/fold.h"
+#include "fold/record_layout.h"
 
 #define CLASSES 256
 #define SYMBOLS 384

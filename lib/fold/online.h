@@ -5,14 +5,14 @@
  * but events are read once: a field gets a column when its TI_FIELD_VALUES + 1st value arrives, and
  * a vector when its second one does.
  *
- * The result is the payload of a FLD chunk (formats/trace.h).  ti_online_clear() forgets the
+ * The result is the payload of a FLD chunk (trace/trace.h).  ti_online_clear() forgets the
  * events, but not which fields have columns.  So the result depends on all events since
  * ti_online_new(), on when they were forgotten, and on the size of the memory; on nothing else.
  */
 #ifndef TI_ONLINE_H
 #define TI_ONLINE_H
 
-#include "formats/event.h"
+#include "event/event.h"
 
 struct ti_online;
 

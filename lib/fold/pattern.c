@@ -1,4 +1,4 @@
-#include "formats/folded/pattern.h"
+#include "fold/pattern.h"
 
 #include <stdlib.h>
 

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "formats/folded/quality_columns.h"
+#include "fold/quality_columns.h"
 
 struct ti_pattern {
     uint32_t period, classes;

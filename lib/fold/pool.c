@@ -1,4 +1,4 @@
-#include "formats/folded/pool.h"
+#include "fold/pool.h"
 
 #include <errno.h>
 #include <stdbool.h>

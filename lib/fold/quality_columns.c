@@ -1,10 +1,10 @@
-#include "formats/folded/quality_columns.h"
+#include "fold/quality_columns.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/folded/levels.h"
-#include "formats/folded/pattern.h"
+#include "fold/levels.h"
+#include "fold/pattern.h"
 
 #define BINS       8         /* balanced ones */
 #define BINS_CLASS 4         /* of a class of a pattern */

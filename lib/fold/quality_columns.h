@@ -1,5 +1,5 @@
 /*
- * Columns of volumes, or of extra values, that are not exact (formats/quality.h).
+ * Columns of volumes, or of extra values, that are not exact (event/quality.h).
  *
  * A bounded column is a list of tokens (column.h) whose values were moved, or a blob of levels.  A
  * column of statistics is a blob that is a histogram or a pattern of histograms.  These three begin
@@ -26,8 +26,8 @@
 #ifndef TI_QUALITY_COLUMNS_H
 #define TI_QUALITY_COLUMNS_H
 
-#include "formats/folded/column.h"
-#include "formats/quality.h"
+#include "event/quality.h"
+#include "fold/column.h"
 
 /* Append the blob of a column with this quality, or the exact one if that is not larger.  *first is
  * set to the number that goes with it. */

@@ -5,8 +5,8 @@
  *   numbers  integers that may differ: the pattern says how many there are, and what they mean
  *   blobs    byte strings that may differ: texts, lists, columns of volumes
  *
- * Two ranks that run the same program in the same way have equal patterns.  Only formats/folded
- * knows the meaning of the three.
+ * Two ranks that run the same program in the same way have equal patterns.  Only
+ * record_layout.h knows the meaning of the three.
  */
 #ifndef TI_RECORD_H
 #define TI_RECORD_H
@@ -29,7 +29,7 @@ struct ti_record {
     void *memory; /* of all the above, if ti_record_free() is to release it; else NULL */
 };
 
-/* Release what ti_merged_record() has allocated; *record becomes empty. */
+/* Release what the record was allocated with; *record becomes empty. */
 void ti_record_free(struct ti_record *record);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The record (formats/merged/record.h) that a folded trace becomes.
+ * The record (fold/record.h) that a folded trace becomes.
  *
  * Pattern:
  *
@@ -13,7 +13,7 @@
  *   strings   varint number of call sites, of names of calls, of names of files
  *   volumes   varint 1 + number of extra columns
  *   symbols   varint n, then n times: varint op, varint site, varint mask, varint kinds (as in
- *             formats/columns.h), varint mask of the fields that have a column, varint mask of
+ *             event/columns.h), varint mask of the fields that have a column, varint mask of
  *             the vectors that have a column
  *   shape     varint n, then n nodes.  A node is varint symbol << 1, a leaf; or varint
  *             children << 1 | 1, a loop, and its children
@@ -28,7 +28,7 @@
  *
  * Blobs: the texts in metadata; for each communicator its members, and of an intercommunicator
  * those of the other group; strings: call sites, calls, files; the lengths of the vectors, their
- * models and their elements; for each node of the shape its columns (formats/folded/column.h).
+ * models and their elements; for each node of the shape its columns (fold/column.h).
  * Members, lengths, models and elements are columns, too, of known length.
  *
  * Call site: the offset is the hexadecimal number behind the first "+0x" of the text, which is left
@@ -38,14 +38,14 @@
  * before it, which is as long.  The blob of the elements may be no column, but the byte TI_PLAIN,
  * with which no column begins, and zigzag each element.
  *
- * A loop has one column, its trip counts.  A leaf has for each arrival (formats/folded/fold.h) a
+ * A loop has one column, its trip counts.  A leaf has for each arrival (fold/fold.h) a
  * column of volumes and the extra columns, then a column for each field and each vector of its
  * symbol that has one; that of a vector holds numbers of vectors.
  *
  * Call sites are numbered in the order in which events use them.  Other strings keep the numbers
  * that they have in the trace, because events' hashes contain these.
  *
- * Chunk: a FLD chunk of a rank file (formats/trace.h) has a part of the events.  Its payload is:
+ * Chunk: a FLD chunk of a rank file (trace/trace.h) has a part of the events.  Its payload is:
  * varint bytes of the pattern, the pattern; varint n, then n numbers as zigzag varints; varint n,
  * then n blobs, each a varint length and its bytes.  Version, end, metadata, communicators and
  * strings are missing, and so are their numbers and blobs.  Call sites keep the numbers that they
@@ -59,7 +59,7 @@
 
 #define TI_RECORD_COPY    0
 #define TI_RECORD_EXACT   2 /* all columns are lists of tokens, or histograms of an older writer */
-#define TI_RECORD_VERSION 3 /* or any of formats/folded/quality_columns.h */
+#define TI_RECORD_VERSION 3 /* or any of fold/quality_columns.h */
 
 /* Limits of a reader. */
 #define TI_SHAPE_DEPTH    200

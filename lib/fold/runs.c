@@ -1,6 +1,6 @@
-#include "formats/folded/runs.h"
+#include "fold/runs.h"
 
-#include "formats/columns.h"
+#include "event/columns.h"
 
 _Static_assert(TI_TOKEN_BYTES >= 3 * TI_VARINT_MAX, "a token has three varints");
 

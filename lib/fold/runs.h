@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "formats/folded/pool.h"
+#include "fold/pool.h"
 
 struct ti_run {
     uint64_t first, stride, n;

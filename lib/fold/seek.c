@@ -1,8 +1,8 @@
-#include "formats/folded/seek.h"
+#include "fold/seek.h"
 
 #include <stdlib.h>
 
-#include "formats/folded/decode_internal.h"
+#include "fold/decode_internal.h"
 
 /* What a search may read: runs of columns, and nodes. */
 #define READ_MAX (UINT64_C(64) * TI_RECORD_RUNS)

@@ -5,14 +5,14 @@
  * search over its trips; each step adds up columns by runs (ti_column_sum()).  So the cost depends
  * on the record, and on the logarithm of the trip counts.
  *
- * Where values are drawn from histograms (formats/quality.h), those before the event are taken to
+ * Where values are drawn from histograms (event/quality.h), those before the event are taken to
  * be spread evenly over the trace, and those after it are others than sequential reading gives.
  */
 #ifndef TI_SEEK_H
 #define TI_SEEK_H
 
-#include "formats/folded/decode.h"
-#include "formats/folded/record_layout.h"
+#include "fold/decode.h"
+#include "fold/record_layout.h"
 
 /* A place in a trace: just before an event. */
 struct ti_place {

@@ -1,8 +1,8 @@
-#include "formats/folded/shape.h"
+#include "fold/shape.h"
 
 #include <string.h>
 
-#include "formats/folded/decode_internal.h"
+#include "fold/decode_internal.h"
 
 uint32_t ti_shape_nodes(const struct ti_folded *f)
 {

@@ -5,14 +5,14 @@
  * with node i + 1 and ends before node `end`.  Statistics read the runs of columns, not the events:
  * the cost depends on the record, not on the length of the trace.
  *
- * ti_reader_folded() (formats/reader.h) gives the folded trace of a reader.  Each function with a
+ * ti_reader_folded() (trace/reader.h) gives the folded trace of a reader.  Each function with a
  * bool result returns false if the record is malformed.
  */
 #ifndef TI_SHAPE_H
 #define TI_SHAPE_H
 
-#include "formats/folded/column.h"
-#include "formats/folded/decode.h"
+#include "fold/column.h"
+#include "fold/decode.h"
 
 struct ti_shape_node {
     uint32_t end; /* the node after it, and after its body */

@@ -1,10 +1,10 @@
-#include "formats/folded/symbols.h"
+#include "fold/symbols.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/folded/column.h"
-#include "formats/folded/record_layout.h"
+#include "fold/column.h"
+#include "fold/record_layout.h"
 
 #define NONE UINT32_MAX
 

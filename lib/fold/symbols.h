@@ -1,7 +1,7 @@
 /*
  * Symbols of a trace: what folding compares.
  *
- * Events with the same operation, call site, fields and kinds of fields (formats/columns.h) are a
+ * Events with the same operation, call site, fields and kinds of fields (event/columns.h) are a
  * class.  A field that has few values in a class is part of the symbol: so the events that differ
  * in it are different symbols, and ranks that differ in it share one shape.  A field with more
  * values gets a column, and does not distinguish symbols; so does a vector that is not always the
@@ -13,9 +13,9 @@
 #define TI_SYMBOLS_H
 
 #include "common/map.h"
-#include "formats/buffer.h"
-#include "formats/event.h"
-#include "formats/folded/column.h"
+#include "event/buffer.h"
+#include "event/event.h"
+#include "fold/column.h"
 
 /* A field or vector in a class. */
 struct ti_variable {

@@ -1,8 +1,8 @@
-#include "formats/folded/trips.h"
+#include "fold/trips.h"
 
 #include <stdlib.h>
 
-#include "formats/folded/decode_internal.h"
+#include "fold/decode_internal.h"
 
 /* Runs of a column that are read to compare trips.  Trips with more are taken to differ. */
 #define RUNS_MOST 4096

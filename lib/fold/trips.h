@@ -7,7 +7,7 @@
 #ifndef TI_TRIPS_H
 #define TI_TRIPS_H
 
-#include "formats/folded/decode.h"
+#include "fold/decode.h"
 
 /* A trip of a loop that begins. */
 struct ti_trip_start {
@@ -30,7 +30,7 @@ uint64_t ti_folded_alike_volumes(struct ti_folded *f, uint64_t *events);
 
 /*
  * Leave out `trips` trips, from this one on, which must be alike and no first trips.  Values that
- * are drawn from histograms (formats/quality.h) are others afterwards than sequential reading
+ * are drawn from histograms (event/quality.h) are others afterwards than sequential reading
  * gives.  False if the record is malformed, or memory is short.
  */
 bool ti_folded_leave_out(struct ti_folded *f, uint64_t trips);

@@ -1,11 +1,11 @@
-#include "formats/folded/values.h"
+#include "fold/values.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/map.h"
 #include "common/sums.h"
-#include "formats/folded/decode_internal.h"
+#include "fold/decode_internal.h"
 
 __extension__ typedef unsigned __int128 u128;
 __extension__ typedef __int128 i128;

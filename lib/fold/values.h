@@ -4,15 +4,15 @@
  * cost depends on the record, not on the length of the trace, unless columns are repeated of which
  * the periods fit together nowhere.
  *
- * Values that are drawn from histograms (formats/quality.h) are those that ti_reader_next() gives,
+ * Values that are drawn from histograms (event/quality.h) are those that ti_reader_next() gives,
  * in the same order, for calls with no more than TI_DRAWN_MOST values.  Of more values, each bin
  * has its share at any time.
  */
 #ifndef TI_VALUES_H
 #define TI_VALUES_H
 
-#include "formats/folded/shape.h"
-#include "formats/reader.h"
+#include "event/event.h"
+#include "fold/shape.h"
 
 #define TI_DRAWN_MOST (1u << 16)
 

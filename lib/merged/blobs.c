@@ -4,8 +4,8 @@
 #include "common/scratch.h"
 #include "common/sha256.h"
 #include "common/write.h"
-#include "formats/chunk.h"
-#include "formats/merged/merger_internal.h"
+#include "merged/merger_internal.h"
+#include "trace/chunk.h"
 
 enum { PENDING_BYTES = 1 << 18 };
 

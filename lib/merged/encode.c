@@ -1,12 +1,12 @@
-#include "formats/folded/encode.h"
+#include "merged/encode.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
 #include "common/scratch.h"
-#include "formats/folded/decode.h"
-#include "formats/folded/encode_internal.h"
+#include "fold/decode.h"
+#include "merged/encode_internal.h"
 
 #define WINDOW 4096 /* nodes that may still fold */
 

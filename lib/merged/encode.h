@@ -1,5 +1,5 @@
 /*
- * Encoder: makes the record (formats/merged/record.h) of one rank's trace.
+ * Encoder: makes the record (fold/record.h) of one rank's trace.
  *
  * The trace is read twice: first for the values that each field has, then to fold.  Which loops are
  * found depends on events and volumes only, not on extra columns or qualities.  The record is
@@ -10,9 +10,9 @@
 #ifndef TI_ENCODE_H
 #define TI_ENCODE_H
 
-#include "formats/merged/record.h"
-#include "formats/quality.h"
-#include "formats/reader.h"
+#include "event/quality.h"
+#include "fold/record.h"
+#include "trace/reader.h"
 
 /*
  * Make the record of a trace.  `r` was just opened, and no event was read from it; afterwards it is

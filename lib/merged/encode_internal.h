@@ -8,11 +8,11 @@
 #ifndef TI_ENCODE_INTERNAL_H
 #define TI_ENCODE_INTERNAL_H
 
-#include "formats/folded/encode.h"
-#include "formats/folded/fold.h"
-#include "formats/folded/quality_columns.h"
-#include "formats/folded/record_layout.h"
-#include "formats/folded/symbols.h"
+#include "fold/fold.h"
+#include "fold/quality_columns.h"
+#include "fold/record_layout.h"
+#include "fold/symbols.h"
+#include "merged/encode.h"
 
 /* What the first reading of a trace found. */
 struct ti_encoder {
@@ -27,7 +27,7 @@ struct ti_encoder {
 };
 
 /* Make the folded record of a shape.  False: the record would break the limits of
- * formats/merged/layout.h, or loops are too deep. */
+ * merged/layout.h, or loops are too deep. */
 bool ti__record_fold(const struct ti_encoder *e, const struct ti_node *shape, uint64_t nodes,
                      struct ti_record *out);
 

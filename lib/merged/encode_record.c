@@ -1,8 +1,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/folded/encode_internal.h"
-#include "formats/merged/layout.h"
+#include "merged/encode_internal.h"
+#include "merged/layout.h"
 
 /* A record in the making. */
 struct parts {

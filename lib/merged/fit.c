@@ -1,6 +1,6 @@
 #include <stdlib.h>
 
-#include "formats/merged/numbers.h"
+#include "merged/numbers.h"
 
 /* Limits of the search for a table, which begins if there is nothing of TABLE_LEAST bytes.  It
  * stops after WORK_BASE + WORK_EACH * members comparisons, so that irregular columns cost little.

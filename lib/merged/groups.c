@@ -1,6 +1,6 @@
 #include <stdlib.h>
 
-#include "formats/merged/merger_internal.h"
+#include "merged/merger_internal.h"
 
 /* A function takes at most FUNCTION_MOST bytes, and all of a group together FUNCTIONS_MOST, so that
  * a rank is opened fast. */

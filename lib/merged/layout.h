@@ -1,8 +1,8 @@
 /*
- * The layout of a merged trace.  Integers, varints and zigzag are as in formats/trace.h.
+ * The layout of a merged trace.  Integers, varints and zigzag are as in trace/trace.h.
  *
  *   file     header; chunks of sections; one chunk, the index; end
- *   header   as in formats/trace.h, with TI_INCOMPAT_MERGED.  In the place of the reserved word is
+ *   header   as in trace/trace.h, with TI_INCOMPAT_MERGED.  In the place of the reserved word is
  *            TI_MERGED_VERSION
  *   chunk    payload, then CRC32C u32 of the payload as it is stored.  The payload is compressed
  *            (raw deflate, with the dictionary of dictionary.h), unless that makes it no smaller
@@ -65,7 +65,7 @@
 #ifndef TI_LAYOUT_H
 #define TI_LAYOUT_H
 
-#include "formats/trace.h"
+#include "trace/trace.h"
 
 #define TI_MERGED_VERSION 2
 #define TI_VERSION_AT     40 /* in the header */

@@ -1,9 +1,9 @@
-#include "formats/merged/merged.h"
+#include "merged/merged.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "formats/merged/merged_internal.h"
+#include "merged/merged_internal.h"
 
 bool ti_merged_is(const uint8_t header[TI_HEADER_BYTES])
 {
@@ -99,12 +99,6 @@ int64_t ti_merged_next(const struct ti_merged *m, int64_t rank)
 }
 
 /* --------------------------------------------------------------- records -- */
-
-void ti_record_free(struct ti_record *record)
-{
-    free(record->memory);
-    *record = (struct ti_record){0};
-}
 
 /* A record in the making: numbers, array of blobs, pattern, blobs. */
 struct making {

@@ -13,8 +13,8 @@
 #include <stdbool.h>
 
 #include "common/err.h"
-#include "formats/merged/record.h"
-#include "formats/trace.h"
+#include "fold/record.h"
+#include "trace/trace.h"
 
 struct ti_merged;
 

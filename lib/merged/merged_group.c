@@ -1,6 +1,6 @@
 #include <stdlib.h>
 
-#include "formats/merged/merged_internal.h"
+#include "merged/merged_internal.h"
 
 void ti__merged_group_free(struct merged_group *g)
 {

@@ -1,8 +1,8 @@
 #include <stdlib.h>
 
 #include "common/crc32c.h"
-#include "formats/chunk.h"
-#include "formats/merged/merged_internal.h"
+#include "merged/merged_internal.h"
+#include "trace/chunk.h"
 
 /* The payload of the index while it is parsed. */
 struct cursor {

@@ -14,9 +14,9 @@
 #ifndef TI_MERGED_INTERNAL_H
 #define TI_MERGED_INTERNAL_H
 
-#include "formats/merged/layout.h"
-#include "formats/merged/merged.h"
-#include "formats/merged/numbers.h"
+#include "merged/layout.h"
+#include "merged/merged.h"
+#include "merged/numbers.h"
 
 enum { CACHE_CHUNKS = 64, CACHE_BYTES = 128 << 20 };
 

@@ -2,9 +2,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "formats/chunk.h"
-#include "formats/merged/dictionary.h"
-#include "formats/merged/merged_internal.h"
+#include "merged/dictionary.h"
+#include "merged/merged_internal.h"
+#include "trace/chunk.h"
 
 ti_status ti__merged_damaged(const struct ti_merged *m, int64_t at, struct ti_err *err,
                              const char *what)

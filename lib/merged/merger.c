@@ -1,6 +1,6 @@
 #include <stdlib.h>
 
-#include "formats/merged/merger_internal.h"
+#include "merged/merger_internal.h"
 
 ti_status ti_merger_new(uint32_t nranks, const uint8_t run_id[TI_RUN_ID_BYTES], const char *scratch,
                         struct ti_merger **out, struct ti_err *err)

@@ -11,8 +11,8 @@
 #define TI_MERGER_H
 
 #include "common/err.h"
-#include "formats/merged/record.h"
-#include "formats/trace.h"
+#include "fold/record.h"
+#include "trace/trace.h"
 
 struct ti_merger;
 

@@ -10,11 +10,11 @@
 #ifndef TI_MERGER_INTERNAL_H
 #define TI_MERGER_INTERNAL_H
 
-#include "formats/buffer.h"
-#include "formats/merged/layout.h"
-#include "formats/merged/merger.h"
-#include "formats/merged/numbers.h"
-#include "formats/ranges.h"
+#include "common/ranges.h"
+#include "event/buffer.h"
+#include "merged/layout.h"
+#include "merged/merger.h"
+#include "merged/numbers.h"
 
 #define PRIVATE UINT32_MAX /* the number of a blob that is no section */
 

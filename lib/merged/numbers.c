@@ -1,4 +1,4 @@
-#include "formats/merged/numbers.h"
+#include "merged/numbers.h"
 
 /* Parameters were checked before. */
 static uint64_t get(const uint8_t **p)

@@ -8,8 +8,8 @@
 #include <stdbool.h>
 
 #include "common/err.h"
-#include "formats/buffer.h"
-#include "formats/merged/layout.h"
+#include "event/buffer.h"
+#include "merged/layout.h"
 
 /* Whether values of a column are in pages. */
 static inline bool ti_column_in_pages(uint8_t kind)

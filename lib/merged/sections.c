@@ -4,8 +4,8 @@
 #include "common/crc32c.h"
 #include "common/scratch.h"
 #include "common/write.h"
-#include "formats/merged/dictionary.h"
-#include "formats/merged/merger_internal.h"
+#include "merged/dictionary.h"
+#include "merged/merger_internal.h"
 
 /* The first chunks are compressed as well as possible: a small file has no others, and they have
  * the groups.  Level 9 may take ten times as long as 6. */

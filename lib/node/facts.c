@@ -12,8 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/json.h"
 #include "common/sha256.h"
-#include "formats/json.h"
 #include "node/machine.h"
 #include "node/program.h"
 

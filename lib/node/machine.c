@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "common/isalevel.h"
-#include "formats/rankname.h"
+#include "trace/rankname.h"
 
 /* Read one number from a file; false if there is no file or no number ("max"). */
 static bool read_number(const char *path, int64_t *out)

@@ -9,14 +9,14 @@
 #include <unistd.h>
 
 #include "common/scratch.h"
-#include "formats/folded/encode.h"
-#include "formats/merged/merger.h"
-#include "formats/rankname.h"
-#include "formats/reader.h"
+#include "merged/encode.h"
+#include "merged/merger.h"
 #include "node/facts.h"
 #include "node/task.h"
 #include "node/traces.h"
 #include "session/messages.h"
+#include "trace/rankname.h"
+#include "trace/reader.h"
 
 #define NICE    10
 #define TICK_US 250000 /* of processor time: a process that waits for a disk does not tick */

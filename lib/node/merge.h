@@ -21,7 +21,7 @@ int ti_merge_file(int dir);
  * out; if none is left, the file is empty.  If temporary files cannot be written, the answer is
  * {"error": TEXT}.
  *
- * Priority: 10 below that of ti-node.  Memory: that of a merger (formats/merged/merger.h), and some
+ * Priority: 10 below that of ti-node.  Memory: that of a merger (merged/merger.h), and some
  * 12 times that of one rank's trace.
  */
 json_t *ti_merge_ranks(const json_t *ranks, int dir, const char *run_id, int fd);

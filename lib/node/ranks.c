@@ -6,11 +6,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "formats/json.h"
-#include "formats/ranges.h"
-#include "formats/rankname.h"
-#include "formats/reader.h"
+#include "common/json.h"
+#include "common/ranges.h"
 #include "node/launch.h"
+#include "trace/rankname.h"
+#include "trace/reader.h"
 
 static bool same_run(const struct ti_reader *reader, const char *run_id)
 {

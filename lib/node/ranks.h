@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 #include "common/err.h"
-#include "formats/scan.h"
-#include "formats/trace.h"
+#include "trace/scan.h"
+#include "trace/trace.h"
 
 struct ti_ranks {
     int64_t np;

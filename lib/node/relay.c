@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/json.h"
 #include "common/write.h"
-#include "formats/json.h"
 #include "node/launch.h"
 #include "session/messages.h"
 #include "session/session.h"

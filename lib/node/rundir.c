@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "common/folder.h"
-#include "formats/rankname.h"
-#include "formats/trace.h"
 #include "node/machine.h"
+#include "trace/rankname.h"
+#include "trace/trace.h"
 
 #define TMP_NAME       "mpi-tmp"
 #define TMP_PATH_MAX   60                  /* paths of sockets below it may have 107 bytes */

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "common/crc32c.h"
-#include "formats/trace.h"
+#include "common/limits.h"
 #include "node/merge.h"
 #include "node/traces.h"
 #include "session/messages.h"

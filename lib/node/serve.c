@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "common/cli.h"
+#include "common/json.h"
 #include "common/map.h"
 #include "common/reap.h"
-#include "formats/json.h"
 #include "node/serve.h"
 #include "session/messages.h"
 

@@ -7,14 +7,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "formats/json.h"
-#include "formats/trace.h"
+#include "common/json.h"
 #include "node/facts.h"
 #include "node/machine.h"
 #include "node/ranks.h"
 #include "node/traces.h"
 #include "node/waits.h"
 #include "session/paths.h"
+#include "trace/trace.h"
 
 #define KILL_S      5.0 /* for the kernel to end one more of the killed processes */
 #define END_TICK_MS 50

@@ -18,7 +18,7 @@
 
 #include "common/cli.h"
 #include "common/err.h"
-#include "formats/trace.h"
+#include "common/limits.h"
 #include "node/launch.h"
 
 /* Variables with the rank: of Open MPI 4 and 5, and of other launchers with PMI. */

@@ -10,12 +10,12 @@
 
 #include "common/crc32c.h"
 #include "common/map.h"
-#include "formats/rankname.h"
-#include "formats/trace.h"
-#include "session/messages.h"
 #include "node/rundir.h"
+#include "session/messages.h"
+#include "trace/rankname.h"
+#include "trace/trace.h"
 
-enum { AT_RUN_ID = 24 }; /* in a trace's header, see formats/trace.h */
+enum { AT_RUN_ID = 24 }; /* in a trace's header, see trace/trace.h */
 
 /* --- ranges --------------------------------------------------------------- */
 

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 
 #include "common/err.h"
-#include "formats/ranges.h"
+#include "common/ranges.h"
 
 /*
  * For a task (task.h), since they take time.  _list: {"exists", "traces": [[RANK, BYTES, INODE,

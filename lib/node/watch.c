@@ -9,7 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "formats/rankname.h"
+#include "trace/rankname.h"
+#include "trace/trace.h"
 
 ti_status ti_watch_open(int dir, int64_t np, struct ti_watch *w, struct ti_err *err)
 {

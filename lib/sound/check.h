@@ -17,7 +17,7 @@
  * pairs of ranks that exchange messages and with the communicators; while a rank is read, with its
  * channels.
  *
- * In a folded trace (formats/folded), trips of a loop that are alike are read once if a trip leaves
+ * In a folded trace (fold/fold.h), trips of a loop that are alike are read once if a trip leaves
  * the state of the check as it was, except for numbers that grow.  The sums over the trips that are
  * not read are computed.  All other loops are read trip by trip.  The result is the same.
  *

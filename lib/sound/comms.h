@@ -15,7 +15,7 @@
 #define TI_COMMS_H
 
 #include "common/map.h"
-#include "formats/reader.h"
+#include "trace/reader.h"
 
 /* Members of a communicator, compared with the world. */
 enum ti_comm_shape {

@@ -3,7 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "formats/folded/seek.h"
+#include "fold/seek.h"
 
 struct text {
     char *at;

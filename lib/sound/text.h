@@ -2,7 +2,7 @@
 #ifndef TI_TEXT_H
 #define TI_TEXT_H
 
-#include "formats/source.h"
+#include "bundle/source.h"
 
 #define TI_CALL_BYTES 160
 

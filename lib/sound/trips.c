@@ -1,8 +1,8 @@
 #include <stdlib.h>
 
-#include "formats/folded/alike.h"
 #include "sound/locate.h"
 #include "sound/series.h"
+#include "trace/alike.h"
 
 /* The state at the begin of a trip, by the depth of its loop. */
 struct level {

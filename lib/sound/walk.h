@@ -18,7 +18,7 @@
 #ifndef TI_WALK_H
 #define TI_WALK_H
 
-#include "formats/source.h"
+#include "bundle/source.h"
 #include "sound/comms.h"
 #include "sound/neighbours.h"
 
@@ -104,7 +104,7 @@ int64_t ti_walk_rank(const struct ti_walk *w);
 uint64_t ti_walk_posted(const struct ti_walk *w, const struct ti_msg *msg);
 
 /*
- * Leaving out trips of loops that are alike (formats/folded/trips.h).  A mark is the state of a
+ * Leaving out trips of loops that are alike (fold/trips.h).  A mark is the state of a
  * walk at the begin of a trip.  If the walk is steady after the trip, its state is that of the
  * mark, except for numbers of events and messages, which grew.  So further trips that are alike do
  * the same again, and _leave_out makes the numbers grow by as much as they would.

@@ -1,7 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/folded/trips.h"
+#include "fold/trips.h"
 #include "sound/walk_internal.h"
 
 /* Beside requests, messages and counters, what must be equal for a walk to be steady. */

@@ -6,7 +6,7 @@
 #ifndef TI_WILDCARDS_H
 #define TI_WILDCARDS_H
 
-#include "formats/source.h"
+#include "bundle/source.h"
 
 enum ti_match_state {
     TI_MATCH_OPEN,  /* not known yet; internal */

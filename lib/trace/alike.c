@@ -1,9 +1,9 @@
-#include "formats/folded/alike.h"
+#include "trace/alike.h"
 
 #include <stdlib.h>
 
 #include "common/map.h"
-#include "formats/folded/trips.h"
+#include "fold/trips.h"
 
 #define TRIES 3 /* of trips after which the state may be steady */
 

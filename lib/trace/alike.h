@@ -14,7 +14,7 @@
 #include <stdbool.h>
 
 #include "common/err.h"
-#include "formats/reader.h"
+#include "trace/reader.h"
 
 /* What a caller can do; a mark is what it remembers at the begin of a trip, by the depth of the
  * loop. */

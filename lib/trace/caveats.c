@@ -1,10 +1,10 @@
-#include "formats/caveats.h"
+#include "trace/caveats.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "formats/quality.h"
+#include "event/quality.h"
 
 /* Threads that take less than both belong to MPI: those of Open MPI 4.1 took at most 0.1 ms. */
 #define OTHERS_SHARE 0.02

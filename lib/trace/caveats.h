@@ -10,7 +10,7 @@
 #include <jansson.h>
 
 #include "common/share.h"
-#include "formats/reader.h"
+#include "trace/reader.h"
 
 /* X(name, metadata key or ""): sums over ranks. */
 #define TI_CAVEATS(X)                                                                              \

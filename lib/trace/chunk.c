@@ -1,4 +1,4 @@
-#include "formats/chunk.h"
+#include "trace/chunk.h"
 
 #include <errno.h>
 #include <string.h>
@@ -6,8 +6,8 @@
 #include <zlib.h>
 
 #include "common/crc32c.h"
-#include "formats/columns.h"
-#include "formats/metadata.h"
+#include "event/columns.h"
+#include "trace/metadata.h"
 
 void ti_chunk_put(uint8_t header[TI_CHUNK_BYTES], struct ti_chunk *c)
 {

@@ -1,5 +1,5 @@
 /*
- * Chunks of formats/trace.h as bytes: what rank files and merged traces have in common.
+ * Chunks of trace/trace.h as bytes: what rank files and merged traces have in common.
  */
 #ifndef TI_CHUNK_H
 #define TI_CHUNK_H
@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 #include "common/err.h"
-#include "formats/trace.h"
+#include "trace/trace.h"
 
 /* Deflate makes at most this many bytes of one. */
 #define TI_DEFLATE_RATIO 1032

@@ -1,4 +1,4 @@
-#include "formats/differ.h"
+#include "trace/differ.h"
 
 #include <inttypes.h>
 #include <stdio.h>

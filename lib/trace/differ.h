@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-#include "formats/reader.h"
+#include "trace/reader.h"
 
 struct ti_differ;
 

@@ -3,7 +3,7 @@
 
 #include "common/crc32c.h"
 #include "common/map.h"
-#include "formats/trace/reader_internal.h"
+#include "trace/reader_internal.h"
 
 /* A set of lists of ranks: a hash table with open addressing. */
 struct ti_rank_lists {

@@ -1,4 +1,4 @@
-#include "formats/rankname.h"
+#include "trace/rankname.h"
 
 char *ti_ranks_text(const int64_t *rank, int64_t n, char *buf, size_t buf_bytes)
 {

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "formats/trace.h"
+#include "common/limits.h"
 
 #define TI_RANK_NAME_BYTES 32
 #define TI_MERGED_NAME     "ranks.ti" /* the merged trace */

@@ -5,8 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "formats/columns.h"
-#include "formats/trace/reader_internal.h"
+#include "event/columns.h"
+#include "trace/reader_internal.h"
 
 /* -------------------------------------------------------- chunk by chunk -- */
 

@@ -13,14 +13,14 @@
 #define TI_READER_H
 
 #include "common/err.h"
-#include "formats/event.h"
-#include "formats/trace.h"
+#include "event/event.h"
+#include "trace/trace.h"
 
 struct ti_reader;
 
 struct ti_comm {
     uint32_t index;
-    char kind;    /* as in COM, formats/trace.h */
+    char kind;    /* as in COM, trace/trace.h */
     int64_t rank; /* our rank in it */
     int64_t size;
     const int32_t *member; /* world rank of each of its ranks */
@@ -44,7 +44,7 @@ ti_status ti_reader_open_at(int fd, int64_t offset, int64_t bytes, const char *n
 void ti_reader_close(struct ti_reader *r); /* NULL is fine */
 
 /*
- * Open the trace that a record (formats/merged/record.h) stands for.  The record is moved into the
+ * Open the trace that a record (fold/record.h) stands for.  The record is moved into the
  * reader: *record is empty afterwards, also on errors.  `nranks` and `run_id` are those of the
  * merged trace.  TI_ERR_INPUT if it is malformed.
  */
@@ -52,7 +52,7 @@ struct ti_record;
 ti_status ti_reader_open_record(struct ti_record *record, uint32_t nranks, const uint8_t *run_id,
                                 const char *name, struct ti_reader **out, struct ti_err *err);
 
-/* The folded trace (formats/folded/shape.h) that `r` reads; NULL if it reads a rank file or a copy
+/* The folded trace (fold/shape.h) that `r` reads; NULL if it reads a rank file or a copy
  * of one.  It belongs to `r`. */
 struct ti_folded;
 struct ti_folded *ti_reader_folded(const struct ti_reader *r);
@@ -61,14 +61,14 @@ struct ti_folded *ti_reader_folded(const struct ti_reader *r);
  * Go to an event of a folded trace, so that ti_reader_next() gives it, without reading the events
  * before.  `columns` 0: `value` is the number of the event, from 0.  Else: the first event with
  * which the sum of these columns reaches `value`, and *out what came before it
- * (formats/folded/seek.h).  1; 0 if the trace ends before; -1 with `err` if its record is malformed
+ * (fold/seek.h).  1; 0 if the trace ends before; -1 with `err` if its record is malformed
  * or values are too large to be added up.
  */
 struct ti_place;
 int ti_reader_seek(struct ti_reader *r, uint32_t columns, uint64_t value, struct ti_place *out,
                    struct ti_err *err);
 
-/* ti_folded_trip() and ti_folded_leave_out() (formats/folded/trips.h) for a reader.  No trip begins
+/* ti_folded_trip() and ti_folded_leave_out() (fold/trips.h) for a reader.  No trip begins
  * in a trace that is not folded.  `events` is what each trip has. */
 struct ti_trip_start;
 bool ti_reader_trip(struct ti_reader *r, struct ti_trip_start *out);
@@ -110,7 +110,7 @@ bool ti_reader_info_at(const struct ti_reader *r, int i, const char **key, const
 int ti_reader_info_first(const struct ti_reader *r);
 
 /*
- * Extra columns (formats/trace.h): their number; name and unit of column `i`; the index of the
+ * Extra columns (trace/trace.h): their number; name and unit of column `i`; the index of the
  * column with a name, -1 if there is none.
  */
 int ti_reader_extras(const struct ti_reader *r);
@@ -123,7 +123,7 @@ int ti_reader_extra(const struct ti_reader *r, const char *name);
  * call, damage in extra columns is not reported. */
 void ti_reader_want_extras(struct ti_reader *r);
 
-/* Draw the values of which the trace has statistics only (formats/quality.h) in the order of
+/* Draw the values of which the trace has statistics only (event/quality.h) in the order of
  * a seed; call it before the first event.  The seed is 0 without.  The totals' hash is that of the
  * events with seed 0. */
 void ti_reader_seed(struct ti_reader *r, uint64_t seed);

@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "common/map.h"
-#include "formats/columns.h"
-#include "formats/trace/reader_internal.h"
+#include "event/columns.h"
+#include "trace/reader_internal.h"
 
 #define NO_SYMBOL UINT32_MAX
 

@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "common/crc32c.h"
-#include "formats/columns.h"
-#include "formats/trace/reader_internal.h"
+#include "event/columns.h"
+#include "trace/reader_internal.h"
 
 ti_status ti__file_damaged(const struct trace_file *f, int64_t at, struct ti_err *err,
                            const char *what)

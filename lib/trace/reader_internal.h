@@ -1,5 +1,5 @@
 /*
- * The parts of a reader (formats/reader.h), for its own files:
+ * The parts of a reader (trace/reader.h), for its own files:
  *
  *   reader_file.c     the bytes of a trace: its header, headers and payloads of chunks, its end
  *   reader_tables.c   what a trace says once and a reader keeps: metadata, strings, communicators,
@@ -21,11 +21,11 @@
 #ifndef TI_READER_INTERNAL_H
 #define TI_READER_INTERNAL_H
 
-#include "formats/buffer.h"
-#include "formats/chunk.h"
-#include "formats/folded/decode.h"
-#include "formats/reader.h"
-#include "formats/writer.h"
+#include "event/buffer.h"
+#include "fold/decode.h"
+#include "trace/chunk.h"
+#include "trace/reader.h"
+#include "trace/writer.h"
 
 #define KEEP_MAX     (UINT64_C(128) << 20)
 #define EVENTS_MAX   (4 * TI_CHUNK_EVENTS)
@@ -47,7 +47,7 @@ struct trace_file {
     uint32_t rank, nranks;
     uint8_t run_id[TI_RUN_ID_BYTES];
     uint64_t nchunks; /* before `at` */
-    uint32_t all_crc; /* over their CRCs, see IDX in formats/trace.h */
+    uint32_t all_crc; /* over their CRCs, see IDX in trace/trace.h */
 };
 
 /* Set the error "damaged at byte `at`: `what`", or that memory is short; they return the status. */
@@ -166,7 +166,7 @@ struct volume_key {
     uint32_t before, symbol, col;
 };
 
-/* An EVT chunk (formats/columns.h), and the XTR chunk beside it. */
+/* An EVT chunk (event/columns.h), and the XTR chunk beside it. */
 struct decoder {
     struct tables *tables; /* of the trace */
     uint8_t *payload;

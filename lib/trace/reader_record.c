@@ -1,10 +1,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/folded/seek.h"
-#include "formats/folded/shape.h"
-#include "formats/folded/trips.h"
-#include "formats/trace/reader_internal.h"
+#include "fold/seek.h"
+#include "fold/shape.h"
+#include "fold/trips.h"
+#include "trace/reader_internal.h"
 
 #define WINDOWS_MAX (1u << 20)
 

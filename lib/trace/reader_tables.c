@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "common/map.h"
-#include "formats/columns.h"
-#include "formats/trace/reader_internal.h"
+#include "event/columns.h"
+#include "trace/reader_internal.h"
 
 /* Whether `bytes` more may be kept. */
 static bool keep(struct tables *t, uint64_t bytes)

@@ -1,4 +1,4 @@
-#include "formats/scan.h"
+#include "trace/scan.h"
 
 #include <errno.h>
 #include <inttypes.h>

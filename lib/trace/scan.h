@@ -5,8 +5,8 @@
 #ifndef TI_SCAN_H
 #define TI_SCAN_H
 
-#include "formats/caveats.h"
-#include "formats/reader.h"
+#include "trace/caveats.h"
+#include "trace/reader.h"
 
 /* clang-format off */
 /*
@@ -86,7 +86,7 @@ struct ti_scan {
 };
 
 /*
- * Read `r` to its end.  Trips of loops that are alike are read once (formats/folded/alike.h). TI_OK
+ * Read `r` to its end.  Trips of loops that are alike are read once (trace/alike.h). TI_OK
  * also for a trace that was cut off, see `end`.  TI_ERR_INPUT if the trace is damaged, or a sum is
  * above 2^64 - 1: *scan then covers the events before the damage.  Call ti_scan_free() in any case.
  *

@@ -1,5 +1,5 @@
-/* Reading a trace for a scan (formats/scan.h), and what is known at its end. */
-#include "formats/scan.h"
+/* Reading a trace for a scan (trace/scan.h), and what is known at its end. */
+#include "trace/scan.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,8 +8,8 @@
 
 #include "common/map.h"
 #include "common/sums.h"
-#include "formats/folded/alike.h"
-#include "formats/folded/values.h"
+#include "fold/values.h"
+#include "trace/alike.h"
 
 /* ------------------------------------------------------------------ the end -- */
 

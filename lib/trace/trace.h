@@ -30,16 +30,16 @@
  *   VEC  one long vector: varint number, varint length, zigzag differences
  *   EVT  events, see columns.h
  *   FLD  events, in place of EVT and XTR where that is smaller: a nest of loops with
- *        columns; see formats/folded/record_layout.h
+ *        columns; see fold/record_layout.h
  *   XTR  extra values of the events of the next EVT chunk; its header repeats that
  *        chunk's first event and number of events; see columns.h
- *   TOT  volume u64, events u64, hash u64 (formats/event.h), state u8
+ *   TOT  volume u64, events u64, hash u64 (event/event.h), state u8
  *        (enum ti_end), then metadata as in INF
  *   IDX  varint number of chunks before this one, varint bytes of the file before
  *        this one, CRC32C u32 over the two CRCs of every chunk before it, in order
  *
  * A merged trace, of many ranks, has the feature TI_INCOMPAT_MERGED, and other chunks;
- * formats/merged/layout.h describes them.
+ * merged/layout.h describes them.
  *
  * Extra columns are values beside the volumes: durations, further counters.  They differ from run
  * to run.  So hash, totals and comparisons leave them out, and XTR is an optional chunk.  Metadata
@@ -51,6 +51,9 @@
 #define TI_TRACE_H
 
 #include <stdint.h>
+
+#include "common/limits.h"
+#include "event/kinds.h"
 
 #define TI_MAGIC         "\211TIARA\r\n"
 #define TI_MAGIC_END     "TIARAEND"
@@ -72,23 +75,6 @@
     X(XTR, 8) X(FLD, 9)
 /* clang-format on */
 
-/* Kinds of strings; the values are those in the file. */
-enum ti_string { TI_STRING_SITE = 's', TI_STRING_CALL = 'c', TI_STRING_FILE = 'f' };
-
-/* How a communicator was made; the values are those in the file. */
-enum ti_comm_kind {
-    TI_KIND_WORLD = 'w',
-    TI_KIND_SELF = 's',
-    TI_KIND_DUP = 'd',    /* comm_dup and its relatives */
-    TI_KIND_SPLIT = 'p',  /* by colour or by type */
-    TI_KIND_CREATE = 'c', /* from a group */
-    TI_KIND_CART = 'g',
-    TI_KIND_GRAPH = 'n',
-    TI_KIND_DIST_GRAPH = 'a',
-    TI_KIND_MERGED = 'm', /* from an intercommunicator */
-    TI_KIND_INTER = 'i'   /* any intercommunicator */
-};
-
 #define TI_CHUNK_ENUM(name, number) TI_CHUNK_##name = number,
 enum ti_chunk_type { TI_CHUNKS(TI_CHUNK_ENUM) TI_CHUNK_NONE = 0 };
 
@@ -97,24 +83,12 @@ enum ti_codec {
     TI_CODEC_RAW = 0,
     TI_CODEC_ZLIB = 1, /* raw deflate */
     TI_CODEC_ZSTD = 2,
-    TI_CODEC_METADATA = 3 /* raw deflate with the dictionary of formats/metadata.h */
+    TI_CODEC_METADATA = 3 /* raw deflate with the dictionary of trace/metadata.h */
 };
-
-/* How a rank's trace ended. */
-#define TI_ENDS(X)                                                                                 \
-    X(COMPLETE, 0, "complete")                                                                     \
-    X(ABORTED, 1, "ended by MPI_Abort")                                                            \
-    X(NO_FINALIZE, 2, "the process ended without MPI_Finalize")                                    \
-    X(STOPPED, 3, "the library stopped recording")                                                 \
-    X(KILLED, 4, "cut off: no end was written")
-
-#define TI_END_ENUM(name, number, text) TI_END_##name = number,
-enum ti_end { TI_ENDS(TI_END_ENUM) TI_END_COUNT };
 
 /* Limits that a reader imposes, against damaged or hostile lengths. */
 #define TI_CHUNK_RAW_MAX (64u << 20)
 #define TI_STRING_MAX    (1u << 16)
-#define TI_RANKS_MAX     (1 << 24)
 
 #define TI_RUN_ID_BYTES 16
 

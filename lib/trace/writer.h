@@ -41,8 +41,8 @@
 #include <stddef.h>
 
 #include "common/err.h"
-#include "formats/event.h"
-#include "formats/trace.h"
+#include "event/event.h"
+#include "trace/trace.h"
 
 #define TI_WRITER_BYTES (84 * 1024)
 

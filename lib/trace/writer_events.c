@@ -1,4 +1,4 @@
-#include "formats/trace/writer_internal.h"
+#include "trace/writer_internal.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "formats/trace/writer_internal.h"
+#include "trace/writer_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 
 #include "common/crc32c.h"
 #include "common/fds.h"
-#include "formats/metadata.h"
+#include "trace/metadata.h"
 
 /*
  * The application may close all descriptors (closefrom(), a loop) and get our number for a file of

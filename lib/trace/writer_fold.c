@@ -1,6 +1,6 @@
 #include <sys/mman.h>
 
-#include "formats/trace/writer_internal.h"
+#include "trace/writer_internal.h"
 
 #define PAUSE_MOST 15 /* chunks */
 

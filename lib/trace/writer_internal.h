@@ -1,5 +1,5 @@
 /*
- * The parts of a writer (formats/writer.h), for its own files:
+ * The parts of a writer (trace/writer.h), for its own files:
  *
  *   writer_events.c   events become symbols and columns; these become EVT, XTR and VEC chunks
  *   writer_fold.c     the choice between columns and a nest of loops, which becomes a FLD chunk
@@ -19,9 +19,9 @@
 #include <sys/types.h>
 #include <zlib.h>
 
-#include "formats/columns.h"
-#include "formats/folded/online.h"
-#include "formats/writer.h"
+#include "event/columns.h"
+#include "fold/online.h"
+#include "trace/writer.h"
 
 /* Sizes of the tables; together they must fit TI_WRITER_BYTES. */
 #define SYMS           256

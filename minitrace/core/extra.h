@@ -1,5 +1,5 @@
 /*
- * Extra columns of the trace (formats/trace.h): durations of bursts and calls; with counts
+ * Extra columns of the trace (trace/trace.h): durations of bursts and calls; with counts
  * of all threads, the count of the thread that did most; and the events that are counted
  * beside the volume.
  *
@@ -24,7 +24,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
-#include "formats/event.h"
+#include "event/event.h"
 #include "minitrace/counters/counter.h"
 
 /* Readings, taken together: the clock in nanoseconds, then the events beside the volume. */

@@ -49,7 +49,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "formats/event.h"
+#include "event/event.h"
 #include "minitrace/core/next.h"
 
 enum ti_binding { TI_BINDING_C, TI_BINDING_FORTRAN };

@@ -11,10 +11,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "formats/writer.h"
 #include "minitrace/core/extra.h"
 #include "minitrace/core/record.h"
 #include "minitrace/counters/counter.h"
+#include "trace/writer.h"
 
 /* A burst between two polls that is shorter than this belongs to the polling loop and is dropped:
  * see count_burst() in enter.c.  In units of the counter. */

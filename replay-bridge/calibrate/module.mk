@@ -1,14 +1,12 @@
 # ti-calibrate: measurement of a machine for SimGrid.
 fit_src := $(addprefix replay-bridge/calibrate/,fit.c samples.c network.c)
-# Reads and writes calibrations; needs $(sites_src) or inifile.c.
-calibration_src := lib/formats/calibration.c
 progs += ti-calibrate
 ti-calibrate_src := $(addprefix replay-bridge/calibrate/,main.c trial.c align.c rate.c) $(fit_src) \
-                    $(calibration_src) lib/formats/inifile.c
+                    $(calibration_src)
 ti-calibrate_libs := -lm
-t-calibration_src := $(fit_src) $(calibration_src) lib/formats/inifile.c
+t-calibration_src := $(fit_src) $(calibration_src)
 t-align_src := replay-bridge/calibrate/align.c
-t-against_src := replay-bridge/calibrated.c replay-bridge/against.c $(calibration_src) lib/formats/inifile.c
+t-against_src := replay-bridge/calibrated.c replay-bridge/against.c $(calibration_src)
 
 # The MPI program that ti-calibrate runs on two ranks; installed with the helpers.
 mpi_helpers := $(O)/ti-calibrate-mpi

@@ -17,9 +17,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "config/calibration.h"
 #include "replay-bridge/calibrate/fit.h"
 #include "replay-bridge/calibrate/samples.h"
-#include "formats/calibration.h"
 
 /* The parts that are fitted, each by itself. */
 enum ti_network_part { TI_PART_OS, TI_PART_OIS, TI_PART_OR, TI_PART_NETWORK, TI_PARTS };

@@ -14,9 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bundle/source.h"
 #include "common/cli.h"
 #include "common/clock.h"
-#include "formats/source.h"
 #include "common/scratch.h"
 
 #define SAID "said" /* scratch file with the messages of ti-acquire */

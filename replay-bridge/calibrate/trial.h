@@ -11,7 +11,7 @@
 
 #include "common/args.h"
 #include "common/err.h"
-#include "formats/calibration.h"
+#include "config/calibration.h"
 #include "replay-bridge/calibrate/align.h"
 
 #define TI_TRIAL_RANKS_MAX 4096

@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/limits.h"
 #include "common/map.h"
-#include "formats/trace.h"
 #include "replay-bridge/trace/files.h"
 
 #define LINE_MOST (1 << 28)

@@ -16,7 +16,7 @@
 #ifndef TI_COLLECTIVES_AS_MESSAGES_H
 #define TI_COLLECTIVES_AS_MESSAGES_H
 
-#include "formats/event.h"
+#include "event/event.h"
 
 /* One rank's share of a collective call. */
 struct ti_expansion {

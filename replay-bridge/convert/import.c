@@ -7,9 +7,9 @@
 
 #include "common/cli.h"
 #include "common/scratch.h"
-#include "formats/rankname.h"
 #include "replay-bridge/convert/import_internal.h"
 #include "sound/check.h"
+#include "trace/rankname.h"
 
 #define RANKS_AT_ONCE 64 /* writers that are open at a time, for a file of all ranks */
 

@@ -8,8 +8,8 @@
 #include <limits.h>
 
 #include "common/map.h"
-#include "formats/writer.h"
 #include "replay-bridge/convert/syntax.h"
+#include "trace/writer.h"
 
 /* Kinds of guesses; each is reported once. */
 enum ti__note {

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "common/limits.h"
 #include "common/map.h"
-#include "formats/trace.h"
 #include "sound/collectives.h"
 
 #define COUNT_MOST  9007199254740992.0 /* 2^53: doubles are exact up to here */

@@ -11,9 +11,9 @@
 #ifndef TI_SYNTAX_H
 #define TI_SYNTAX_H
 
+#include "event/event.h"
 #include "replay-bridge/convert/actions.h"
 #include "replay-bridge/convert/import.h"
-#include "formats/event.h"
 
 enum ti_act {
     TI_ACT_INIT,

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "formats/trace.h"
+#include "common/limits.h"
 #include "replay-bridge/otf2/internal.h"
 
 struct group {

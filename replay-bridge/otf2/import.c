@@ -16,8 +16,8 @@
 
 #include "common/cli.h"
 #include "common/scratch.h"
-#include "formats/rankname.h"
 #include "replay-bridge/otf2/internal.h"
+#include "trace/rankname.h"
 
 ti_status ti__otf2_wrong(struct ti__otf2_rank *r, const char *fmt, ...)
 {

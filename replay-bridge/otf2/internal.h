@@ -17,8 +17,8 @@
 #include <limits.h>
 
 #include "common/map.h"
-#include "formats/writer.h"
 #include "replay-bridge/otf2/otf2.h"
+#include "trace/writer.h"
 
 /* Most bytes of a message, and of all that one rank gives to a collective. */
 #define TI__OTF2_BYTES_MAX (INT64_C(1) << 50)

@@ -5,7 +5,7 @@
 
 #include "common/cli.h"
 #include "common/map.h"
-#include "formats/ranges.h"
+#include "common/ranges.h"
 
 ti_status ti_placement_parse(const char *text, struct ti_placement *out, struct ti_err *err)
 {

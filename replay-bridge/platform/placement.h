@@ -48,7 +48,7 @@ uint32_t *ti_place(const struct ti_hosts *hosts, const struct ti_placement *plac
 void ti_place_write(const struct ti_hosts *hosts, const uint32_t *host_of, int64_t np, FILE *out);
 
 /* [{"host": NAME, "ranks": [[FIRST, LAST], ...]}, ...] for the hosts that have ranks; ranges as in
- * formats/ranges.h.  A new reference. */
+ * common/ranges.h.  A new reference. */
 json_t *ti_place_json(const struct ti_hosts *hosts, const uint32_t *host_of, int64_t np);
 
 #endif

@@ -8,7 +8,7 @@
 #ifndef TI_PLATFORM_SITES_H
 #define TI_PLATFORM_SITES_H
 
-#include "formats/sites.h"
+#include "config/sites.h"
 #include "replay-bridge/platform/hosts.h"
 #include "replay-bridge/platform/platform.h"
 

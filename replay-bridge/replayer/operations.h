@@ -1,7 +1,7 @@
 /*
  * Operations: how the replayer replays each operation.
  *
- * Columns: X(operation of formats/event.h, function of the replayer, class in ti-smpi-replay,
+ * Columns: X(operation of event/event.h, function of the replayer, class in ti-smpi-replay,
  * replacement or reason).  ti-live-replay calls the recorded MPI function, unless the MPI library
  * lacks it (Open MPI 4 lacks MPI-4 functions).
  *

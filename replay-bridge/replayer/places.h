@@ -16,7 +16,7 @@
 #include <mpi.h>
 #include <stdbool.h>
 
-#include "formats/source.h"
+#include "bundle/source.h"
 
 /* The requests that one event completes, in the order of the call. */
 struct ti_handle_batch {

@@ -249,7 +249,7 @@ static void replay_refused(struct ti_replayer *p, const struct ti_event *ev)
 
 /* ---- the loop ---- */
 
-/* Checks that operations.h has each operation of formats/event.h once.  A missing operation fails
+/* Checks that operations.h has each operation of event/event.h once.  A missing operation fails
  * the assertion, a repeated one fails -Woverride-init. */
 #define ONE(name, function, how, text) +1
 _Static_assert((TI_REPLAYED(ONE)) == TI_OP_COUNT, "operations.h lacks operations of event.h");

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/event.h"
+#include "event/event.h"
 
 struct ti_timeline {
     FILE *file;

@@ -15,7 +15,7 @@
 
 #include <jansson.h>
 
-#include "formats/source.h"
+#include "bundle/source.h"
 #include "replay-bridge/sweep/sweep.h"
 
 struct ti_study_point {

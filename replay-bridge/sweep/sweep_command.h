@@ -4,7 +4,7 @@
 #ifndef TI_SWEEP_COMMAND_H
 #define TI_SWEEP_COMMAND_H
 
-#include "formats/source.h"
+#include "bundle/source.h"
 #include "replay-bridge/sweep/sweep.h"
 
 struct ti_sweep_command {

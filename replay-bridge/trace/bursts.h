@@ -7,8 +7,8 @@
 #ifndef TI_BURSTS_H
 #define TI_BURSTS_H
 
-#include "formats/rates.h"
-#include "formats/source.h"
+#include "bundle/source.h"
+#include "config/rates.h"
 
 /* How bursts are replayed. */
 struct ti_bursts {

@@ -11,7 +11,7 @@
 #ifndef TI_ELEMENTS_H
 #define TI_ELEMENTS_H
 
-#include "formats/event.h"
+#include "event/event.h"
 
 #define TI_ELEMENT_MOST 16 /* bytes of the largest element of a simulation */
 

@@ -7,12 +7,12 @@
 
 #include "common/cli.h"
 #include "common/scratch.h"
-#include "formats/reader.h"
-#include "formats/scan.h"
 #include "replay-bridge/trace/lower.h"
 #include "replay-bridge/trace/objects.h"
 #include "replay-bridge/trace/refusal.h"
 #include "sound/text.h"
+#include "trace/reader.h"
+#include "trace/scan.h"
 
 #define MISSING_MOST 1024 /* ranks; see ti_lint_mostly_missing() */
 

@@ -7,8 +7,8 @@
 #ifndef TI_LINT_H
 #define TI_LINT_H
 
-#include "formats/caveats.h"
 #include "sound/check.h"
+#include "trace/caveats.h"
 
 /* The engine that replays a trace. */
 enum ti_engine {

@@ -9,8 +9,8 @@
 #define TI_OBJECTS_H
 
 #include "common/map.h"
-#include "formats/event.h"
-#include "formats/reader.h"
+#include "event/event.h"
+#include "trace/reader.h"
 
 struct ti_objects {
     struct ti_map numbers;         /* (kind, number) -> index in `object` */

@@ -5,8 +5,14 @@ tools/check-layers || exit 1
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 mkdir -p "$scratch/lib/common" "$scratch/lib/new"
-echo '#include "formats/event.h"' >"$scratch/lib/common/err.c"
+echo '#include "event/event.h"' >"$scratch/lib/common/err.c"
 echo >"$scratch/lib/new/a.c"
 tools/check-layers "$scratch" >"$scratch/out"
-[ $? -eq 1 ] && grep -q "common/err.c:1: 'common' may not include 'formats/event.h'" "$scratch/out" &&
+[ $? -eq 1 ] && grep -q "common/err.c:1: 'common' may not include 'event/event.h'" "$scratch/out" &&
     grep -q "lib/new/a.c: .*does not name the room" "$scratch/out" || { echo 'FAILED: not noticed'; cat "$scratch/out"; exit 1; }
+
+# A list with a circle is refused.
+sed 's/^    "common": \[\],/    "common": ["trace"],/' tools/check-layers >"$scratch/check"
+python3 "$scratch/check" >"$scratch/out"
+[ $? -eq 1 ] && grep -q "'trace' does not stand above 'common'" "$scratch/out" ||
+    { echo 'FAILED: a circle was not noticed'; cat "$scratch/out"; exit 1; }

@@ -32,7 +32,7 @@ if [ -x "$o/ti-mpicc" ]; then
         grep -qE -- "-${option#--}( |\$)" man/ti-mpicc.1 || fail "man/ti-mpicc.1 does not have $option"
     done
 fi
-# The words of lib/formats/event.h: operations with their fields and vectors, `.It Cm
+# The words of lib/event/event.h: operations with their fields and vectors, `.It Cm
 # send , recv` and a line; the fields, in the order of their bits; the rest somewhere.
 [ -x "$o/tests/vocabulary" ] || { echo "$o/tests/vocabulary was not built"; exit 77; }
 page=man/tiara-trace.5
@@ -48,17 +48,17 @@ sed -n '/^The operations, with their fields/,/^Reduction operations are/p' $page
         for (i = 1; i <= n; i++) print "op " name[i] ":" (fields == "" ? "" : " ") fields
     }' | sort >"$tmp/found"
 diff "$tmp/expected" "$tmp/found" >"$tmp/diff" ||
-    { fail "$page: operations (< lib/formats/event.h, > the page)"; cat "$tmp/diff"; }
+    { fail "$page: operations (< lib/event/event.h, > the page)"; cat "$tmp/diff"; }
 grep '^field ' "$tmp/words" >"$tmp/expected"
 sed -n '/^Fields are 64-bit integers/,/^\.El/s/^\.It Cm /field /p' $page >"$tmp/found"
 diff "$tmp/expected" "$tmp/found" >"$tmp/diff" ||
-    { fail "$page: fields, in order (< lib/formats/event.h, > the page)"; cat "$tmp/diff"; }
+    { fail "$page: fields, in order (< lib/event/event.h, > the page)"; cat "$tmp/diff"; }
 while read -r kind name; do
     grep -qwF -- "$name" $page || fail "$page does not have $kind $name"
 done < <(grep -E '^(mode|redop) ' "$tmp/words")
 while read -r name; do
     grep -qwF -- "$name" man/tiara-trace.5 || fail "man/tiara-trace.5 does not have chunk $name"
-done < <(sed -n '/^#define TI_CHUNKS/,/^$/p' lib/formats/trace.h | grep -oE 'X\([A-Z]+' | cut -c3-)
+done < <(sed -n '/^#define TI_CHUNKS/,/^$/p' lib/trace/trace.h | grep -oE 'X\([A-Z]+' | cut -c3-)
 # How each operation is replayed.
 tools/replay-table >"$tmp/expected"
 sed -n '/^\.SH OPERATIONS/,/^\.PP/{/^\.TP/,$p}' man/ti-smpi-replay.1 | sed '/^\.PP/d' >"$tmp/found"
@@ -69,7 +69,7 @@ while IFS=: read -r page kind from to; do
     grep "^$kind " "$tmp/words" >"$tmp/expected"
     sed -n "/^\.Ss $from/,/^\.Ss $to/s/^\.It Cm /$kind /p" "man/$page.5" >"$tmp/found"
     diff "$tmp/expected" "$tmp/found" >"$tmp/diff" ||
-        { fail "man/$page.5: keys (< lib/formats/${page#tiara-}.h, > the page)"; cat "$tmp/diff"; }
+        { fail "man/$page.5: keys (< lib/config/${page#tiara-}.h, > the page)"; cat "$tmp/diff"; }
 done <<'END'
 tiara-sites:site:Sites:Clusters
 tiara-sites:cluster:Clusters:The machine

@@ -35,8 +35,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "formats/rankname.h"
-#include "formats/writer.h"
+#include "trace/rankname.h"
+#include "trace/writer.h"
 
 static long np = 4, iterations = 3, first = 0, last = -1, extra, noise, host_ranks = 2;
 static uint64_t chance, seed;

@@ -1,28 +1,28 @@
 # A program that makes run directories for the scripts here.
 test_programs += $(O)/tests/mktrace
 
-$(O)/tests/mktrace: $(call obj,tests/cli/mktrace.c $(writer_src) $(formats_src) $(common_src))
+$(O)/tests/mktrace: $(call obj,tests/cli/mktrace.c $(writer_src) $(lib_src))
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) $(LDLIBS)
 
 # A program that makes run directories of scripts.
 test_programs += $(O)/tests/mkscript
 
-$(O)/tests/mkscript: $(call obj,tests/cli/mkscript.c tests/unit/script.c $(writer_src) $(formats_src) $(common_src))
+$(O)/tests/mkscript: $(call obj,tests/cli/mkscript.c tests/unit/script.c $(writer_src) $(lib_src))
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) -lcmocka $(LDLIBS)
 
 # A program that lengthens loops of merged traces.
 test_programs += $(O)/tests/stretch
 
-$(O)/tests/stretch: $(call obj,tests/cli/stretch.c $(merger_src) $(formats_src) $(common_src))
+$(O)/tests/stretch: $(call obj,tests/cli/stretch.c $(merger_src) $(lib_src))
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) $(LDLIBS)
 
 # A program that prints the words of traces.
 test_programs += $(O)/tests/vocabulary
 
-$(O)/tests/vocabulary: $(call obj,tests/cli/vocabulary.c lib/formats/event.c)
+$(O)/tests/vocabulary: $(call obj,tests/cli/vocabulary.c lib/event/event.c)
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
@@ -36,7 +36,7 @@ $(O)/tests/remote-try: $(call obj,tests/cli/remote-try.c $(remote_src) $(common_
 # The API of session/conn.h, too, with a clock that the test turns.
 test_programs += $(O)/tests/conn-try
 
-$(O)/tests/conn-try: $(call obj,tests/cli/conn-try.c tests/cli/turned.c $(conn_src) $(node_src) $(remote_src) $(formats_src) $(common_src))
+$(O)/tests/conn-try: $(call obj,tests/cli/conn-try.c tests/cli/turned.c $(conn_src) $(node_src) $(remote_src) $(lib_src))
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) $(remote_libs) -lm -Wl,--wrap=ti_now $(LDLIBS)
 

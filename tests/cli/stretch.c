@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "formats/merged/merger.h"
-#include "formats/merged/record.h"
-#include "formats/source.h"
+#include "bundle/source.h"
+#include "fold/record.h"
+#include "merged/merger.h"
 
 static int fail(const struct ti_err *err)
 {

@@ -15,9 +15,9 @@
  */
 #include <stdio.h>
 
-#include "formats/event.h"
-#include "formats/rates.h"
-#include "formats/sites.h"
+#include "config/rates.h"
+#include "config/sites.h"
+#include "event/event.h"
 #include "replay-bridge/replayer/operations.h"
 
 static void put_fields(uint32_t mask, const char *before, const char *after)

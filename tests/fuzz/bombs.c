@@ -11,9 +11,9 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "formats/columns.h"
-#include "formats/writer.h"
+#include "event/columns.h"
 #include "tests/fuzz/fuzz.h"
+#include "trace/writer.h"
 
 enum { EVENTS = 4 * TI_CHUNK_EVENTS, VALUES = TI_F_COUNT + TI_VECS };
 

@@ -5,13 +5,13 @@
 #include <unistd.h>
 
 #include "common/crc32c.h"
-#include "formats/columns.h"
-#include "formats/folded/seek.h"
-#include "formats/folded/shape.h"
-#include "formats/folded/trips.h"
-#include "formats/merged/record.h"
-#include "formats/reader.h"
+#include "event/columns.h"
+#include "fold/record.h"
+#include "fold/seek.h"
+#include "fold/shape.h"
+#include "fold/trips.h"
 #include "tests/fuzz/fuzz.h"
+#include "trace/reader.h"
 
 enum { LEAVE_ALL = 1, LEAVE_FIELDS = 2, LEAVE_INDEX = 4 };
 

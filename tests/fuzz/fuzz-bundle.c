@@ -5,8 +5,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "formats/columns.h"
-#include "formats/source.h"
+#include "bundle/source.h"
+#include "event/columns.h"
 #include "tests/fuzz/fuzz.h"
 
 #define RANKS_READ 64

@@ -17,10 +17,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bundle/node_traces.h"
 #include "common/crc32c.h"
 #include "common/sha256.h"
-#include "formats/rankname.h"
-#include "gather/bundle/node_traces.h"
 #include "gather/fetch/fetch.h"
 #include "gather/fetch/nodes.h"
 #include "remote/embed.h"
@@ -28,6 +27,7 @@
 #include "session/messages.h"
 #include "session/paths.h"
 #include "tests/fuzz/fuzz.h"
+#include "trace/rankname.h"
 
 #define NODES    5
 #define NP       8
@@ -74,7 +74,7 @@ static struct {
 } at;
 
 static char scratch[64], run_dir[80];
-volatile sig_atomic_t ti_gather_stop; /* gather/bundle/run.c has it, which is not linked */
+volatile sig_atomic_t ti_gather_stop; /* bundle/run.c has it, which is not linked */
 static struct ti_remote the_remote;
 
 static void must(int ok, const char *what)

@@ -1,5 +1,5 @@
 /*
- * Records of merged traces (formats/folded/record_layout.h), over any bytes.  A record that can be
+ * Records of merged traces (fold/record_layout.h), over any bytes.  A record that can be
  * read and is not too long can be encoded again, and gives the same events then.
  *
  *   u8 ranks - 1, u8 rank; u16 length and bytes of the pattern; u16 n, n zigzag numbers; then until
@@ -9,8 +9,8 @@
 #include <stdlib.h>
 
 #include "common/map.h"
-#include "formats/columns.h"
-#include "formats/folded/encode.h"
+#include "event/columns.h"
+#include "merged/encode.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { EVENTS_READ = 20000, EVENTS_ENCODED = 2000 };

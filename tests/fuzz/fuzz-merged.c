@@ -13,10 +13,10 @@
 #include <unistd.h>
 
 #include "common/crc32c.h"
-#include "formats/buffer.h"
-#include "formats/merged/layout.h"
-#include "formats/merged/merged.h"
-#include "formats/merged/merger.h"
+#include "event/buffer.h"
+#include "merged/layout.h"
+#include "merged/merged.h"
+#include "merged/merger.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { RANKS = 256, BYTES_READ = 64 << 20, EVENTS_READ = 1000 };

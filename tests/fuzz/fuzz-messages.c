@@ -26,9 +26,6 @@
 
 #include "common/folder.h"
 #include "common/sha256.h"
-#include "formats/rankname.h"
-#include "formats/trace.h"
-#include "formats/writer.h"
 #include "node/facts.h"
 #include "node/launch.h"
 #include "node/rundir.h"
@@ -39,6 +36,9 @@
 #include "session/frame.h"
 #include "session/paths.h"
 #include "tests/fuzz/fuzz.h"
+#include "trace/rankname.h"
+#include "trace/trace.h"
+#include "trace/writer.h"
 
 #define FIRST_PID 0x7f000000 /* there is no such process */
 

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "common/hostlist.h"
-#include "formats/sites.h"
+#include "config/sites.h"
 #include "tests/fuzz/fuzz.h"
 
 #define FOLD_MOST 2000 /* names: more take too long here */

@@ -4,11 +4,11 @@ FUZZ_CC      ?= clang
 FUZZ_SECONDS ?= 60
 fuzzers      := trace bundle check sites frame conn messages simgrid merged folded $(if $(blocks_as),blocks)
 
-fuzz_src     := tests/fuzz/common.c $(sound_src) $(formats_src) $(common_src)
+fuzz_src     := tests/fuzz/common.c $(sound_src) $(lib_src)
 fuzz_flags   := -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
                 -fno-omit-frame-pointer
 fuzz_src_frame   := lib/session/frame.c
-fuzz_src_conn     := $(gather_fetch_src) gather/bundle/node_traces.c $(conn_src) $(node_src) $(merger_src)
+fuzz_src_conn     := $(gather_fetch_src) lib/bundle/node_traces.c $(conn_src) $(node_src) $(merger_src)
 fuzz_src_messages := $(filter-out lib/node/main.c lib/node/install.c,$(filter lib/node/% lib/session/%,$(ti-node_src))) $(merger_src) $(writer_src)
 fuzz_libs_conn    := -Wl,--wrap=ti_now,--wrap=ti_warn,--wrap=ti_paths_find,--wrap=ti_sha256_end
 fuzz_wrapped     := ti_now ti__now poll ti_paths_find ti_sha256_end ti_task_start ti_facts ti_waits ti_launch_start ti_launch_signal \
@@ -28,7 +28,7 @@ define fuzzer
 $(O)/tests/fuzz/replay-$(1): $(call obj,tests/fuzz/replay.c tests/fuzz/fuzz-$(1).c $(fuzz_src) $(fuzz_src_$(1)))
 	@mkdir -p $$(@D)
 	$$(call say,LINK)$$(CC) $$(san_flags) $$(CFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(pkg_libs) $$(fuzz_libs_$(1)) $$(LDLIBS)
-$(O)/tests/fuzz/fuzz-$(1): tests/fuzz/fuzz-$(1).c tests/fuzz/fuzz.h $(fuzz_src) $(fuzz_src_$(1)) $(wildcard lib/formats/*.h lib/formats/trace/*.h lib/formats/merged/*.h lib/formats/folded/*.h lib/sound/*.h lib/node/*.h lib/session/*.h)
+$(O)/tests/fuzz/fuzz-$(1): tests/fuzz/fuzz-$(1).c tests/fuzz/fuzz.h $(fuzz_src) $(fuzz_src_$(1)) $(wildcard lib/*/*.h)
 	@mkdir -p $$(@D)
 	$$(call say,FUZZ)$$(FUZZ_CC) $$(filter-out -MMD -MP,$$(flags)) $$(filter-out -fsanitize=%,$$(tool_flags)) \
 	    $$(pkg_cflags) $$(fuzz_flags) -o $$@ $$(filter %.c,$$^) $$(pkg_libs) $$(fuzz_libs_$(1))

@@ -19,14 +19,14 @@
 
 #include <cmocka.h>
 
-#include "formats/columns.h"
-#include "formats/folded/encode.h"
-#include "formats/merged/merged_internal.h"
-#include "formats/merged/merger.h"
-#include "formats/metadata.h"
-#include "formats/writer.h"
+#include "event/columns.h"
+#include "merged/encode.h"
+#include "merged/merged_internal.h"
+#include "merged/merger.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/script.h"
+#include "trace/metadata.h"
+#include "trace/writer.h"
 
 enum { NP = 4, MANY = 256, LONG = TI_VEC_INLINE + 20 };
 

@@ -1,7 +1,7 @@
 /*
  * What a test program of this folder says of itself: beside each traced call
  * stands the event it must leave, written from the MPI standard and
- * formats/event.h, in the words of `ti-info --dump --no-volumes`.  They go to
+ * event/event.h, in the words of `ti-info --dump --no-volumes`.  They go to
  * the file rank-N in the folder named by TIARA_EXPECT; `check` in lib.sh compares.
  * Without TIARA_EXPECT nothing is written.
  */

@@ -1,7 +1,7 @@
 /*
  * random SEED STEPS: calls on requests drawn by lot, and a model that says which
  * event each of them must leave.  The model is written from the MPI standard and
- * formats/event.h, and keeps for each request no more than what those two speak
+ * event/event.h, and keeps for each request no more than what those two speak
  * of.
  *
  * One rank sends to itself.  Every receive has a tag of its own and gets at most

@@ -71,7 +71,7 @@ def resolved(file):
                 name(open_[req], *match.split(':'))
         new = ' matched=[%s]' % ','.join(kept) if kept else ''
         lines[at] = re.sub(r' matched=\[.*\]', new, lines[at])
-    answered = set()  # a probe that finds the same again is no event (formats/event.h)
+    answered = set()  # a probe that finds the same again is no event (event/event.h)
     for text in lines:
         if not text.startswith(('probe ', 'iprobe ')):
             answered = set()

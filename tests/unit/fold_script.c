@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "formats/folded/encode.h"
-#include "formats/merged/merger.h"
+#include "merged/encode.h"
+#include "merged/merger.h"
 #include "tests/unit/script.h"
 
 /* Let the loops of a record that have `from` trips have `to`. */

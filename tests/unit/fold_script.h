@@ -4,7 +4,7 @@
 #ifndef TI_FOLD_SCRIPT_H
 #define TI_FOLD_SCRIPT_H
 
-#include "formats/source.h"
+#include "bundle/source.h"
 
 /* Write the ranks of the last script, folded, into a merged trace, and open that.  Loops with
  * `from` trips have to[rank] there, if `from` is not 0. */

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include <unistd.h>
 
-#include "formats/writer.h"
+#include "trace/writer.h"
 
 static char dir[64];
 char program_path[96];

@@ -4,8 +4,8 @@
 #ifndef TI_TESTS_PROGRAMS_H
 #define TI_TESTS_PROGRAMS_H
 
-#include "formats/event.h"
-#include "formats/trace.h"
+#include "event/event.h"
+#include "trace/trace.h"
 
 /* A call, or a loop if `trips` is above 0. */
 struct statement {

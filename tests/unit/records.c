@@ -11,10 +11,10 @@
 
 #include <cmocka.h>
 
-#include "formats/buffer.h"
-#include "formats/event.h"
-#include "formats/folded/record_layout.h"
-#include "formats/trace.h"
+#include "event/buffer.h"
+#include "event/event.h"
+#include "fold/record_layout.h"
+#include "trace/trace.h"
 
 const uint8_t records_run_id[TI_RUN_ID_BYTES] = "a run of the te";
 struct ti_err records_err;

@@ -1,11 +1,11 @@
 /*
- * Records (formats/merged/record.h) and merged traces for unit tests.  Include it behind cmocka.h.
+ * Records (fold/record.h) and merged traces for unit tests.  Include it behind cmocka.h.
  */
 #ifndef TI_RECORDS_H
 #define TI_RECORDS_H
 
-#include "formats/merged/merged.h"
-#include "formats/merged/merger.h"
+#include "merged/merged.h"
+#include "merged/merger.h"
 
 extern const uint8_t records_run_id[TI_RUN_ID_BYTES];
 extern struct ti_err records_err;

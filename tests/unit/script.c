@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "formats/writer.h"
+#include "trace/writer.h"
 
 #define NP_MAX 8
 

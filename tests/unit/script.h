@@ -10,7 +10,7 @@
 #ifndef TI_SCRIPT_H
 #define TI_SCRIPT_H
 
-#include "formats/source.h"
+#include "bundle/source.h"
 
 /* Write the trace of a script of up to 8 ranks and open it as script_source;
  * `missing` is a rank left out, or -1.  The one before is forgotten. */

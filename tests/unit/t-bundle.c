@@ -15,17 +15,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bundle/bundle.h"
+#include "bundle/check.h"
+#include "bundle/manifest.h"
+#include "bundle/runjson.h"
+#include "bundle/source.h"
 #include "common/cli.h"
-#include "formats/json.h"
-#include "formats/merged/merger.h"
-#include "formats/ranges.h"
-#include "formats/rankname.h"
-#include "formats/runjson.h"
-#include "formats/source.h"
-#include "formats/writer.h"
-#include "gather/bundle/bundle.h"
-#include "gather/bundle/check.h"
-#include "gather/bundle/manifest.h"
+#include "common/json.h"
+#include "common/ranges.h"
+#include "merged/merger.h"
+#include "trace/rankname.h"
+#include "trace/writer.h"
 
 static char top[64], run_dir[80], bundle[80];
 

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "formats/calibration.h"
+#include "config/calibration.h"
 #include "replay-bridge/calibrate/network.h"
 
 static struct ti_err err;

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "formats/caveats.h"
+#include "trace/caveats.h"
 
 /* The probability that hits or more, or hits or fewer, of n samples have a property that p has. */
 static double tail(int hits, int n, double p, bool more)

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "formats/folded/column.h"
+#include "fold/column.h"
 #include "tests/unit/records.h"
 
 static struct ti_pool pool;

@@ -17,12 +17,12 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "bundle/run.h"
 #include "common/cli.h"
-#include "formats/rankname.h"
-#include "gather/bundle/run.h"
 #include "gather/fetch/fetch.h"
 #include "gather/fetch/nodes.h"
 #include "session/conn.h"
+#include "trace/rankname.h"
 
 /* Some seconds; where each rank costs as much as there are nodes, minutes. */
 #define SECONDS_MOST 60.0

@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "common/map.h"
-#include "formats/folded/fold.h"
-#include "formats/folded/record_layout.h"
+#include "fold/fold.h"
+#include "fold/record_layout.h"
 #include "tests/unit/records.h"
 
 enum { MOST_FIELDS = 3, MOST_VOLUMES = 3 };

@@ -15,16 +15,16 @@
 #include <unistd.h>
 
 #include "common/scratch.h"
-#include "formats/buffer.h"
-#include "formats/folded/decode.h"
-#include "formats/folded/encode.h"
-#include "formats/folded/record_layout.h"
-#include "formats/folded/seek.h"
-#include "formats/merged/record.h"
-#include "formats/reader.h"
-#include "formats/writer.h"
+#include "event/buffer.h"
+#include "fold/decode.h"
+#include "fold/record.h"
+#include "fold/record_layout.h"
+#include "fold/seek.h"
+#include "merged/encode.h"
 #include "tests/unit/programs.h"
 #include "tests/unit/records.h"
+#include "trace/reader.h"
+#include "trace/writer.h"
 
 /* ----------------------------------------------------------------- comparing -- */
 

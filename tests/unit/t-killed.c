@@ -12,9 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "formats/reader.h"
-#include "formats/writer.h"
 #include "tests/unit/programs.h"
+#include "trace/reader.h"
+#include "trace/writer.h"
 
 static char file[128];
 

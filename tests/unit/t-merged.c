@@ -10,9 +10,9 @@
 #include <cmocka.h>
 
 #include "common/crc32c.h"
-#include "formats/merged/merger_internal.h"
-#include "formats/reader.h"
+#include "merged/merger_internal.h"
 #include "tests/unit/records.h"
+#include "trace/reader.h"
 
 static int64_t edge(void)
 {

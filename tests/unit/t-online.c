@@ -10,12 +10,12 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "formats/buffer.h"
-#include "formats/folded/decode.h"
-#include "formats/folded/online.h"
-#include "formats/reader.h"
-#include "formats/writer.h"
+#include "event/buffer.h"
+#include "fold/decode.h"
+#include "fold/online.h"
 #include "tests/unit/programs.h"
+#include "trace/reader.h"
+#include "trace/writer.h"
 
 static void put(void *to, const void *data, size_t bytes)
 {

@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "formats/folded/column.h"
-#include "formats/folded/levels.h"
-#include "formats/folded/quality_columns.h"
+#include "fold/column.h"
+#include "fold/levels.h"
+#include "fold/quality_columns.h"
 
 static uint64_t rng = 88172645463325252u;
 static uint64_t rnd(uint64_t below)

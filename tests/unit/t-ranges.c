@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "formats/ranges.h"
+#include "common/ranges.h"
 
 enum { RANKS = 40 };
 

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "formats/rates.h"
+#include "config/rates.h"
 
 static struct ti_err err;
 

@@ -1,4 +1,4 @@
-/* formats/scan.c: what a rank hands over, counted where it is handed over. */
+/* trace/scan.c: what a rank hands over, counted where it is handed over. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "formats/scan.h"
-#include "formats/writer.h"
+#include "trace/scan.h"
+#include "trace/writer.h"
 
 static char path[64];
 static struct ti_writer *w;

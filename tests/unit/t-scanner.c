@@ -1,4 +1,4 @@
-/* gather/bundle/scanner.h: scans match the files, and only these files get into a bundle. */
+/* bundle/scanner.h: scans match the files, and only these files get into a bundle. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,18 +14,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bundle/bundle.h"
+#include "bundle/check.h"
+#include "bundle/merging.h"
+#include "bundle/node_traces.h"
+#include "bundle/rank_scan.h"
+#include "bundle/scanner.h"
+#include "bundle/source.h"
+#include "bundle/zip.h"
 #include "common/cli.h"
-#include "formats/merged/merger.h"
-#include "formats/rankname.h"
-#include "formats/source.h"
-#include "formats/writer.h"
-#include "formats/zip.h"
-#include "gather/bundle/bundle.h"
-#include "gather/bundle/check.h"
-#include "gather/bundle/merging.h"
-#include "gather/bundle/node_traces.h"
-#include "gather/bundle/rank_scan.h"
-#include "gather/bundle/scanner.h"
+#include "merged/merger.h"
+#include "trace/rankname.h"
+#include "trace/writer.h"
 
 #define RANKS 40
 

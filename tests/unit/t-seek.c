@@ -9,14 +9,14 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "formats/folded/decode_internal.h"
-#include "formats/folded/encode.h"
-#include "formats/folded/seek.h"
-#include "formats/folded/trips.h"
-#include "formats/merged/record.h"
-#include "formats/reader.h"
+#include "fold/decode_internal.h"
+#include "fold/record.h"
+#include "fold/seek.h"
+#include "fold/trips.h"
+#include "merged/encode.h"
 #include "tests/unit/programs.h"
 #include "tests/unit/records.h"
+#include "trace/reader.h"
 
 #define EVENTS_MOST 600
 

@@ -9,11 +9,11 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "formats/folded/encode.h"
-#include "formats/folded/shape.h"
-#include "formats/merged/record.h"
-#include "formats/reader.h"
+#include "fold/record.h"
+#include "fold/shape.h"
+#include "merged/encode.h"
 #include "tests/unit/programs.h"
+#include "trace/reader.h"
 
 #define SITES 5 /* 4 call sites and none */
 

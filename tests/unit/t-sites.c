@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "formats/sites.h"
+#include "config/sites.h"
 
 #define READ_AS "nodes.conf"
 

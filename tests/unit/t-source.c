@@ -1,4 +1,4 @@
-/* formats/zip.c, source/, rankname.c: bundles, run directories, merged traces, rank files. */
+/* bundle/zip.c, source/, rankname.c: bundles, run directories, merged traces, rank files. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,12 +14,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "formats/merged/merger.h"
-#include "formats/rankname.h"
-#include "formats/scan.h"
-#include "formats/source.h"
-#include "formats/writer.h"
-#include "formats/zip.h"
+#include "bundle/source.h"
+#include "bundle/zip.h"
+#include "merged/merger.h"
+#include "trace/rankname.h"
+#include "trace/scan.h"
+#include "trace/writer.h"
 
 static char dir[64];
 

@@ -16,9 +16,9 @@
 #include <unistd.h>
 
 #include "common/crc32c.h"
-#include "formats/columns.h"
-#include "formats/reader.h"
-#include "formats/writer.h"
+#include "event/columns.h"
+#include "trace/reader.h"
+#include "trace/writer.h"
 
 static const uint8_t run_id[TI_RUN_ID_BYTES] = "0123456789abcde";
 static char dir[64], path[96];

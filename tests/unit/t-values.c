@@ -1,4 +1,4 @@
-/* The values of calls (formats/folded/values.h) against those of the events, one by one. */
+/* The values of calls (fold/values.h) against those of the events, one by one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #include "common/map.h"
-#include "formats/folded/encode.h"
-#include "formats/folded/values.h"
-#include "formats/merged/record.h"
-#include "formats/writer.h"
+#include "fold/record.h"
+#include "fold/values.h"
+#include "merged/encode.h"
 #include "tests/unit/programs.h"
+#include "trace/writer.h"
 
 #define COLUMNS 3 /* volume and two extra columns */
 

@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "formats/zip.h"
-#include "gather/bundle/bundle.h"
-#include "gather/bundle/check.h"
+#include "bundle/bundle.h"
+#include "bundle/check.h"
+#include "bundle/zip.h"
 #include "info/info.h"
 #include "tests/unit/script.h"
 

@@ -1,0 +1,7 @@
+/* Limits of all that is read: options, files and messages. */
+#ifndef TI_LIMITS_H
+#define TI_LIMITS_H
+
+#define TI_RANKS_MAX (1 << 24) /* of a run */
+
+#endif
