@@ -278,7 +278,7 @@ static void repeat(void *arg, uint32_t depth, uint64_t times)
     ti_scan_repeat(&v->scan, &v->mark[depth], times);
 }
 
-static ti_status see_rank(void *arg, int64_t rank, struct ti_walk *w, enum ti_rank_state state,
+static ti_status see_rank(void *arg, int64_t rank, struct ti_walk *w, enum ti_read_state state,
                           ti_status why, struct ti_err *err)
 {
     struct verify *v = arg;
@@ -286,13 +286,13 @@ static ti_status see_rank(void *arg, int64_t rank, struct ti_walk *w, enum ti_ra
     bool known = v->entry && v->entry[rank];
 
     switch (state) {
-    case TI_RANK_MISSING:
+    case TI_READ_MISSING:
         if (!alone)
             ti_ranges_add(&v->missing, rank);
         if (known)
             problem(v, rank, TI_ERR_INPUT, "the manifest lists it, but it is not there");
         return TI_OK;
-    case TI_RANK_DAMAGED:
+    case TI_READ_DAMAGED:
         problem(v, rank, why, "%s", err->text);
         v->sums.unknown = true;
         break;

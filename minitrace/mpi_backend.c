@@ -5,7 +5,7 @@
 #define TI_VERSION "0.1.0"
 #endif
 
-TI_SPARSE struct ti_target ti_target[TI_NAMES];
+TI_SPARSE struct ti_mpi_function ti_target[TI_NAMES];
 
 /* mpi_backend_shims.S */
 extern const int32_t ti_mpi_backend_shims[TI_NAMES] __attribute__((visibility("hidden")));

@@ -26,13 +26,13 @@ const char *const ti_step_names[TI_STEP_COUNT] = {
 #undef NAME
 };
 
-void ti_step_begin(struct ti_acquisition *a, enum ti_step step)
+void ti_step_begin(struct ti_acquisition *a, enum ti_acquire_step step)
 {
     a->step_start[step] = ti_wall();
     ti_runlog_note(&a->log, "%s", ti_step_names[step]);
 }
 
-void ti_step_end(struct ti_acquisition *a, enum ti_step step)
+void ti_step_end(struct ti_acquisition *a, enum ti_acquire_step step)
 {
     a->step_seconds[step] = ti_wall() - a->step_start[step];
     ti_runlog_note(&a->log, "%s: %.3f s", ti_step_names[step], a->step_seconds[step]);

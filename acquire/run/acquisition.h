@@ -37,7 +37,7 @@
     X(COLLECT, "collect") /* reading the ends of the traces */                                     \
     X(GATHER, "gather")
 #define TI_STEP_ENUM(name, text) TI_STEP_##name,
-enum ti_step { TI_STEPS(TI_STEP_ENUM) TI_STEP_COUNT };
+enum ti_acquire_step { TI_STEPS(TI_STEP_ENUM) TI_STEP_COUNT };
 
 struct ti_acquisition {
     const struct ti_options *o;
@@ -161,8 +161,8 @@ ti_status ti_acquisition_new_run_id(struct ti_acquisition *a, struct ti_err *err
 
 extern const char *const ti_step_names[TI_STEP_COUNT];
 /* Note when a step begins and ends, for RUN.json and the log. */
-void ti_step_begin(struct ti_acquisition *a, enum ti_step step);
-void ti_step_end(struct ti_acquisition *a, enum ti_step step);
+void ti_step_begin(struct ti_acquisition *a, enum ti_acquire_step step);
+void ti_step_end(struct ti_acquisition *a, enum ti_acquire_step step);
 
 /* Note that the node `name`, which has ranks, was lost. */
 void ti_acquisition_add_lost(struct ti_acquisition *a, const char *name, const struct ti_err *why);

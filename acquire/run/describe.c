@@ -147,7 +147,7 @@ static double rounded(double seconds)
     return (double)(int64_t)(seconds * 1e3 + 0.5) / 1e3;
 }
 
-static json_t *step_json(enum ti_step step, double started, double seconds)
+static json_t *step_json(enum ti_acquire_step step, double started, double seconds)
 {
     char text[32];
 

@@ -212,7 +212,7 @@ ti_status ti__run_job(struct ti__job *job, struct ti_err *err)
         st = run_loop(job, err);
     count(job, true);
     for (int64_t i = 0; i < job->nodes.n; i++) {
-        struct ti_part part;
+        struct ti_partial part;
 
         ti_receive_keep(&job->peer[i].in, &part);
     }

@@ -110,7 +110,7 @@ static bool is_whole(struct ti__peer *p, const json_t *sent)
 
 void ti__end_merged(struct ti__peer *p, const json_t *sent, struct ti_ranges *damaged)
 {
-    struct ti_part none;
+    struct ti_partial none;
 
     *damaged = (struct ti_ranges){0};
     if (json_object_get(sent, "error")) { /* files follow */

@@ -26,7 +26,7 @@ static const char *part_name(int64_t rank, char buf[NAME_BYTES])
 
 /* --- parts --------------------------------------------------------------- */
 
-static void add(struct ti_parts *p, int64_t i, const struct ti_part *part)
+static void add(struct ti_parts *p, int64_t i, const struct ti_partial *part)
 {
     p->part = ti_grow(p->part, &p->room, (size_t)p->n + 1, sizeof *p->part);
     memmove(&p->part[i + 1], &p->part[i], (size_t)(p->n - i) * sizeof *p->part);
@@ -36,7 +36,7 @@ static void add(struct ti_parts *p, int64_t i, const struct ti_part *part)
 
 static int by_rank(const void *a, const void *b)
 {
-    const struct ti_part *x = a, *y = b;
+    const struct ti_partial *x = a, *y = b;
 
     return (x->rank > y->rank) - (x->rank < y->rank);
 }
@@ -66,7 +66,7 @@ void ti_parts_find(struct ti_parts *p, int dir)
     if (!d && fd >= 0)
         close(fd);
     while (d && (e = readdir(d)) != NULL) {
-        struct ti_part part = {.rank = rank_of_part(e->d_name), .before = true};
+        struct ti_partial part = {.rank = rank_of_part(e->d_name), .before = true};
 
         if (part.rank >= 0)
             add(p, p->n, &part);
@@ -102,7 +102,7 @@ static bool open_next(struct ti_parts *p)
 bool ti_parts_read(struct ti_parts *p)
 {
     static char buf[256 * 1024];
-    struct ti_part *part;
+    struct ti_partial *part;
     int64_t left = PIECE_BYTES;
 
     while (p->reading < p->n && left > 0) {
@@ -143,14 +143,14 @@ static int64_t place(const struct ti_parts *p, int64_t rank)
     return low;
 }
 
-const struct ti_part *ti_parts_of(const struct ti_parts *p, int64_t rank)
+const struct ti_partial *ti_parts_of(const struct ti_parts *p, int64_t rank)
 {
     int64_t i = place(p, rank);
 
     return i < p->reading && p->part[i].rank == rank && p->part[i].bytes ? &p->part[i] : NULL;
 }
 
-void ti_parts_keep(struct ti_parts *p, const struct ti_part *part)
+void ti_parts_keep(struct ti_parts *p, const struct ti_partial *part)
 {
     int64_t i = place(p, part->rank);
 
@@ -173,7 +173,7 @@ bool ti_parts_remove(const struct ti_parts *p, int64_t rank)
 
 /* --- one file ------------------------------------------------------------ */
 
-bool ti_receive_begin(struct ti_receive *r, int dir, int64_t rank, const struct ti_part *part,
+bool ti_receive_begin(struct ti_receive *r, int dir, int64_t rank, const struct ti_partial *part,
                       int64_t size)
 {
     char name[NAME_BYTES];
@@ -224,9 +224,9 @@ bool ti_receive_done(struct ti_receive *r, int dir)
            renameat(dir, part_name(r->rank, part), dir, ti_rank_name(r->rank, name)) == 0;
 }
 
-void ti_receive_keep(struct ti_receive *r, struct ti_part *part)
+void ti_receive_keep(struct ti_receive *r, struct ti_partial *part)
 {
-    *part = (struct ti_part){.rank = r->rank, .bytes = r->at, .crc = r->crc};
+    *part = (struct ti_partial){.rank = r->rank, .bytes = r->at, .crc = r->crc};
     if (r->fd >= 0)
         close(r->fd);
     r->fd = -1;

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct ti_part {
+struct ti_partial {
     int64_t rank, bytes;
     uint32_t crc; /* CRC-32C of these */
     bool before;  /* left by an earlier ti-gather */
@@ -19,7 +19,7 @@ struct ti_part {
 
 struct ti_parts {
     int dir;              /* the caller's */
-    struct ti_part *part; /* by ascending rank */
+    struct ti_partial *part; /* by ascending rank */
     int64_t n;
     size_t room;
     int64_t reading; /* index of the part being read: bytes and crc of those before are known */
@@ -35,10 +35,10 @@ void ti_parts_free(struct ti_parts *p);
 bool ti_parts_read(struct ti_parts *p);
 
 /* The part to resume for a rank; NULL: none.  Valid until the next ti_parts_keep(). */
-const struct ti_part *ti_parts_of(const struct ti_parts *p, int64_t rank);
+const struct ti_partial *ti_parts_of(const struct ti_parts *p, int64_t rank);
 
 /* Records a part; bytes 0: there is none any more. */
-void ti_parts_keep(struct ti_parts *p, const struct ti_part *part);
+void ti_parts_keep(struct ti_parts *p, const struct ti_partial *part);
 
 /* Removes the .part file of this rank, if it is a regular file.  Returns whether it did. */
 bool ti_parts_remove(const struct ti_parts *p, int64_t rank);
@@ -55,7 +55,7 @@ struct ti_receive {
 
 /* Begin, append, finish (the file gets its name).  Return false with errno when a write fails.
  * `part`: resume after it; NULL: from the start. */
-bool ti_receive_begin(struct ti_receive *r, int dir, int64_t rank, const struct ti_part *part,
+bool ti_receive_begin(struct ti_receive *r, int dir, int64_t rank, const struct ti_partial *part,
                       int64_t size);
 bool ti_receive_data(struct ti_receive *r, const void *data, size_t bytes);
 bool ti_receive_done(struct ti_receive *r, int dir);
@@ -65,7 +65,7 @@ bool ti_receive_done(struct ti_receive *r, int dir);
 bool ti_receive_begin_at(struct ti_receive *r, int fd, int64_t start, int64_t rank, int64_t size);
 
 /* Interrupted: keep the .part file, and describe it in *part; or remove it. */
-void ti_receive_keep(struct ti_receive *r, struct ti_part *part);
+void ti_receive_keep(struct ti_receive *r, struct ti_partial *part);
 void ti_receive_drop(struct ti_receive *r, int dir);
 
 #endif

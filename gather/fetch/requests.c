@@ -30,7 +30,7 @@ void ti__received(struct ti__peer *p, int64_t rank)
 
 void ti__drop_merged(struct ti__peer *p)
 {
-    struct ti_part none;
+    struct ti_partial none;
 
     if (!p->nmerged)
         return;
@@ -42,7 +42,7 @@ void ti__drop_merged(struct ti__peer *p)
 
 void ti__end_send(struct ti__peer *p)
 {
-    struct ti_part part;
+    struct ti_partial part;
 
     ti__drop_merged(p);
     if (p->in.fd >= 0) {

@@ -27,7 +27,7 @@
 /* Adds a rank to a request, with length and CRC of the part to resume, if there is one. */
 static void request_rank(struct ti__peer *p, int64_t rank, json_t *from)
 {
-    const struct ti_part *part = ti_parts_of(&p->job->parts, rank);
+    const struct ti_partial *part = ti_parts_of(&p->job->parts, rank);
 
     ti_ranges_add(&p->requested, rank);
     if (p->merging) {
@@ -136,7 +136,7 @@ void ti__on_sending(struct ti__peer *p, const json_t *j)
     int64_t rank = json_integer_value(rank_json),
             from = json_integer_value(json_object_get(j, "from")),
             bytes = json_integer_value(json_object_get(j, "bytes"));
-    const struct ti_part *part = ti_parts_of(&job->parts, rank);
+    const struct ti_partial *part = ti_parts_of(&job->parts, rank);
 
     if (!json_is_integer(rank_json) || !ti__is_expected(p, rank) || p->in.fd >= 0 ||
         job->rank[rank].state == TI__RECEIVED) {
@@ -166,7 +166,7 @@ void ti__on_sending(struct ti__peer *p, const json_t *j)
     } else if (part && !from) { /* the part is not used */
         p->result->wanted_bytes += part->bytes;
     }
-    ti_parts_keep(&job->parts, &(struct ti_part){.rank = rank});
+    ti_parts_keep(&job->parts, &(struct ti_partial){.rank = rank});
 }
 
 void ti__on_data(struct ti__peer *p, uint32_t rank, const void *data, size_t bytes)

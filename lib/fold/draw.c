@@ -337,7 +337,7 @@ static uint64_t draw_share(uint64_t some, uint64_t *left, uint64_t *n)
 
 /* Draw `n` values of a histogram at once.  Returns the number of entries. */
 static size_t shares_of(const struct pattern *t, struct histogram *h, uint64_t n,
-                        struct ti_share *share)
+                        struct ti_draw_share *share)
 {
     uint64_t left = h->left;
     size_t k = 0;
@@ -350,20 +350,20 @@ static size_t shares_of(const struct pattern *t, struct histogram *h, uint64_t n
 
         b->more_left -= more;
         b->left -= more + fewer;
-        share[k++] = (struct ti_share){b->low + 1, more};
-        share[k++] = (struct ti_share){b->low, fewer};
+        share[k++] = (struct ti_draw_share){b->low + 1, more};
+        share[k++] = (struct ti_draw_share){b->low, fewer};
         h->last = more ? b->low + 1 : fewer ? b->low : h->last;
     }
     return k;
 }
 
-size_t ti_draw_shares(struct ti_draw *d, uint64_t n, struct ti_share *share)
+size_t ti_draw_shares(struct ti_draw *d, uint64_t n, struct ti_draw_share *share)
 {
     struct pattern *t = &d->pattern;
     size_t k = 0;
 
     if (n && t->at < t->lead) {
-        share[k++] = (struct ti_share){t->front, 1};
+        share[k++] = (struct ti_draw_share){t->front, 1};
         t->at++;
         n--;
     }

@@ -17,7 +17,7 @@
 
 /* A node of the window.  Places are numbered from 1. */
 struct place {
-    struct ti_node *node;
+    struct ti_fold_node *node;
     uint64_t hash;   /* of the window up to here, as of a node */
     uint32_t length; /* the same */
     uint32_t symbol[TI_TAIL];
@@ -32,12 +32,12 @@ struct ti_fold {
     struct place *list; /* the window; list[0] is no place, and all 0 */
     uint32_t n;
     uint64_t low[POWERS], high[POWERS]; /* powers i and POWERS * i of BASE */
-    struct ti_node *done, **done_end; /* nodes before it */
+    struct ti_fold_node *done, **done_end; /* nodes before it */
     uint64_t ndone;
     uint32_t *chain; /* by slot: the last place; 0: none */
     uint32_t slots;  /* power of two */
     uint64_t credit;
-    struct ti_nodes nodes;
+    struct ti_node_store nodes;
 };
 
 static uint64_t mix(uint64_t hash, uint64_t word)
@@ -86,7 +86,7 @@ static uint64_t part_hash(const struct ti_fold *f, uint32_t place, uint32_t last
     return b->hash - a->hash * power(f, b->length - a->length);
 }
 
-static void push(struct ti_fold *f, struct ti_node *node)
+static void push(struct ti_fold *f, struct ti_fold_node *node)
 {
     struct place *p = &f->list[++f->n], *before = p - 1;
     uint32_t own = node->length < TI_TAIL ? node->length : TI_TAIL;
@@ -106,7 +106,7 @@ static void push(struct ti_fold *f, struct ti_node *node)
     }
 }
 
-static struct ti_node *pop(struct ti_fold *f)
+static struct ti_fold_node *pop(struct ti_fold *f)
 {
     const struct place *p = &f->list[f->n--];
 
@@ -116,7 +116,7 @@ static struct ti_node *pop(struct ti_fold *f)
 }
 
 /* Link the nodes of places after `place` up to `last`; returns the first one. */
-static struct ti_node *link_nodes(struct ti_fold *f, uint32_t place, uint32_t last)
+static struct ti_fold_node *link_nodes(struct ti_fold *f, uint32_t place, uint32_t last)
 {
     for (uint32_t i = place + 1; i < last; i++)
         f->list[i].node->next = f->list[i + 1].node;
@@ -149,7 +149,7 @@ static void make_room(struct ti_fold *f)
 /* ----------------------------------------------------------------- folding -- */
 
 /* Remove the nodes after a place, and append them to the body of `loop` as a trip. */
-static void add_trip(struct ti_fold *f, struct ti_node *loop, uint32_t place)
+static void add_trip(struct ti_fold *f, struct ti_fold_node *loop, uint32_t place)
 {
     ti__nodes_append(&f->nodes, loop, link_nodes(f, place, f->n));
     for (; f->n > place; f->credit += FOLD_CREDIT)
@@ -160,7 +160,7 @@ static void add_trip(struct ti_fold *f, struct ti_node *loop, uint32_t place)
 /* Replace the nodes after place `a` by a loop: those after place `b` are its second trip. */
 static void new_loop(struct ti_fold *f, uint32_t a, uint32_t b)
 {
-    struct ti_node *loop = ti__loop_new(&f->nodes);
+    struct ti_fold_node *loop = ti__loop_new(&f->nodes);
 
     loop->hash = part_hash(f, a, b);
     loop->length = f->list[b].length - f->list[a].length;
@@ -177,7 +177,7 @@ static void new_loop(struct ti_fold *f, uint32_t a, uint32_t b)
 }
 
 /* Whether lists can become one.  What was compared in vain costs credits, too. */
-static bool nests(struct ti_fold *f, const struct ti_node *to, const struct ti_node *from,
+static bool nests(struct ti_fold *f, const struct ti_fold_node *to, const struct ti_fold_node *from,
                   uint32_t length, int depth)
 {
     if (ti__nodes_nest(to, from, length, depth))
@@ -187,13 +187,13 @@ static bool nests(struct ti_fold *f, const struct ti_node *to, const struct ti_n
 }
 
 /* The innermost loop that ends with a place and of which the nodes after that are a trip. */
-static struct ti_node *loop_before(struct ti_fold *f, uint32_t place)
+static struct ti_fold_node *loop_before(struct ti_fold *f, uint32_t place)
 {
     uint32_t length = tail_length(f, place);
-    struct ti_node *found = NULL;
+    struct ti_fold_node *found = NULL;
     int depth = 1, at = 0;
 
-    for (struct ti_node *loop = f->list[place].node; loop->child; loop = loop->last, depth++) {
+    for (struct ti_fold_node *loop = f->list[place].node; loop->child; loop = loop->last, depth++) {
         if (loop->length == length && loop->hash == part_hash(f, place, f->n)) {
             found = loop;
             at = depth;
@@ -232,7 +232,7 @@ static uint32_t pair_before(struct ti_fold *f, uint32_t b)
 /* Fold the nodes after a place, if they equal what ends there. */
 static bool try_fold(struct ti_fold *f, uint32_t place)
 {
-    struct ti_node *loop;
+    struct ti_fold_node *loop;
     uint32_t before;
 
     if (f->list[place].symbol[TI_TAIL - 1] != f->list[f->n].symbol[TI_TAIL - 1])
@@ -271,7 +271,7 @@ static bool fold_once(struct ti_fold *f)
 void ti_fold_add(struct ti_fold *f, uint32_t symbol, const int64_t *volumes, const int64_t *fields,
                  uint32_t nfields)
 {
-    struct ti_node *leaf = ti__leaf_new(&f->nodes, f->nodes.nvolumes + nfields);
+    struct ti_fold_node *leaf = ti__leaf_new(&f->nodes, f->nodes.nvolumes + nfields);
 
     leaf->symbol = leaf->tail[TI_TAIL - 1] = symbol;
     leaf->hash = mix(1, symbol);
@@ -327,11 +327,11 @@ struct ti_fold *ti_fold_new(const struct ti_pool *pool, uint32_t window, uint32_
  */
 bool ti_fold_has_room(const struct ti_fold *f, uint32_t nfields)
 {
-    const struct ti_nodes *all = &f->nodes;
+    const struct ti_node_store *all = &f->nodes;
     uint64_t leaf = all->nvolumes + nfields, loops = all->loops + 2;
     uint64_t columns = leaf + loops * (1 + all->widest + all->nvolumes);
 
-    return columns * sizeof(struct ti_column) + (loops + 1) * sizeof(struct ti_node) +
+    return columns * sizeof(struct ti_column) + (loops + 1) * sizeof(struct ti_fold_node) +
                (all->ncolumns + leaf) * sizeof(struct ti_runs) <=
            ti_pool_left(&all->pool);
 }
@@ -342,7 +342,7 @@ struct ti_pool *ti_fold_pool(struct ti_fold *f)
 }
 
 /* Of the window, only links are set, which folding sets anew. */
-const struct ti_node *ti_fold_shape(struct ti_fold *f, uint64_t *n)
+const struct ti_fold_node *ti_fold_shape(struct ti_fold *f, uint64_t *n)
 {
     *n = f->ndone + f->n;
     if (f->n)
@@ -350,7 +350,7 @@ const struct ti_node *ti_fold_shape(struct ti_fold *f, uint64_t *n)
     return f->done;
 }
 
-static void end_passes(struct ti_fold *f, struct ti_node *node)
+static void end_passes(struct ti_fold *f, struct ti_fold_node *node)
 {
     for (; node; node = node->next) {
         if (node->child) {

@@ -30,13 +30,13 @@
 
 #define TI_TAIL 3 /* fewer symbols are compared without a search */
 
-struct ti_node {
+struct ti_fold_node {
     uint64_t hash;          /* of its symbols, those of a loop's body once */
     uint32_t length;        /* how many */
     uint32_t tail[TI_TAIL]; /* the last of these symbols */
-    struct ti_node *child;  /* first node of a loop's body; NULL: a leaf */
-    struct ti_node *last;   /* the body's last node */
-    struct ti_node *next;   /* in the body or list */
+    struct ti_fold_node *child; /* first node of a loop's body; NULL: a leaf */
+    struct ti_fold_node *last;  /* the body's last node */
+    struct ti_fold_node *next;  /* in the body or list */
     union {
         uint32_t symbol;    /* of a leaf */
         uint32_t nchildren; /* of a loop */
@@ -67,7 +67,7 @@ bool ti_fold_has_room(const struct ti_fold *f, uint32_t nfields);
 struct ti_pool *ti_fold_pool(struct ti_fold *f);
 
 /* The shape so far: the first of a list of *n nodes, which belong to `f`. */
-const struct ti_node *ti_fold_shape(struct ti_fold *f, uint64_t *n);
+const struct ti_fold_node *ti_fold_shape(struct ti_fold *f, uint64_t *n);
 
 /* End the last pass of each loop: its trips are in the column then, and node->trips is 0.  Nothing
  * may be added afterwards. */

@@ -6,38 +6,38 @@
 
 /* ------------------------------------------------------------------- nodes -- */
 
-static struct ti_column *new_columns(struct ti_nodes *all, uint32_t n)
+static struct ti_column *new_columns(struct ti_node_store *all, uint32_t n)
 {
     all->ncolumns += n;
     all->widest = n > all->widest ? n : all->widest;
     return ti_pool_take(&all->pool, n * sizeof(struct ti_column));
 }
 
-static void drop_columns(struct ti_nodes *all, struct ti_column *c, uint32_t n)
+static void drop_columns(struct ti_node_store *all, struct ti_column *c, uint32_t n)
 {
     all->ncolumns -= n;
     ti_pool_give(&all->pool, c, n * sizeof *c);
 }
 
-struct ti_node *ti__leaf_new(struct ti_nodes *all, uint32_t ncolumns)
+struct ti_fold_node *ti__leaf_new(struct ti_node_store *all, uint32_t ncolumns)
 {
-    struct ti_node *node = ti_pool_take_any(&all->pool, sizeof *node);
+    struct ti_fold_node *node = ti_pool_take_any(&all->pool, sizeof *node);
 
-    *node = (struct ti_node){.ncolumns = ncolumns, .column = new_columns(all, ncolumns)};
+    *node = (struct ti_fold_node){.ncolumns = ncolumns, .column = new_columns(all, ncolumns)};
     all->n++;
     return node;
 }
 
-struct ti_node *ti__loop_new(struct ti_nodes *all)
+struct ti_fold_node *ti__loop_new(struct ti_node_store *all)
 {
     all->loops++;
     return ti__leaf_new(all, 1);
 }
 
-void ti__node_drop(struct ti_nodes *all, struct ti_node *node)
+void ti__node_drop(struct ti_node_store *all, struct ti_fold_node *node)
 {
     all->loops -= node->child != NULL;
-    for (struct ti_node *child = node->child, *next; child; child = next) {
+    for (struct ti_fold_node *child = node->child, *next; child; child = next) {
         next = child->next;
         ti__node_drop(all, child);
     }
@@ -51,24 +51,24 @@ void ti__node_drop(struct ti_nodes *all, struct ti_node *node)
 /* ----------------------------------------------------------------- merging -- */
 
 /* The leaf that a node begins with; *loops is the number of loops around it. */
-static struct ti_node *first_leaf(struct ti_node *node, uint32_t *loops)
+static struct ti_fold_node *first_leaf(struct ti_fold_node *node, uint32_t *loops)
 {
     for (*loops = 0; node->child; ++*loops)
         node = node->child;
     return node;
 }
 
-static void move_columns(struct ti_nodes *all, struct ti_column *to, struct ti_column *from,
+static void move_columns(struct ti_node_store *all, struct ti_column *to, struct ti_column *from,
                          uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
         ti_column_move(&all->pool, &to[i], &from[i]);
 }
 
-void ti__node_add_arrival(struct ti_nodes *all, struct ti_node *node)
+void ti__node_add_arrival(struct ti_node_store *all, struct ti_fold_node *node)
 {
     uint32_t loops, n, before;
-    struct ti_node *leaf = first_leaf(node, &loops);
+    struct ti_fold_node *leaf = first_leaf(node, &loops);
     struct ti_column *more;
 
     n = leaf->ncolumns;
@@ -83,7 +83,7 @@ void ti__node_add_arrival(struct ti_nodes *all, struct ti_node *node)
 }
 
 /* How many times the program passed a node. */
-static uint64_t passes(const struct ti_nodes *all, const struct ti_node *node)
+static uint64_t passes(const struct ti_node_store *all, const struct ti_fold_node *node)
 {
     uint64_t n = 0;
 
@@ -95,15 +95,16 @@ static uint64_t passes(const struct ti_nodes *all, const struct ti_node *node)
 }
 
 /* Add passes of a loop, `n` with one trip each. */
-static void add_single_trips(struct ti_nodes *all, struct ti_node *loop, uint64_t n)
+static void add_single_trips(struct ti_node_store *all, struct ti_fold_node *loop, uint64_t n)
 {
     ti_column_add(&all->pool, loop->column, loop->trips);
-    ti_column_add_run(&all->pool, loop->column, &(struct ti_run){1, 0, n - 1});
+    ti_column_add_run(&all->pool, loop->column, &(struct ti_column_run){1, 0, n - 1});
     loop->trips = 1;
 }
 
 /* Add the passes of another loop. */
-static void move_trips(struct ti_nodes *all, struct ti_node *to, struct ti_node *from)
+static void move_trips(struct ti_node_store *all, struct ti_fold_node *to,
+                       struct ti_fold_node *from)
 {
     ti_column_add(&all->pool, to->column, to->trips);
     ti_column_move(&all->pool, to->column, from->column);
@@ -112,10 +113,10 @@ static void move_trips(struct ti_nodes *all, struct ti_node *to, struct ti_node 
 
 /* The nodes from *at on that are as long as `like`, in `parent`, become a loop that always had one
  * trip. */
-static void wrap(struct ti_nodes *all, struct ti_node *parent, struct ti_node **at,
-                 const struct ti_node *like)
+static void wrap(struct ti_node_store *all, struct ti_fold_node *parent, struct ti_fold_node **at,
+                 const struct ti_fold_node *like)
 {
-    struct ti_node *loop = ti__loop_new(all), *first = *at, *last = first;
+    struct ti_fold_node *loop = ti__loop_new(all), *first = *at, *last = first;
     uint32_t length = first->length;
 
     loop->nchildren = 1;
@@ -128,7 +129,8 @@ static void wrap(struct ti_nodes *all, struct ti_node *parent, struct ti_node **
     memcpy(loop->tail, like->tail, sizeof loop->tail);
     loop->child = first;
     loop->last = last;
-    ti_column_add_run(&all->pool, loop->column, &(struct ti_run){1, 0, passes(all, first) - 1});
+    ti_column_add_run(&all->pool, loop->column,
+                      &(struct ti_column_run){1, 0, passes(all, first) - 1});
     loop->trips = 1;
     loop->next = last->next;
     last->next = NULL;
@@ -146,7 +148,7 @@ struct step {
     bool to_loop, from_loop; /* the step is a loop of this list */
 };
 
-static struct step next_step(const struct ti_node *to, const struct ti_node *from)
+static struct step next_step(const struct ti_fold_node *to, const struct ti_fold_node *from)
 {
     uint32_t length = to->length > from->length ? to->length : from->length;
 
@@ -154,14 +156,14 @@ static struct step next_step(const struct ti_node *to, const struct ti_node *fro
                          from->child && from->length == length};
 }
 
-static const struct ti_node *skip(const struct ti_node *node, uint32_t length)
+static const struct ti_fold_node *skip(const struct ti_fold_node *node, uint32_t length)
 {
     for (; length; node = node->next)
         length -= node->length;
     return node;
 }
 
-bool ti__nodes_nest(const struct ti_node *to, const struct ti_node *from, uint32_t length,
+bool ti__nodes_nest(const struct ti_fold_node *to, const struct ti_fold_node *from, uint32_t length,
                     int depth)
 {
     while (length) {
@@ -189,7 +191,7 @@ bool ti__nodes_nest(const struct ti_node *to, const struct ti_node *from, uint32
  * `from` is from the node before: it is that from the node before these loops, or from the end of
  * the next loop around them.
  */
-static void move_leaf(struct ti_nodes *all, struct ti_node *to, struct ti_node *from,
+static void move_leaf(struct ti_node_store *all, struct ti_fold_node *to, struct ti_fold_node *from,
                       uint64_t loops)
 {
     struct ti_column *more = from->column;
@@ -207,8 +209,9 @@ static void move_leaf(struct ti_nodes *all, struct ti_node *to, struct ti_node *
 }
 
 /* Move the columns of the list `from` to those of *to, a list in `parent`. */
-static void move_list(struct ti_nodes *all, struct ti_node *parent, struct ti_node **to,
-                      struct ti_node *from, uint32_t length, uint64_t loops)
+static void move_list(struct ti_node_store *all, struct ti_fold_node *parent,
+                      struct ti_fold_node **to, struct ti_fold_node *from, uint32_t length,
+                      uint64_t loops)
 {
     while (length) {
         struct step s = next_step(*to, from);
@@ -225,13 +228,14 @@ static void move_list(struct ti_nodes *all, struct ti_node *parent, struct ti_no
         else
             move_leaf(all, *to, from, loops);
         to = &(*to)->next;
-        from = (struct ti_node *)(uintptr_t)skip(from, s.length);
+        from = (struct ti_fold_node *)(uintptr_t)skip(from, s.length);
         length -= s.length;
         loops = 1;
     }
 }
 
-void ti__nodes_append(struct ti_nodes *all, struct ti_node *loop, struct ti_node *from)
+void ti__nodes_append(struct ti_node_store *all, struct ti_fold_node *loop,
+                      struct ti_fold_node *from)
 {
     move_list(all, loop, &loop->child, from, loop->length, 1);
 }

@@ -108,7 +108,7 @@ static bool read_values(struct items *s, const struct ti_column *c, const struct
 {
     struct ti_run_iterator at = ti_column_runs(c);
     uint64_t n = ti_column_values(c);
-    const struct ti_run *r;
+    const struct ti_column_run *r;
     size_t cap = 0;
 
     if (n > TI_LEVELS_VALUES)

@@ -390,7 +390,7 @@ static void count(void *to, const void *data, size_t bytes)
     *(size_t *)to += bytes;
 }
 
-/* Put a column with its length; `trips` as in struct ti_node. */
+/* Put a column with its length; `trips` as in struct ti_fold_node. */
 static void put_column(const struct ti_sink *sink, const struct ti_column *c, uint64_t trips)
 {
     struct ti_tokens all = ti_column_tokens(c, trips);
@@ -408,7 +408,7 @@ static void put_column(const struct ti_sink *sink, const struct ti_column *c, ui
 
 enum part { PATTERN, NUMBERS, BLOBS };
 
-static void put_nodes(const struct ti_sink *sink, enum part part, const struct ti_node *node)
+static void put_nodes(const struct ti_sink *sink, enum part part, const struct ti_fold_node *node)
 {
     for (; node; node = node->next) {
         const struct ti_column *c = node->column, *end = c + node->ncolumns;
@@ -463,7 +463,7 @@ static uint64_t put_symbols(const struct ti_online *o, const struct ti_sink *sin
     return numbers;
 }
 
-static uint64_t count_columns(const struct ti_node *node)
+static uint64_t count_columns(const struct ti_fold_node *node)
 {
     uint64_t n = 0;
 
@@ -473,7 +473,7 @@ static uint64_t count_columns(const struct ti_node *node)
 }
 
 static void put_pattern(const struct ti_online *o, const struct ti_sink *sink,
-                        const struct ti_node *shape, uint64_t nodes)
+                        const struct ti_fold_node *shape, uint64_t nodes)
 {
     put_varint(sink, o->nvolumes);
     put_symbols(o, sink, PATTERN);
@@ -485,7 +485,7 @@ void ti_online_put(const struct ti_online *o, const struct ti_sink *sink)
 {
     const struct run *r = &o->run;
     uint64_t nodes, columns;
-    const struct ti_node *shape = ti_fold_shape(r->fold, &nodes);
+    const struct ti_fold_node *shape = ti_fold_shape(r->fold, &nodes);
     size_t pattern = 0;
 
     put_pattern(o, &(struct ti_sink){count, &pattern}, shape, nodes);

@@ -30,8 +30,8 @@ static void end_segment(struct segment *s, struct ti_pool *pool, struct ti_colum
         return;
     mean = (uint64_t)(s->sum / s->n);
     more = (uint64_t)(s->sum % s->n);
-    ti_column_add_run(pool, out, &(struct ti_run){mean + 1, 0, more});
-    ti_column_add_run(pool, out, &(struct ti_run){mean, 0, s->n - more});
+    ti_column_add_run(pool, out, &(struct ti_column_run){mean + 1, 0, more});
+    ti_column_add_run(pool, out, &(struct ti_column_run){mean, 0, s->n - more});
     *s = (struct segment){.n = 0};
 }
 
@@ -55,7 +55,7 @@ static void bound_value(struct segment *s, const struct ti_quality *q, uint64_t 
     *s = next;
 }
 
-static void bound_run(struct segment *s, const struct ti_quality *q, const struct ti_run *r,
+static void bound_run(struct segment *s, const struct ti_quality *q, const struct ti_column_run *r,
                       struct ti_pool *pool, struct ti_column *out)
 {
     if (r->stride == 0) {
@@ -74,7 +74,7 @@ static struct ti_column bound(struct ti_pool *pool, const struct ti_column *c,
     struct ti_run_iterator at = ti_column_runs(c);
     struct ti_column out = {.head = NULL};
     struct segment s = {.n = 0};
-    const struct ti_run *r;
+    const struct ti_column_run *r;
 
     while ((r = ti_run_next(&at)))
         bound_run(&s, q, r, pool, &out);
@@ -105,7 +105,7 @@ static void add_piece(struct pieces *p, uint64_t first, uint64_t stride, uint64_
                                       ((u128)first + last) * n / 2};
 }
 
-static void add_run(struct pieces *p, const struct ti_run *r)
+static void add_run(struct pieces *p, const struct ti_column_run *r)
 {
     uint64_t each = r->stride ? (r->n + PIECES - 1) / PIECES : r->n;
 
@@ -185,7 +185,7 @@ static void put_histogram(struct ti_buffer *b, const struct ti_column *c, int64_
     struct pieces p = {NULL, 0, 0};
     static const uint8_t head = TI_HISTOGRAM;
     struct ti_run_iterator at = ti_column_runs(c);
-    const struct ti_run *r;
+    const struct ti_column_run *r;
 
     while ((r = ti_run_next(&at)))
         add_run(&p, r);
@@ -201,7 +201,7 @@ static void put_histogram(struct ti_buffer *b, const struct ti_column *c, int64_
 static uint64_t *values_of(const struct ti_column *c, size_t *n)
 {
     struct ti_run_iterator at = ti_column_runs(c);
-    const struct ti_run *r;
+    const struct ti_column_run *r;
     uint64_t *value = NULL;
     size_t cap = 0;
 
@@ -278,7 +278,7 @@ static bool put_pattern(struct ti_buffer *b, const struct ti_column *c, int64_t 
 
 /* ------------------------------------------------------------------ choosing -- */
 
-static void widen(const struct ti_run *r, uint64_t *n, uint64_t *minimum, uint64_t *maximum)
+static void widen(const struct ti_column_run *r, uint64_t *n, uint64_t *minimum, uint64_t *maximum)
 {
     uint64_t last = r->first + r->stride * (r->n - 1);
 
@@ -296,7 +296,7 @@ static bool is_moderate(const struct ti_column *c)
 {
     uint64_t n = 0, minimum = UINT64_MAX, maximum = 0;
     struct ti_run_iterator at = ti_column_runs(c);
-    const struct ti_run *r;
+    const struct ti_column_run *r;
 
     while ((r = ti_run_next(&at)))
         widen(r, &n, &minimum, &maximum);

@@ -77,10 +77,10 @@ bool ti_draw_is_levels(const struct ti_draw *d);
  * how many entries of `share` are set, TI_SHARES_MOST at most; their numbers add up to `n`, or to
  * all values that are left. */
 #define TI_SHARES_MOST (1 + 2 * TI_PATTERN_CLASSES * TI_HISTOGRAM_BINS)
-struct ti_share {
+struct ti_draw_share {
     uint64_t value, n;
 };
-size_t ti_draw_shares(struct ti_draw *d, uint64_t n, struct ti_share *share);
+size_t ti_draw_shares(struct ti_draw *d, uint64_t n, struct ti_draw_share *share);
 
 /* The next value; after `n` values, the last one again. */
 uint64_t ti_draw_next(struct ti_draw *d);

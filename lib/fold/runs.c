@@ -6,7 +6,7 @@ _Static_assert(TI_TOKEN_BYTES >= 3 * TI_VARINT_MAX, "a token has three varints")
 
 /* ------------------------------------------------------------------- adding -- */
 
-static void close_run(struct ti_pool *pool, struct ti_column *c, struct ti_run next)
+static void close_run(struct ti_pool *pool, struct ti_column *c, struct ti_column_run next)
 {
     struct ti_runs *closed = ti_pool_take_any(pool, sizeof *closed);
 
@@ -21,10 +21,10 @@ static void close_run(struct ti_pool *pool, struct ti_column *c, struct ti_run n
 
 void ti_column_add(struct ti_pool *pool, struct ti_column *c, uint64_t value)
 {
-    struct ti_run *r = &c->open;
+    struct ti_column_run *r = &c->open;
 
     if (r->n == 0) {
-        *r = (struct ti_run){value, 0, 1};
+        *r = (struct ti_column_run){value, 0, 1};
     } else if (r->n == 1) {
         r->stride = value - r->first;
         r->n = 2;
@@ -33,15 +33,15 @@ void ti_column_add(struct ti_pool *pool, struct ti_column *c, uint64_t value)
     } else if (r->n == 2 && value == r->first + r->stride) { /* a, b, b: the run is that of b */
         r->n = 1;
         r->stride = 0;
-        close_run(pool, c, (struct ti_run){value, 0, 2});
+        close_run(pool, c, (struct ti_column_run){value, 0, 2});
     } else {
-        close_run(pool, c, (struct ti_run){value, 0, 1});
+        close_run(pool, c, (struct ti_column_run){value, 0, 1});
     }
 }
 
 /* The result is that of ti_column_add(): after three values of the run, the last run is a part of
  * it. */
-void ti_column_add_run(struct ti_pool *pool, struct ti_column *c, const struct ti_run *run)
+void ti_column_add_run(struct ti_pool *pool, struct ti_column *c, const struct ti_column_run *run)
 {
     for (uint64_t i = 0; i < run->n && i < 3; i++)
         ti_column_add(pool, c, run->first + i * run->stride);
@@ -76,7 +76,7 @@ struct ti_run_iterator ti_column_runs(const struct ti_column *c)
     return (struct ti_run_iterator){c, c->head};
 }
 
-const struct ti_run *ti_run_next(struct ti_run_iterator *at)
+const struct ti_column_run *ti_run_next(struct ti_run_iterator *at)
 {
     const struct ti_column *c = at->c;
     const struct ti_runs *runs = at->next;
@@ -121,14 +121,14 @@ static void trim(struct ti_tokens *t)
     }
 }
 
-static void add_token(struct ti_tokens *t, struct ti_run r)
+static void add_token(struct ti_tokens *t, struct ti_column_run r)
 {
     t->ahead[t->nahead++] = (struct ti_token){r.n, r.first - t->last, r.n > 1 ? r.stride : 0};
     t->last = r.first + r.stride * (r.n - 1);
 }
 
 /* Add the last run of the column, to which one value may belong. */
-static void add_last(struct ti_tokens *t, struct ti_run r)
+static void add_last(struct ti_tokens *t, struct ti_column_run r)
 {
     if (t->more && r.n == 1)
         r.stride = t->more - r.first;
@@ -142,14 +142,14 @@ static void add_last(struct ti_tokens *t, struct ti_run r)
 static void look_ahead(struct ti_tokens *t)
 {
     while (t->nahead < 2 && (t->at.c || t->more)) {
-        const struct ti_run *r = ti_run_next(&t->at);
+        const struct ti_column_run *r = ti_run_next(&t->at);
 
         if (r && t->at.c) {
             add_token(t, *r);
         } else if (r) {
             add_last(t, *r);
         } else if (t->more) {
-            add_token(t, (struct ti_run){t->more, 0, 1});
+            add_token(t, (struct ti_column_run){t->more, 0, 1});
             t->more = 0;
         }
         if (!t->at.c && !t->more && t->nahead)

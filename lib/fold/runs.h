@@ -9,18 +9,18 @@
 
 #include "fold/pool.h"
 
-struct ti_run {
+struct ti_column_run {
     uint64_t first, stride, n;
 };
 
 struct ti_runs {
     struct ti_runs *next;
-    struct ti_run run;
+    struct ti_column_run run;
 };
 
 /* A zeroed struct is an empty column. */
 struct ti_column {
-    struct ti_run open;          /* the last run; its n is 0 in an empty column */
+    struct ti_column_run open;   /* the last run; its n is 0 in an empty column */
     struct ti_runs *head, *tail; /* the runs before */
 };
 
@@ -28,7 +28,7 @@ struct ti_column {
 void ti_column_add(struct ti_pool *pool, struct ti_column *c, uint64_t value);
 
 /* Append the values of a run. */
-void ti_column_add_run(struct ti_pool *pool, struct ti_column *c, const struct ti_run *run);
+void ti_column_add_run(struct ti_pool *pool, struct ti_column *c, const struct ti_column_run *run);
 
 /* Append the values of *more, which is empty afterwards. */
 void ti_column_move(struct ti_pool *pool, struct ti_column *c, struct ti_column *more);
@@ -50,7 +50,7 @@ struct ti_run_iterator {
 struct ti_run_iterator ti_column_runs(const struct ti_column *c);
 
 /* The next run; NULL at the end. */
-const struct ti_run *ti_run_next(struct ti_run_iterator *at);
+const struct ti_column_run *ti_run_next(struct ti_run_iterator *at);
 
 /* A run as it is stored (column.h): `difference` is that of its first value to the last one of the
  * run before. */

@@ -194,7 +194,7 @@ static bool next_run(struct ways *all, uint64_t most, struct ti_values *v)
 
 /* The shares of a column, of which `at` is the next one. */
 struct shares {
-    struct ti_share share[TI_SHARES_MOST];
+    struct ti_draw_share share[TI_SHARES_MOST];
     size_t n, at;
 };
 

@@ -234,7 +234,7 @@ static size_t size_of(const struct ti_record *record)
 }
 
 /* The cost of the core of a shape's record. */
-static size_t cost_of(const struct ti_encoder *e, const struct ti_node *shape, uint64_t nodes)
+static size_t cost_of(const struct ti_encoder *e, const struct ti_fold_node *shape, uint64_t nodes)
 {
     struct ti_record core;
     size_t cost;
@@ -271,7 +271,7 @@ static ti_status try_limit(struct ti_encoder *e, uint32_t limit, uint64_t events
     struct candidate c = {.cost = SIZE_MAX};
     struct ti_pool pool = {.at = NULL};
     struct ti_fold *f = ti_fold_new(&pool, WINDOW, e->nvolumes);
-    const struct ti_node *shape;
+    const struct ti_fold_node *shape;
     bool nothing = false;
     uint64_t nodes;
     ti_status st;

@@ -28,13 +28,13 @@ struct ti_encoder {
 
 /* Make the folded record of a shape.  False: the record would break the limits of
  * merged/layout.h, or loops are too deep. */
-bool ti__record_fold(const struct ti_encoder *e, const struct ti_node *shape, uint64_t nodes,
+bool ti__record_fold(const struct ti_encoder *e, const struct ti_fold_node *shape, uint64_t nodes,
                      struct ti_record *out);
 
 /* Make the part of that record which follows from the events and their volumes: without metadata,
  * strings, communicators and extra columns, with exact volumes.  It cannot be decoded; its size
  * tells how good the shape is.  False: loops are too deep. */
-bool ti__record_core(const struct ti_encoder *e, const struct ti_node *shape, uint64_t nodes,
+bool ti__record_core(const struct ti_encoder *e, const struct ti_fold_node *shape, uint64_t nodes,
                      struct ti_record *out);
 
 /* Make the record that is a copy of the rank file `data`. */

@@ -242,7 +242,7 @@ static int64_t *values_of(const struct ti_column *c, size_t n)
     size_t cap = 0, at = 0;
     int64_t *value = ti_grow(NULL, &cap, n + 1, sizeof *value);
     struct ti_run_iterator runs = ti_column_runs(c);
-    const struct ti_run *run;
+    const struct ti_column_run *run;
 
     while (at < n && (run = ti_run_next(&runs)))
         for (uint64_t k = 0; k < run->n && at < n; k++)
@@ -362,8 +362,8 @@ static void put_symbols(struct parts *p, const struct ti_symbols *s)
 
 /* Put the columns of a node; those of volumes and extra values with their qualities.  Without
  * `extras`, extra values are left out, and volumes are exact. */
-static void put_columns(struct parts *p, const struct ti_encoder *e, const struct ti_node *node,
-                        bool extras)
+static void put_columns(struct parts *p, const struct ti_encoder *e,
+                        const struct ti_fold_node *node, bool extras)
 {
     static const struct ti_quality exact = {TI_EXACT, 0};
     uint32_t volumes = node->child ? 0 : node->arrivals * e->nvolumes;
@@ -383,7 +383,7 @@ static void put_columns(struct parts *p, const struct ti_encoder *e, const struc
 }
 
 /* Put nodes; false if their loops are too deep. */
-static bool put_nodes(struct parts *p, const struct ti_encoder *e, const struct ti_node *node,
+static bool put_nodes(struct parts *p, const struct ti_encoder *e, const struct ti_fold_node *node,
                       bool extras, uint32_t depth)
 {
     if (depth > TI_SHAPE_DEPTH)
@@ -445,7 +445,7 @@ static bool is_exact(const struct ti_encoder *e)
            (e->nvolumes == 1 || e->want.extras.kind == TI_EXACT);
 }
 
-bool ti__record_fold(const struct ti_encoder *e, const struct ti_node *shape, uint64_t nodes,
+bool ti__record_fold(const struct ti_encoder *e, const struct ti_fold_node *shape, uint64_t nodes,
                      struct ti_record *out)
 {
     struct parts p = {.too_large = false};
@@ -468,7 +468,7 @@ bool ti__record_fold(const struct ti_encoder *e, const struct ti_node *shape, ui
     return ok;
 }
 
-bool ti__record_core(const struct ti_encoder *e, const struct ti_node *shape, uint64_t nodes,
+bool ti__record_core(const struct ti_encoder *e, const struct ti_fold_node *shape, uint64_t nodes,
                      struct ti_record *out)
 {
     struct parts p = {.too_large = false};

@@ -285,7 +285,7 @@ static ti_status close_rank(struct ti_check_state *st, const struct rank *rank, 
 }
 
 static ti_status tell(const struct ti_check_state *st, int64_t rank, struct ti_walk *w,
-                      enum ti_rank_state state, ti_status why, struct ti_err *err)
+                      enum ti_read_state state, ti_status why, struct ti_err *err)
 {
     const struct ti_visitor *v = st->visitor;
 
@@ -327,9 +327,9 @@ static ti_status read_events(struct ti_check_state *st, struct ti_walk *w, struc
         status = check_end(st, w, rank, err);
     if (!status)
         status = tell(st, rank->number, w,
-                      got < 0                                               ? TI_RANK_DAMAGED
-                      : ti_reader_end(ti_walk_reader(w)) != TI_END_COMPLETE ? TI_RANK_PART
-                                                                            : TI_RANK_WHOLE,
+                      got < 0                                               ? TI_READ_DAMAGED
+                      : ti_reader_end(ti_walk_reader(w)) != TI_END_COMPLETE ? TI_READ_PART
+                                                                            : TI_READ_WHOLE,
                       got < 0 ? TI_ERR_INPUT : TI_OK, err);
     return status ? status : close_rank(st, rank, err);
 }
@@ -341,7 +341,7 @@ static ti_status read_rank(struct ti_check_state *st, int64_t number, struct ti_
     ti_status status = ti_walk_open(st->s, &st->check->comms, number, &w, err);
 
     if (status)
-        return tell(st, number, NULL, TI_RANK_DAMAGED, status, err);
+        return tell(st, number, NULL, TI_READ_DAMAGED, status, err);
     check_identity(st, number, ti_walk_reader(w));
     if (st->visitor->extras)
         ti_reader_want_extras(ti_walk_reader(w));
@@ -356,7 +356,7 @@ static ti_status read_all(struct ti_check_state *st, struct ti_err *err)
 
     for (int64_t rank = 0; rank < st->check->np && !status; rank++) {
         if (!ti_source_has(st->s, rank)) {
-            status = tell(st, rank, NULL, TI_RANK_MISSING, TI_OK, err);
+            status = tell(st, rank, NULL, TI_READ_MISSING, TI_OK, err);
             continue;
         }
         ti_progress("checking rank %lld of %lld", (long long)rank, (long long)st->check->np);

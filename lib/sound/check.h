@@ -59,11 +59,11 @@ struct ti_check {
 };
 
 /* Whether a rank could be read. */
-enum ti_rank_state {
-    TI_RANK_WHOLE,
-    TI_RANK_PART,    /* cut off, see ti_reader_end() */
-    TI_RANK_DAMAGED, /* see `err` */
-    TI_RANK_MISSING
+enum ti_read_state {
+    TI_READ_WHOLE,
+    TI_READ_PART,    /* cut off, see ti_reader_end() */
+    TI_READ_DAMAGED, /* see `err` */
+    TI_READ_MISSING
 };
 
 /*
@@ -84,7 +84,7 @@ struct ti_visitor {
 
     /* The rank was read, or cannot be read: then `st` and `err` tell why.  `w` is NULL if it could
      * not be opened. */
-    ti_status (*rank)(void *arg, int64_t rank, struct ti_walk *w, enum ti_rank_state state,
+    ti_status (*rank)(void *arg, int64_t rank, struct ti_walk *w, enum ti_read_state state,
                       ti_status st, struct ti_err *err);
 
     /*

@@ -111,7 +111,7 @@ const char *ti_comms_text(const struct ti_comms *comms, int64_t gid, char *buf, 
 
 /* The global number of the next communicator of `group`, or of the next window
  * or file on communicator `parent`. */
-static int64_t next_id(struct ti_comm_view *view, int64_t group, enum ti_object kind,
+static int64_t next_id(struct ti_comm_view *view, int64_t group, enum ti_mpi_object kind,
                        int64_t parent)
 {
     int64_t at = ti_map_add(&view->seen, group, kind, parent, 0);
@@ -231,7 +231,7 @@ const struct ti_local_comm *ti_comm_view_copy(struct ti_comm_view *view, int64_t
     return learn(view, (size_t)index, view->comms->ids.key[of->gid][0], rank, second);
 }
 
-const struct ti_local_comm *ti_comm_view_make(struct ti_comm_view *view, enum ti_object kind,
+const struct ti_local_comm *ti_comm_view_make(struct ti_comm_view *view, enum ti_mpi_object kind,
                                               int64_t number, const struct ti_local_comm *comm)
 {
     struct ti_local_comm object = *comm;
@@ -248,7 +248,7 @@ const struct ti_local_comm *ti_comm_view_make(struct ti_comm_view *view, enum ti
 }
 
 const struct ti_local_comm *ti_comm_view_object(const struct ti_comm_view *view,
-                                                enum ti_object kind, int64_t number)
+                                                enum ti_mpi_object kind, int64_t number)
 {
     int64_t at = ti_map_find(&view->objects, kind, number, 0, 0);
 

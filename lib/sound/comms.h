@@ -83,14 +83,14 @@ const struct ti_local_comm *ti_comm_view_copy(struct ti_comm_view *view, int64_t
                                               const struct ti_local_comm *of);
 
 /* The object that a collective operation is called on. */
-enum ti_object { TI_OBJECT_COMM, TI_OBJECT_WIN, TI_OBJECT_FILE };
+enum ti_mpi_object { TI_OBJECT_COMM, TI_OBJECT_WIN, TI_OBJECT_FILE };
 
 /* Add the rank's window or file `number`, which is made on `comm`; NULL if the number exists.
  * _object: look it up; NULL if there is none. */
-const struct ti_local_comm *ti_comm_view_make(struct ti_comm_view *view, enum ti_object kind,
+const struct ti_local_comm *ti_comm_view_make(struct ti_comm_view *view, enum ti_mpi_object kind,
                                               int64_t number, const struct ti_local_comm *comm);
 const struct ti_local_comm *ti_comm_view_object(const struct ti_comm_view *view,
-                                                enum ti_object kind, int64_t number);
+                                                enum ti_mpi_object kind, int64_t number);
 
 /* World rank of the member whose rank is ours plus `delta`; -1 if there is none. */
 int64_t ti_comm_view_world(const struct ti_comm_view *view, const struct ti_local_comm *comm,

@@ -24,7 +24,7 @@ struct sequence {
     } now;
 };
 
-struct ti_levels;
+struct ti_trip_levels;
 
 struct ti_check_state {
     struct ti_source *s;
@@ -35,7 +35,7 @@ struct ti_check_state {
     size_t nseq, seqs_cap;
     uint8_t *sound;           /* by rank: it can be compared with others */
     uint8_t *huge;            /* by rank: it has too many events to be read again */
-    struct ti_levels *levels; /* of the rank that is being read; see trips.c */
+    struct ti_trip_levels *levels; /* of the rank that is being read; see trips.c */
     uint8_t *cancels;         /* by rank: it has messages that were, or may have been, cancelled */
     uint8_t *unfinished;      /* by rank: it has receives that were freed, or never completed */
     /* (rank, communicator) -> receives that may have taken a message of unknown
@@ -51,7 +51,7 @@ struct ti_check_state {
  * are added to *sent.  TI_ERR_INPUT if the record is malformed. */
 ti_status ti__leave_out_trips(struct ti_check_state *st, struct ti_walk *w, uint64_t *sent,
                               struct ti_err *err);
-void ti__levels_free(struct ti_levels *levels);
+void ti__levels_free(struct ti_trip_levels *levels);
 
 /* Call the visitor's pause(). */
 ti_status ti__pause(const struct ti_check_state *st, struct ti_err *err);

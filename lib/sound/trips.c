@@ -14,7 +14,7 @@ struct level {
     struct ti_problems_mark problems;
 };
 
-struct ti_levels {
+struct ti_trip_levels {
     struct ti_alike alike;
     struct level *level;
     size_t n, cap;
@@ -23,7 +23,7 @@ struct ti_levels {
     uint64_t *sent;
 };
 
-void ti__levels_free(struct ti_levels *levels)
+void ti__levels_free(struct ti_trip_levels *levels)
 {
     for (size_t i = 0; levels && i < levels->n; i++) {
         ti_walk_mark_free(levels->level[i].walk);
@@ -37,7 +37,7 @@ void ti__levels_free(struct ti_levels *levels)
     free(levels);
 }
 
-static struct level *level_at(struct ti_levels *levels, uint32_t depth)
+static struct level *level_at(struct ti_trip_levels *levels, uint32_t depth)
 {
     levels->level = ti_grow(levels->level, &levels->cap, depth + 1, sizeof *levels->level);
     for (; levels->n <= depth; levels->n++)

@@ -1,6 +1,6 @@
 #include "sound/walk_internal.h"
 
-static enum ti_object object_of(const struct ti_event *ev, int64_t *number)
+static enum ti_mpi_object object_of(const struct ti_event *ev, int64_t *number)
 {
     if (ev->mask & TI_M_WIN) {
         *number = ev->arg[TI_F_WIN];
@@ -39,7 +39,7 @@ void ti__walk_meet(struct ti_walk *w, struct ti_step *step)
     const struct ti_event *ev = &step->ev;
     const struct ti_local_comm *comm = NULL;
     int64_t number = 0;
-    enum ti_object kind = object_of(ev, &number);
+    enum ti_mpi_object kind = object_of(ev, &number);
 
     if (ev->mask & TI_M_COMM)
         comm = ti__walk_comm(w, step, ev->arg[TI_F_COMM]);
@@ -63,7 +63,7 @@ static const struct ti_local_comm *called_on(struct ti_walk *w, struct ti_step *
                                              const struct ti_event *ev)
 {
     int64_t number = 0;
-    enum ti_object kind = object_of(ev, &number);
+    enum ti_mpi_object kind = object_of(ev, &number);
 
     if (ev->op == TI_OP_COMM_CREATE_GROUP) /* only members of the new communicator call it */
         return ev->arg[TI_F_NEWCOMM] == TI_NULL ? NULL

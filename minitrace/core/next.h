@@ -15,7 +15,7 @@
  * and reports version 3.1. */
 #define TI_MPI4 (MPI_VERSION >= 4 || (OMPI_MAJOR_VERSION + 0 >= 5))
 
-extern struct ti_target ti_target[] __attribute__((visibility("hidden")));
+extern struct ti_mpi_function ti_target[] __attribute__((visibility("hidden")));
 extern struct ti_mpi_backend ti_mpi_backend __attribute__((visibility("default")));
 
 #define TI_NEXT(function) ((__typeof__(&(function)))ti_target[TI_N_##function].next)

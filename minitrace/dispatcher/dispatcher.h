@@ -58,7 +58,7 @@ enum ti_name {
 };
 
 /* The MPI functions behind a name, which the dispatcher fills in; NULL until the name is found. */
-struct ti_target {
+struct ti_mpi_function {
     void *next; /* where the shim forwards to */
     void *real; /* MPI's own function, for calls of our own */
 };
@@ -76,7 +76,7 @@ struct ti_mpi_backend {
     const void *no_shim;
     void (*const *calibration_shim)(void);
 
-    struct ti_target *target; /* by number of the name */
+    struct ti_mpi_function *target; /* by number of the name */
 
     /* filled in by the dispatcher: stubs of the calibration shims; and a handle of the MPI library
      * for dlsym() */

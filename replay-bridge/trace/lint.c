@@ -242,7 +242,7 @@ static void close_held(struct lint_state *st, struct ti_walk *w, int64_t rank)
     ti_map_clear(&st->held);
 }
 
-static ti_status see_rank(void *arg, int64_t rank, struct ti_walk *w, enum ti_rank_state state,
+static ti_status see_rank(void *arg, int64_t rank, struct ti_walk *w, enum ti_read_state state,
                           ti_status why, struct ti_err *err)
 {
     struct lint_state *st = arg;
@@ -261,18 +261,18 @@ static ti_status see_rank(void *arg, int64_t rank, struct ti_walk *w, enum ti_ra
         close_held(st, w, rank);
     }
     ti_objects_begin(&st->objects);
-    st->lint->missing += state != TI_RANK_WHOLE;
+    st->lint->missing += state != TI_READ_WHOLE;
     switch (state) {
-    case TI_RANK_WHOLE:
+    case TI_READ_WHOLE:
         break;
-    case TI_RANK_PART:
+    case TI_READ_PART:
         ti_problems_add(st->ps, rank, TI_NO_EVENT, NULL, "its trace is not complete: %s",
                         ti_end_text(ti_reader_end(ti_walk_reader(w))));
         break;
-    case TI_RANK_DAMAGED:
+    case TI_READ_DAMAGED:
         ti_problems_add(st->ps, rank, TI_NO_EVENT, NULL, "%s", err->text);
         break;
-    case TI_RANK_MISSING:
+    case TI_READ_MISSING:
         ti_problems_add(st->ps, rank, TI_NO_EVENT, NULL, "its trace is missing");
         break;
     }

@@ -16,11 +16,11 @@ struct ti_check check;
 struct ti_problems problems;
 static struct ti_err err;
 
-static ti_status see_rank(void *arg, int64_t rank, struct ti_walk *w, enum ti_rank_state state,
+static ti_status see_rank(void *arg, int64_t rank, struct ti_walk *w, enum ti_read_state state,
                           ti_status st, struct ti_err *why)
 {
     (void)arg, (void)rank, (void)w, (void)st;
-    if (state == TI_RANK_DAMAGED)
+    if (state == TI_READ_DAMAGED)
         fail_msg("the script cannot be read: %s", why->text);
     return TI_OK;
 }

@@ -77,11 +77,11 @@ static struct ti_fold *fold_of(const struct items *l, uint32_t window, uint32_t 
 
 /* A node, and how far its columns are read. */
 struct copy {
-    const struct ti_node *node;
+    const struct ti_fold_node *node;
     struct copy *child, *next;
     struct place {
         struct ti_run_iterator runs;
-        const struct ti_run *run;
+        const struct ti_column_run *run;
         uint64_t i; /* in the run */
     } * place;
 };
@@ -93,7 +93,7 @@ struct expansion {
     uint64_t nodes;
 };
 
-static struct copy *copy_of(struct expansion *e, const struct ti_node *node)
+static struct copy *copy_of(struct expansion *e, const struct ti_fold_node *node)
 {
     struct copy *first = NULL, **end = &first;
 
@@ -133,11 +133,11 @@ static void free_copy(struct expansion *e, struct copy *c, uint32_t loops)
     bool first = true;
 
     for (struct copy *next; c; c = next, first = false) {
-        const struct ti_node *node = c->node;
+        const struct ti_fold_node *node = c->node;
         uint32_t begin = first ? loops : 0, n = 0;
 
         next = c->next;
-        for (const struct ti_node *child = node->child; child; child = child->next)
+        for (const struct ti_fold_node *child = node->child; child; child = child->next)
             n++;
         if (node->child) {
             assert_int_equal(node->nchildren, n);
@@ -198,10 +198,10 @@ static void must_stand(const char *what, struct ti_fold *f, const struct items *
 {
     struct expansion e = {l, 0, nvolumes, 0};
     uint64_t n, nodes = ti_fold_nodes(f), listed = 0;
-    const struct ti_node *shape = (ti_fold_end(f), ti_fold_shape(f, &n));
+    const struct ti_fold_node *shape = (ti_fold_end(f), ti_fold_shape(f, &n));
     struct copy *copy = copy_of(&e, shape);
 
-    for (const struct ti_node *node = shape; node; node = node->next)
+    for (const struct ti_fold_node *node = shape; node; node = node->next)
         listed++;
     expand(&e, copy, -1);
     free_copy(&e, copy, 0);
@@ -460,7 +460,7 @@ static const char *add_text(struct items *l, const char *text, uint32_t trips)
     return *text ? text + 1 : text;
 }
 
-static char *put_shape(char *p, const struct ti_node *node)
+static char *put_shape(char *p, const struct ti_fold_node *node)
 {
     for (; node; node = node->next) {
         if (!node->child) {
@@ -539,7 +539,7 @@ static void test_shapes(void **state)
     must_have_shape("xN(ab)y", 100000, "x(ab)y");
 }
 
-static uint32_t depth_of(const struct ti_node *node)
+static uint32_t depth_of(const struct ti_fold_node *node)
 {
     uint32_t deepest = 0;
 

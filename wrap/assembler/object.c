@@ -50,7 +50,7 @@ static void read_map(struct ti_object *o, const Elf64_Rela *rela, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         size_t k = rela[i].r_offset / 8, sym = ELF64_R_SYM(rela[i].r_info);
-        struct ti_place *p;
+        struct ti_code_range *p;
         uint64_t address;
 
         if (k / 3 >= o->nplaces || sym >= o->nsymbols)

@@ -15,7 +15,7 @@
 
 /* Where a statement lies in `section` (0: in no code section): what was added before it starts at
  * `from`, the statement is at .. to. */
-struct ti_place {
+struct ti_code_range {
     uint32_t section;
     uint64_t from, at, to;
 };
@@ -48,7 +48,7 @@ struct ti_object {
     size_t nsymbols;
     const char *names; /* of the symbols */
     size_t names_bytes;
-    struct ti_place *places; /* by number in the map, see emit.h */
+    struct ti_code_range *places; /* by number in the map, see emit.h */
     size_t nplaces;
     bool torn; /* a statement begins in one section and ends in another */
 };

@@ -171,7 +171,7 @@ static bool unstretch(const struct compare *c, struct one *b)
 /* The number of nops in an executed fill, in the new object. */
 static int64_t nops(const struct compare *c, uint32_t stmt)
 {
-    const struct ti_place *p = &c->now->places[stmt];
+    const struct ti_code_range *p = &c->now->places[stmt];
     struct one x;
     int64_t n = 0;
 
@@ -186,7 +186,7 @@ static ti_status compare_all(struct compare *c, const struct ti_flow *f)
 
     for (size_t i = 0; i < f->n; i++) {
         const struct ti_insn *in = &f->insns[i];
-        const struct ti_place *p = &c->now->places[in->first];
+        const struct ti_code_range *p = &c->now->places[in->first];
         struct one a, b;
 
         if (in->fill)
