@@ -1,7 +1,7 @@
 /* The command line of ti-acquire; ti-skew shares most of it.  All strings are borrowed from argv.
  */
-#ifndef TI_OPTIONS_H
-#define TI_OPTIONS_H
+#ifndef TI_ACQUIRE_OPTIONS_H
+#define TI_ACQUIRE_OPTIONS_H
 
 #include <stdbool.h>
 #include <stdint.h>

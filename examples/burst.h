@@ -13,8 +13,8 @@
  *   call burst(n)        with integer(8) n and no interface, through burst_
  *   call burst(n)        with an interface bind(c), name='burst', value
  */
-#ifndef EXAMPLES_BURST_H
-#define EXAMPLES_BURST_H
+#ifndef TI_EXAMPLES_BURST_H
+#define TI_EXAMPLES_BURST_H
 
 #include <stdint.h>
 

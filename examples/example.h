@@ -1,8 +1,8 @@
 /*
  * Common functions of the example programs: arguments, usage errors, the verdict, memory.
  */
-#ifndef EXAMPLES_EXAMPLE_H
-#define EXAMPLES_EXAMPLE_H
+#ifndef TI_EXAMPLES_EXAMPLE_H
+#define TI_EXAMPLES_EXAMPLE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /*
  * Messages of ti-gather: progress, ranks in trouble, summary.
  */
-#ifndef TI_REPORT_H
-#define TI_REPORT_H
+#ifndef TI_GATHER_REPORT_H
+#define TI_GATHER_REPORT_H
 
 #include "bundle/run.h"
 #include "gather/fetch/fetch.h"

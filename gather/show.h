@@ -1,8 +1,8 @@
 /*
  * Prints the tree of a fetch, planned or done: as text, as JSON, and for Graphviz.
  */
-#ifndef TI_SHOW_H
-#define TI_SHOW_H
+#ifndef TI_GATHER_SHOW_H
+#define TI_GATHER_SHOW_H
 
 #include <jansson.h>
 #include <stdbool.h>

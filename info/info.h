@@ -2,8 +2,8 @@
  * The commands of ti-info.  Each takes a source of traces and prints its result to stdout.  Errors
  * are returned in `err`; warnings and progress go to stderr.
  */
-#ifndef TI_INFO_H
-#define TI_INFO_H
+#ifndef TI_INFO_INFO_H
+#define TI_INFO_INFO_H
 
 #include <jansson.h>
 

@@ -1,6 +1,6 @@
 /* Beginning to record: how, and whether at all. */
-#ifndef TI_BEGIN_H
-#define TI_BEGIN_H
+#ifndef TI_MINITRACE_BEGIN_H
+#define TI_MINITRACE_BEGIN_H
 
 #include "minitrace/core/state.h"
 

@@ -2,8 +2,8 @@
  * A tree of ranks 0 to n - 1.  Below a rank is a block of ranks that follow it.  The block is cut
  * into at most TI_TREE_ARITY parts, and the first rank of each part is a child.
  */
-#ifndef TI_RANKTREE_H
-#define TI_RANKTREE_H
+#ifndef TI_MINITRACE_RANKTREE_H
+#define TI_MINITRACE_RANKTREE_H
 
 #define TI_TREE_ARITY 32
 

@@ -2,8 +2,8 @@
  * Warnings of ti-replay about information that a trace lacks, and hints for traces that cannot be
  * replayed.
  */
-#ifndef TI_REPLAY_ADVICE_H
-#define TI_REPLAY_ADVICE_H
+#ifndef TI_REPLAY_BRIDGE_ADVICE_H
+#define TI_REPLAY_BRIDGE_ADVICE_H
 
 #include "replay-bridge/options.h"
 #include "replay-bridge/result.h"

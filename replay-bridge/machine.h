@@ -1,8 +1,8 @@
 /*
  * The simulated machine of a replay: its platform, its hosts, and the host of each rank.
  */
-#ifndef TI_REPLAY_MACHINE_H
-#define TI_REPLAY_MACHINE_H
+#ifndef TI_REPLAY_BRIDGE_MACHINE_H
+#define TI_REPLAY_BRIDGE_MACHINE_H
 
 #include "replay-bridge/options.h"
 #include "replay-bridge/result.h"

@@ -1,8 +1,8 @@
 /*
  * Options of ti-replay: from the command line, completed from a calibration file.
  */
-#ifndef TI_REPLAY_OPTIONS_H
-#define TI_REPLAY_OPTIONS_H
+#ifndef TI_REPLAY_BRIDGE_OPTIONS_H
+#define TI_REPLAY_BRIDGE_OPTIONS_H
 
 #include <stdbool.h>
 #include <stdint.h>

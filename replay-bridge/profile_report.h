@@ -1,8 +1,8 @@
 /*
  * Tables of the results of --profile and --links.
  */
-#ifndef TI_PROFILE_REPORT_H
-#define TI_PROFILE_REPORT_H
+#ifndef TI_REPLAY_BRIDGE_PROFILE_REPORT_H
+#define TI_REPLAY_BRIDGE_PROFILE_REPORT_H
 
 #include <jansson.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /*
  * The report of ti-replay: prints the result of a replay, as text or JSON.
  */
-#ifndef TI_REPLAY_REPORT_H
-#define TI_REPLAY_REPORT_H
+#ifndef TI_REPLAY_BRIDGE_REPORT_H
+#define TI_REPLAY_BRIDGE_REPORT_H
 
 #include "replay-bridge/options.h"
 #include "replay-bridge/result.h"

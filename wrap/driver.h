@@ -3,8 +3,8 @@
  * print the commands that they would run, without running them.  So response files, specs,
  * configuration files and the additions of an MPI wrapper are all taken into account.
  */
-#ifndef TI_DRIVER_H
-#define TI_DRIVER_H
+#ifndef TI_WRAP_DRIVER_H
+#define TI_WRAP_DRIVER_H
 
 #include <stdbool.h>
 

@@ -8,8 +8,8 @@
  *
  * One thread, one poll loop.
  */
-#ifndef TI_FLEET_H
-#define TI_FLEET_H
+#ifndef TI_ACQUIRE_FLEET_FLEET_H
+#define TI_ACQUIRE_FLEET_FLEET_H
 
 #include <jansson.h>
 #include <limits.h>

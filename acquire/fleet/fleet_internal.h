@@ -5,8 +5,8 @@
  *   fleet_ask.c    requests and answers
  *   fleet_names.c  nodes by their names, for messages
  */
-#ifndef TI_FLEET_INTERNAL_H
-#define TI_FLEET_INTERNAL_H
+#ifndef TI_ACQUIRE_FLEET_FLEET_INTERNAL_H
+#define TI_ACQUIRE_FLEET_FLEET_INTERNAL_H
 
 #include "acquire/fleet/fleet.h"
 #include "session/conn.h"

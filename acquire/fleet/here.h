@@ -1,6 +1,6 @@
 /* Whether a node is this machine, as mpirun decides it: by name or by address. */
-#ifndef TI_HERE_H
-#define TI_HERE_H
+#ifndef TI_ACQUIRE_FLEET_HERE_H
+#define TI_ACQUIRE_FLEET_HERE_H
 
 #include <stdbool.h>
 

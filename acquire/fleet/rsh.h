@@ -8,8 +8,8 @@
  * The socket carries frames (session/frame.h).  ti-rsh sends HELLO {"host", "command"} and its
  * input. It receives the output and MESSAGE {"status": wait status} or {"error": TEXT}.
  */
-#ifndef TI_RSH_H
-#define TI_RSH_H
+#ifndef TI_ACQUIRE_FLEET_RSH_H
+#define TI_ACQUIRE_FLEET_RSH_H
 
 #include "acquire/fleet/fleet.h"
 #include "common/err.h"

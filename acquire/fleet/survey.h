@@ -2,8 +2,8 @@
  * The survey: asks all nodes for facts.  It finds out whether they can be used, and what differs
  * from the sites file or between nodes.
  */
-#ifndef TI_SURVEY_H
-#define TI_SURVEY_H
+#ifndef TI_ACQUIRE_FLEET_SURVEY_H
+#define TI_ACQUIRE_FLEET_SURVEY_H
 
 #include <stdbool.h>
 #include <stdint.h>

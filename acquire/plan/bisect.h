@@ -1,7 +1,7 @@
 /* Bisect a set of ranks into two sets of given sizes, so that the weight of the pairs between
  * them is small. */
-#ifndef TI_BISECT_H
-#define TI_BISECT_H
+#ifndef TI_ACQUIRE_PLAN_BISECT_H
+#define TI_ACQUIRE_PLAN_BISECT_H
 
 #include "acquire/plan/order.h"
 

@@ -9,8 +9,8 @@
  * Another version of glibc has other functions, and another Open MPI may not even connect to
  * ours.  A common level does not help there; a warning is given.
  */
-#ifndef TI_COMMON_ISA_H
-#define TI_COMMON_ISA_H
+#ifndef TI_ACQUIRE_PLAN_COMMON_ISA_H
+#define TI_ACQUIRE_PLAN_COMMON_ISA_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -12,8 +12,8 @@
  * fast cores, the same counter and the same arguments; it ignores time spent waiting for
  * networks.
  */
-#ifndef TI_ESTIMATE_H
-#define TI_ESTIMATE_H
+#ifndef TI_ACQUIRE_PLAN_ESTIMATE_H
+#define TI_ACQUIRE_PLAN_ESTIMATE_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -10,8 +10,8 @@
  * level, what is tuned for one model, and fast string instructions; cache sizes are fixed.  A
  * release of glibc ignores names that it does not know; the names are those of 2.26 and later.
  */
-#ifndef TI_ISA_H
-#define TI_ISA_H
+#ifndef TI_ACQUIRE_PLAN_ISA_H
+#define TI_ACQUIRE_PLAN_ISA_H
 
 /* The level of a name as a number, 1 to 4 ("x86-64" is "x86-64-v1"), 0 for an unknown name; and
  * the name of a level. */

@@ -12,8 +12,8 @@
  *
  * A weight is the recorded size in bytes plus TI_MESSAGE_BYTES for each message.
  */
-#ifndef TI_LIKE_H
-#define TI_LIKE_H
+#ifndef TI_ACQUIRE_PLAN_LIKE_H
+#define TI_ACQUIRE_PLAN_LIKE_H
 
 #include "acquire/plan/order.h"
 #include "acquire/plan/place.h"

@@ -11,8 +11,8 @@
  *
  * Residuals are relative to the model, so every point counts alike.
  */
-#ifndef TI_MEMORY_MODEL_H
-#define TI_MEMORY_MODEL_H
+#ifndef TI_ACQUIRE_PLAN_MEMORY_MODEL_H
+#define TI_ACQUIRE_PLAN_MEMORY_MODEL_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -12,8 +12,8 @@
  * tolerance.  Here the number of ranks of a node is exact, as it comes from its memory; the
  * exchange would be needed after these libraries, too.
  */
-#ifndef TI_ORDER_H
-#define TI_ORDER_H
+#ifndef TI_ACQUIRE_PLAN_ORDER_H
+#define TI_ACQUIRE_PLAN_ORDER_H
 
 #include <jansson.h>
 #include <stdbool.h>

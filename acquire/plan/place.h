@@ -46,8 +46,8 @@
  * slots of a hostfile: nodes with slots are filled first, in their order, as mpirun does.  The
  * policy distributes what is left over the nodes without slots.
  */
-#ifndef TI_PLACE_H
-#define TI_PLACE_H
+#ifndef TI_ACQUIRE_PLAN_PLACE_H
+#define TI_ACQUIRE_PLAN_PLACE_H
 
 #include <jansson.h>
 #include <stdbool.h>

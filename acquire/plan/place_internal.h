@@ -9,8 +9,8 @@
  *   place_options.c   the request from the options of the command line
  *   place_print.c     the plan as a table
  */
-#ifndef TI_PLACE_INTERNAL_H
-#define TI_PLACE_INTERNAL_H
+#ifndef TI_ACQUIRE_PLAN_PLACE_INTERNAL_H
+#define TI_ACQUIRE_PLAN_PLACE_INTERNAL_H
 
 #include "acquire/plan/place.h"
 

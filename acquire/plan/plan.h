@@ -5,8 +5,8 @@
  * Modes are those of acquire/plan/place.h: R is a regular run with at most one rank a core, F-x a
  * folded one with x ranks a core.
  */
-#ifndef TI_PLAN_H
-#define TI_PLAN_H
+#ifndef TI_ACQUIRE_PLAN_PLAN_H
+#define TI_ACQUIRE_PLAN_PLAN_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* Which node has which ranks: a placement, and the order of its ranks if they have one. */
-#ifndef TI_RANK_MAP_H
-#define TI_RANK_MAP_H
+#ifndef TI_ACQUIRE_PLAN_RANK_MAP_H
+#define TI_ACQUIRE_PLAN_RANK_MAP_H
 
 #include <jansson.h>
 #include <stdint.h>

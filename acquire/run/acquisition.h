@@ -3,8 +3,8 @@
  * of the two back ends.  pipeline.c has the steps in their order.  What depends on where the ranks
  * run is in a back end: local.c for this machine, nodes.c for the nodes of a fleet.
  */
-#ifndef TI_ACQUISITION_H
-#define TI_ACQUISITION_H
+#ifndef TI_ACQUIRE_RUN_ACQUISITION_H
+#define TI_ACQUIRE_RUN_ACQUISITION_H
 
 #include <limits.h>
 #include <sched.h>

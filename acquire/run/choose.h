@@ -2,8 +2,8 @@
  * Chooses the counter: the one asked for, or the best one that works.  A counter is tried in a
  * process of its own, so that it leaves nothing behind in this one.
  */
-#ifndef TI_CHOOSE_H
-#define TI_CHOOSE_H
+#ifndef TI_ACQUIRE_RUN_CHOOSE_H
+#define TI_ACQUIRE_RUN_CHOOSE_H
 
 #include <stdbool.h>
 

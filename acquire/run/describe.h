@@ -2,8 +2,8 @@
  * Descriptions of a whole acquisition: the plan as a table; RUN.json in the run directory,
  * which is written before the launch and again after the run; and the summary of --json.
  */
-#ifndef TI_DESCRIBE_H
-#define TI_DESCRIBE_H
+#ifndef TI_ACQUIRE_RUN_DESCRIBE_H
+#define TI_ACQUIRE_RUN_DESCRIBE_H
 
 #include <stdio.h>
 

@@ -2,8 +2,8 @@
  * The surroundings of the program in each rank: variables, settings of the library, the command in
  * front of it, standard input.
  */
-#ifndef TI_ENVIRONMENT_H
-#define TI_ENVIRONMENT_H
+#ifndef TI_ACQUIRE_RUN_ENVIRONMENT_H
+#define TI_ACQUIRE_RUN_ENVIRONMENT_H
 
 #include "acquire/run/acquisition.h"
 

@@ -7,8 +7,8 @@
  *
  * One thread.
  */
-#ifndef TI_FORWARD_H
-#define TI_FORWARD_H
+#ifndef TI_ACQUIRE_RUN_FORWARD_H
+#define TI_ACQUIRE_RUN_FORWARD_H
 
 #include <stdbool.h>
 

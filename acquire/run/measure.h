@@ -1,8 +1,8 @@
 /*
  * Measures the memory of a rank of the job's program by pilots on this machine.
  */
-#ifndef TI_MEASURE_H
-#define TI_MEASURE_H
+#ifndef TI_ACQUIRE_RUN_MEASURE_H
+#define TI_ACQUIRE_RUN_MEASURE_H
 
 #include "acquire/plan/memory_model.h"
 #include "acquire/run/acquisition.h"

@@ -1,8 +1,8 @@
 /*
  * Open MPI's mpirun: its version and the command line it needs.
  */
-#ifndef TI_MPIRUN_H
-#define TI_MPIRUN_H
+#ifndef TI_ACQUIRE_RUN_MPIRUN_H
+#define TI_ACQUIRE_RUN_MPIRUN_H
 
 #include <stdbool.h>
 #include <stdint.h>

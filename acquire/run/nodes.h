@@ -9,8 +9,8 @@
  *   nodes_watch.c       watching the run, and ending it
  *   nodes_collect.c     what was traced; the nodes in RUN.json
  */
-#ifndef TI_NODES_BACKEND_H
-#define TI_NODES_BACKEND_H
+#ifndef TI_ACQUIRE_RUN_NODES_H
+#define TI_ACQUIRE_RUN_NODES_H
 
 #include "acquire/fleet/fleet.h"
 #include "acquire/fleet/rsh.h"

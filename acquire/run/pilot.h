@@ -7,8 +7,8 @@
  * samples are taken from the kernel's own peak.  The result is that of the largest rank, as far
  * as the run got.
  */
-#ifndef TI_PILOT_H
-#define TI_PILOT_H
+#ifndef TI_ACQUIRE_RUN_PILOT_H
+#define TI_ACQUIRE_RUN_PILOT_H
 
 #include <stdbool.h>
 #include <stdint.h>

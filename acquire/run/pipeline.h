@@ -2,8 +2,8 @@
  * The acquisition as a whole: check, plan, launch, watch, collect, conclude.  It is the same on
  * this machine and on nodes; see struct ti_backend for what differs.
  */
-#ifndef TI_PIPELINE_H
-#define TI_PIPELINE_H
+#ifndef TI_ACQUIRE_RUN_PIPELINE_H
+#define TI_ACQUIRE_RUN_PIPELINE_H
 
 #include "acquire/run/acquisition.h"
 

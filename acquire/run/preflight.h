@@ -2,8 +2,8 @@
  * The checks before a run: program, counter, mpirun, machine, and the names of the results. Nothing
  * of the user's is run.
  */
-#ifndef TI_PREFLIGHT_H
-#define TI_PREFLIGHT_H
+#ifndef TI_ACQUIRE_RUN_PREFLIGHT_H
+#define TI_ACQUIRE_RUN_PREFLIGHT_H
 
 #include "acquire/run/acquisition.h"
 

@@ -2,8 +2,8 @@
  * The outcome of a run, and what the ends of the traces say of each rank: messages and
  * errors.
  */
-#ifndef TI_REPORT_H
-#define TI_REPORT_H
+#ifndef TI_ACQUIRE_RUN_REPORT_H
+#define TI_ACQUIRE_RUN_REPORT_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* The bundle of an acquisition. */
-#ifndef TI_RESULT_H
-#define TI_RESULT_H
+#ifndef TI_ACQUIRE_RUN_RESULT_H
+#define TI_ACQUIRE_RUN_RESULT_H
 
 #include "acquire/run/acquisition.h"
 

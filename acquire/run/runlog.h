@@ -2,8 +2,8 @@
  * The log of a run: plans, starts and messages, each line with the seconds since the log was
  * opened. Lines that cannot be written are lost silently.
  */
-#ifndef TI_RUNLOG_H
-#define TI_RUNLOG_H
+#ifndef TI_ACQUIRE_RUN_RUNLOG_H
+#define TI_ACQUIRE_RUN_RUNLOG_H
 
 #include <stddef.h>
 #include <stdio.h>

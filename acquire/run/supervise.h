@@ -1,6 +1,6 @@
 /* The run itself: mpirun is started, watched, and ended if need be. */
-#ifndef TI_SUPERVISE_H
-#define TI_SUPERVISE_H
+#ifndef TI_ACQUIRE_RUN_SUPERVISE_H
+#define TI_ACQUIRE_RUN_SUPERVISE_H
 
 #include "acquire/run/acquisition.h"
 

@@ -1,8 +1,8 @@
 /*
  * How figures of runs are printed, and distributions of the figures of very many bursts.
  */
-#ifndef TI_FIGURES_H
-#define TI_FIGURES_H
+#ifndef TI_ACQUIRE_SKEW_FIGURES_H
+#define TI_ACQUIRE_SKEW_FIGURES_H
 
 #include <jansson.h>
 #include <stdbool.h>

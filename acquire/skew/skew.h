@@ -12,8 +12,8 @@
  * The totals of the traces are compared.  Further runs, with several folding factors or another
  * counter, are compared burst by burst.
  */
-#ifndef TI_SKEW_H
-#define TI_SKEW_H
+#ifndef TI_ACQUIRE_SKEW_SKEW_H
+#define TI_ACQUIRE_SKEW_SKEW_H
 
 #include "acquire/run/acquisition.h"
 #include "acquire/skew/figures.h"

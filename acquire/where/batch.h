@@ -1,6 +1,6 @@
 /* Functions that all batch systems need. */
-#ifndef TI_BATCH_H
-#define TI_BATCH_H
+#ifndef TI_ACQUIRE_WHERE_BATCH_H
+#define TI_ACQUIRE_WHERE_BATCH_H
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 /* ti-acquire --check-sites: print what a sites file, hostfile or job contains. */
-#ifndef TI_CHECK_SITES_H
-#define TI_CHECK_SITES_H
+#ifndef TI_ACQUIRE_WHERE_CHECK_SITES_H
+#define TI_ACQUIRE_WHERE_CHECK_SITES_H
 
 #include <jansson.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* The nodes of the batch job that this process runs in, by its environment. */
-#ifndef TI_JOBS_H
-#define TI_JOBS_H
+#ifndef TI_ACQUIRE_WHERE_JOBS_H
+#define TI_ACQUIRE_WHERE_JOBS_H
 
 #include <stdbool.h>
 

@@ -7,8 +7,8 @@
  * $LSB_HOSTS); else this machine.  A job whose only node is this machine counts as this machine,
  * because the kernel reports its limits.
  */
-#ifndef TI_WHERE_H
-#define TI_WHERE_H
+#ifndef TI_ACQUIRE_WHERE_WHERE_H
+#define TI_ACQUIRE_WHERE_WHERE_H
 
 #include "acquire/options.h"
 #include "acquire/where/jobs.h"

@@ -1,6 +1,6 @@
 /* Abandons nodes: after an error or nonsense, or because they make no progress. */
-#ifndef TI_FETCH_ABANDON_H
-#define TI_FETCH_ABANDON_H
+#ifndef TI_GATHER_FETCH_ABANDON_H
+#define TI_GATHER_FETCH_ABANDON_H
 
 #include "gather/fetch/job.h"
 

@@ -1,6 +1,6 @@
 /* Comparison of copies by their CRC: of nodes, of files here, and of what is in the bundle. */
-#ifndef TI_FETCH_CHECKSUMS_H
-#define TI_FETCH_CHECKSUMS_H
+#ifndef TI_GATHER_FETCH_CHECKSUMS_H
+#define TI_GATHER_FETCH_CHECKSUMS_H
 
 #include "gather/fetch/job.h"
 

@@ -1,6 +1,6 @@
 /* Opens connections, retries them through other nodes, and hands messages on. */
-#ifndef TI_FETCH_CONNECT_H
-#define TI_FETCH_CONNECT_H
+#ifndef TI_GATHER_FETCH_CONNECT_H
+#define TI_GATHER_FETCH_CONNECT_H
 
 #include "gather/fetch/job.h"
 

@@ -1,6 +1,6 @@
 /* Copies of one rank's trace: the reference, and copies that differ from it. */
-#ifndef TI_FETCH_COPIES_H
-#define TI_FETCH_COPIES_H
+#ifndef TI_GATHER_FETCH_COPIES_H
+#define TI_GATHER_FETCH_COPIES_H
 
 #include "gather/fetch/job.h"
 

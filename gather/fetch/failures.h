@@ -1,6 +1,6 @@
 /* Why ranks could not be fetched, or removed. */
-#ifndef TI_FETCH_FAILURES_H
-#define TI_FETCH_FAILURES_H
+#ifndef TI_GATHER_FETCH_FAILURES_H
+#define TI_GATHER_FETCH_FAILURES_H
 
 #include "gather/fetch/job.h"
 

@@ -12,8 +12,8 @@
  * several nodes have a rank's trace, one copy is fetched if all are equal, and none if they
  * differ.  A file that was here before is never removed.
  */
-#ifndef TI_FETCH_H
-#define TI_FETCH_H
+#ifndef TI_GATHER_FETCH_FETCH_H
+#define TI_GATHER_FETCH_FETCH_H
 
 #include "bundle/run.h"
 #include "gather/fetch/nodes.h"

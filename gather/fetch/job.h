@@ -11,8 +11,8 @@
  *
  * Functions named ti__on_X() handle a message X of a node.  All run in one thread.
  */
-#ifndef TI_FETCH_JOB_H
-#define TI_FETCH_JOB_H
+#ifndef TI_GATHER_FETCH_JOB_H
+#define TI_GATHER_FETCH_JOB_H
 
 #include "bundle/node_traces.h"
 #include "bundle/run.h"

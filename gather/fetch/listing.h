@@ -1,6 +1,6 @@
 /* The list of a node's traces: each is compared with the copy that is known already. */
-#ifndef TI_FETCH_LISTING_H
-#define TI_FETCH_LISTING_H
+#ifndef TI_GATHER_FETCH_LISTING_H
+#define TI_GATHER_FETCH_LISTING_H
 
 #include "gather/fetch/job.h"
 

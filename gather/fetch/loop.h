@@ -1,6 +1,6 @@
 /* The main loop of a fetch, or of a removal. */
-#ifndef TI_FETCH_LOOP_H
-#define TI_FETCH_LOOP_H
+#ifndef TI_GATHER_FETCH_LOOP_H
+#define TI_GATHER_FETCH_LOOP_H
 
 #include "gather/fetch/job.h"
 

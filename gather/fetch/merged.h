@@ -1,6 +1,6 @@
 /* Receives merged traces of nodes ("send" with "merge", session/messages.h). */
-#ifndef TI_FETCH_MERGED_H
-#define TI_FETCH_MERGED_H
+#ifndef TI_GATHER_FETCH_MERGED_H
+#define TI_GATHER_FETCH_MERGED_H
 
 #include "gather/fetch/job.h"
 

@@ -16,8 +16,8 @@
  * "transport" is how the run was started: "libssh2", "openssh" or neither.  There is nothing to
  * fetch without "nodes", or where the directory is the run directory itself.
  */
-#ifndef TI_NODES_H
-#define TI_NODES_H
+#ifndef TI_GATHER_FETCH_NODES_H
+#define TI_GATHER_FETCH_NODES_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* The plan of a fetch: which ranks are wanted, from which nodes, and over which tree. */
-#ifndef TI_FETCH_PLAN_H
-#define TI_FETCH_PLAN_H
+#ifndef TI_GATHER_FETCH_PLAN_H
+#define TI_GATHER_FETCH_PLAN_H
 
 #include "gather/fetch/job.h"
 

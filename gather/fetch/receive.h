@@ -4,8 +4,8 @@
  * A .part file of an earlier ti-gather is resumed if the node's file starts with the same bytes.
  * The node compares them by length and CRC-32C, so each .part file is read once here.
  */
-#ifndef TI_RECEIVE_H
-#define TI_RECEIVE_H
+#ifndef TI_GATHER_FETCH_RECEIVE_H
+#define TI_GATHER_FETCH_RECEIVE_H
 
 #include <stdbool.h>
 #include <stddef.h>

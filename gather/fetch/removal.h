@@ -1,6 +1,6 @@
 /* --remove: traces are removed on nodes if length and CRC are those in the bundle. */
-#ifndef TI_FETCH_REMOVAL_H
-#define TI_FETCH_REMOVAL_H
+#ifndef TI_GATHER_FETCH_REMOVAL_H
+#define TI_GATHER_FETCH_REMOVAL_H
 
 #include "gather/fetch/job.h"
 

@@ -1,6 +1,6 @@
 /* The end of a node's requests: answered, or lost with the connection. */
-#ifndef TI_FETCH_REQUESTS_H
-#define TI_FETCH_REQUESTS_H
+#ifndef TI_GATHER_FETCH_REQUESTS_H
+#define TI_GATHER_FETCH_REQUESTS_H
 
 #include "gather/fetch/job.h"
 

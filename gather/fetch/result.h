@@ -1,6 +1,6 @@
 /* The result of a fetch: nodes, counts, and failures. */
-#ifndef TI_FETCH_RESULT_H
-#define TI_FETCH_RESULT_H
+#ifndef TI_GATHER_FETCH_RESULT_H
+#define TI_GATHER_FETCH_RESULT_H
 
 #include <jansson.h>
 #include <stdbool.h>

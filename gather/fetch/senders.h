@@ -1,6 +1,6 @@
 /* Which node sends a rank that several have. */
-#ifndef TI_FETCH_SENDERS_H
-#define TI_FETCH_SENDERS_H
+#ifndef TI_GATHER_FETCH_SENDERS_H
+#define TI_GATHER_FETCH_SENDERS_H
 
 #include "gather/fetch/job.h"
 

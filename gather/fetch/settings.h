@@ -1,6 +1,6 @@
 /* How to fetch. */
-#ifndef TI_FETCH_SETTINGS_H
-#define TI_FETCH_SETTINGS_H
+#ifndef TI_GATHER_FETCH_SETTINGS_H
+#define TI_GATHER_FETCH_SETTINGS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* Requests traces and receives them. */
-#ifndef TI_FETCH_TRANSFER_H
-#define TI_FETCH_TRANSFER_H
+#ifndef TI_GATHER_FETCH_TRANSFER_H
+#define TI_GATHER_FETCH_TRANSFER_H
 
 #include "gather/fetch/job.h"
 

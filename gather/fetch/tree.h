@@ -11,8 +11,8 @@
  * A tree saves connect time, processor time and descriptors on this machine, and connections per
  * site.  It does not add bandwidth: all data passes this machine's link in the end.
  */
-#ifndef TI_TREE_H
-#define TI_TREE_H
+#ifndef TI_GATHER_FETCH_TREE_H
+#define TI_GATHER_FETCH_TREE_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* Shared by tree.c and tree_cost.c. */
-#ifndef TI_TREE_INTERNAL_H
-#define TI_TREE_INTERNAL_H
+#ifndef TI_GATHER_FETCH_TREE_INTERNAL_H
+#define TI_GATHER_FETCH_TREE_INTERNAL_H
 
 #include <stdint.h>
 

@@ -7,8 +7,8 @@
  * busy; it does not get what the buffers would hold.  See Brakmo and Peterson, "TCP Vegas",
  * IEEE JSAC 13(8), 1995, section on congestion avoidance: bytes in flight = rate x time.
  */
-#ifndef TI_WINDOW_H
-#define TI_WINDOW_H
+#ifndef TI_GATHER_FETCH_WINDOW_H
+#define TI_GATHER_FETCH_WINDOW_H
 
 #include <stdint.h>
 

@@ -1,8 +1,8 @@
 /*
  * Folded traces of the ranks of a source, for phases.c, imbalance.c and position.c.
  */
-#ifndef TI_INFO_FOLDED_H
-#define TI_INFO_FOLDED_H
+#ifndef TI_INFO_SHAPES_FOLDED_H
+#define TI_INFO_SHAPES_FOLDED_H
 
 #include "common/ranges.h"
 #include "fold/shape.h"

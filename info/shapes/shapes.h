@@ -6,8 +6,8 @@
  * Values may differ: trip counts, volumes and fields, except for fields that have a special value
  * (TI_ANY, ...) on one rank only.  Shapes with equal hashes are taken to be the same.
  */
-#ifndef TI_INFO_SHAPES_H
-#define TI_INFO_SHAPES_H
+#ifndef TI_INFO_SHAPES_SHAPES_H
+#define TI_INFO_SHAPES_SHAPES_H
 
 #include "common/ranges.h"
 #include "info/names.h"

@@ -1,8 +1,8 @@
 /*
  * Sums of ranks: all together, the least and the greatest.  A zeroed struct has no ranks.
  */
-#ifndef TI_INFO_SUMS_H
-#define TI_INFO_SUMS_H
+#ifndef TI_INFO_SHAPES_SUMS_H
+#define TI_INFO_SHAPES_SUMS_H
 
 #include <stdint.h>
 

@@ -1,8 +1,8 @@
 /*
  * Writes a bundle from a run directory, while traces are scanned or after.
  */
-#ifndef TI_BUNDLE_H
-#define TI_BUNDLE_H
+#ifndef TI_BUNDLE_BUNDLE_H
+#define TI_BUNDLE_BUNDLE_H
 
 #include "bundle/run.h"
 #include "event/quality.h"

@@ -1,6 +1,6 @@
 /* The check of a run directory. */
-#ifndef TI_CHECK_RUN_H
-#define TI_CHECK_RUN_H
+#ifndef TI_BUNDLE_CHECK_H
+#define TI_BUNDLE_CHECK_H
 
 #include "bundle/run.h"
 

@@ -2,8 +2,8 @@
  * Doubts: why the durations in a trace, and rates that follow from them, are not those of the
  * machine.  All tools that show or use such a rate ask here, and print the same sentences.
  */
-#ifndef TI_DOUBTS_H
-#define TI_DOUBTS_H
+#ifndef TI_BUNDLE_DOUBTS_H
+#define TI_BUNDLE_DOUBTS_H
 
 #include <jansson.h>
 

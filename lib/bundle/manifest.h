@@ -1,6 +1,6 @@
 /* The manifest of a bundle. */
-#ifndef TI_MANIFEST_H
-#define TI_MANIFEST_H
+#ifndef TI_BUNDLE_MANIFEST_H
+#define TI_BUNDLE_MANIFEST_H
 
 #include "bundle/run.h"
 

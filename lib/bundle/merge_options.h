@@ -1,8 +1,8 @@
 /*
  * The options of ti-gather that say how ranks are merged; ti-acquire passes them on.
  */
-#ifndef TI_MERGE_OPTIONS_H
-#define TI_MERGE_OPTIONS_H
+#ifndef TI_BUNDLE_MERGE_OPTIONS_H
+#define TI_BUNDLE_MERGE_OPTIONS_H
 
 #include "common/args.h"
 #include "event/quality.h"

@@ -2,8 +2,8 @@
  * Ranks that are being merged into one trace, as a member of a bundle, and what the manifest of
  * that bundle says.
  */
-#ifndef TI_MERGING_H
-#define TI_MERGING_H
+#ifndef TI_BUNDLE_MERGING_H
+#define TI_BUNDLE_MERGING_H
 
 #include "bundle/zip_writer.h"
 #include "merged/merger.h"

@@ -4,8 +4,8 @@
  *
  * One thread receives and adds traces, several may look for ranks.
  */
-#ifndef TI_NODE_TRACES_H
-#define TI_NODE_TRACES_H
+#ifndef TI_BUNDLE_NODE_TRACES_H
+#define TI_BUNDLE_NODE_TRACES_H
 
 #include <stdbool.h>
 

@@ -1,8 +1,8 @@
 /*
  * Whether an existing file may be overwritten by a bundle.
  */
-#ifndef TI_OUTPUT_H
-#define TI_OUTPUT_H
+#ifndef TI_BUNDLE_OUTPUT_H
+#define TI_BUNDLE_OUTPUT_H
 
 #include <stdbool.h>
 #include <sys/stat.h>

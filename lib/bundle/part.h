@@ -2,8 +2,8 @@
  * The file OUTPUT.part, as which a bundle is written until it is whole.  It is locked, and removed
  * unless it is published.
  */
-#ifndef TI_PART_H
-#define TI_PART_H
+#ifndef TI_BUNDLE_PART_H
+#define TI_BUNDLE_PART_H
 
 #include <stdbool.h>
 

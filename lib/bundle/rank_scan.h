@@ -2,8 +2,8 @@
  * The scan of one rank's trace, from first to last byte: checksum, soundness, sums, metadata.
  * Needs only the trace, so several threads may scan different traces.
  */
-#ifndef TI_RANK_SCAN_H
-#define TI_RANK_SCAN_H
+#ifndef TI_BUNDLE_RANK_SCAN_H
+#define TI_BUNDLE_RANK_SCAN_H
 
 #include "bundle/run.h"
 

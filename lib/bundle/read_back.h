@@ -2,8 +2,8 @@
  * Looks into bundles that were written: what was just written is read back, and a bundle that is to
  * be replaced is searched for traces that exist nowhere else.
  */
-#ifndef TI_READ_BACK_H
-#define TI_READ_BACK_H
+#ifndef TI_BUNDLE_READ_BACK_H
+#define TI_BUNDLE_READ_BACK_H
 
 #include "bundle/run.h"
 #include "bundle/zip.h"

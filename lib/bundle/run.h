@@ -2,8 +2,8 @@
  * The findings of the check of a run directory (bundle/check.h): which ranks' traces are
  * there and sound, what is wrong with the others, and sums and metadata of the run.
  */
-#ifndef TI_RUN_H
-#define TI_RUN_H
+#ifndef TI_BUNDLE_RUN_H
+#define TI_BUNDLE_RUN_H
 
 #include <jansson.h>
 #include <signal.h>
@@ -71,7 +71,7 @@ struct ti_run {
     int64_t nranks;
     struct ti_run_rank *rank;
     int64_t gathered, complete; /* ranks: with a trace to gather; with a complete one */
-    int64_t away;               /* ranks that are AWAY, of a plan; set by main.c */
+    int64_t away;               /* ranks that are AWAY, of a plan; set by ti-gather */
     struct ti_run_stray *stray;
     int nstrays;
     size_t stray_room;
@@ -103,7 +103,7 @@ struct ti_run {
     int64_t memory_bytes_max;
 
     double started, check_seconds; /* since the epoch; duration */
-    /* fetched from nodes just before, set by main.c; 0 ranks: nothing */
+    /* fetched from nodes just before, set by ti-gather; 0 ranks: nothing */
     struct {
         double started, seconds;
         int64_t nodes, ranks, bytes;

@@ -3,8 +3,8 @@
  * chooses one for each rank.  identify.c decides which run they are of.  totals.c adds up the scans
  * of the chosen files.
  */
-#ifndef TI_RUN_INTERNAL_H
-#define TI_RUN_INTERNAL_H
+#ifndef TI_BUNDLE_RUN_INTERNAL_H
+#define TI_BUNDLE_RUN_INTERNAL_H
 
 #include "bundle/rank_scan.h"
 #include "bundle/run.h"

@@ -2,8 +2,8 @@
  * Reader of RUN.json, in which ti-acquire describes the run of a run directory.  MANIFEST.json,
  * which lies there after a bundle was unpacked, has the same keys.
  */
-#ifndef TI_RUNJSON_H
-#define TI_RUNJSON_H
+#ifndef TI_BUNDLE_RUNJSON_H
+#define TI_BUNDLE_RUNJSON_H
 
 #include <jansson.h>
 #include <stdbool.h>

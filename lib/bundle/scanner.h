@@ -4,8 +4,8 @@
  *
  * The result of a scan is valid as long as the file is unchanged: inode, size and times.
  */
-#ifndef TI_SCANNER_H
-#define TI_SCANNER_H
+#ifndef TI_BUNDLE_SCANNER_H
+#define TI_BUNDLE_SCANNER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -8,8 +8,8 @@
  *
  * Opening readers of one source is for one thread at a time.
  */
-#ifndef TI_SOURCE_H
-#define TI_SOURCE_H
+#ifndef TI_BUNDLE_SOURCE_H
+#define TI_BUNDLE_SOURCE_H
 
 #include <jansson.h>
 

@@ -6,8 +6,8 @@
  *   source_manifest.c  RUN.json and MANIFEST.json
  *   source_record.c    records of ranks.  It needs the encoder, so only programs that merge link it
  */
-#ifndef TI_SOURCE_INTERNAL_H
-#define TI_SOURCE_INTERNAL_H
+#ifndef TI_BUNDLE_SOURCE_INTERNAL_H
+#define TI_BUNDLE_SOURCE_INTERNAL_H
 
 #include "bundle/source.h"
 #include "bundle/zip.h"

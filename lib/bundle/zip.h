@@ -6,8 +6,8 @@
  * Nothing in the archive is trusted.  Offsets and lengths are checked against the file.  A member's
  * own header is checked against the central directory before its data are read.
  */
-#ifndef TI_ZIP_H
-#define TI_ZIP_H
+#ifndef TI_BUNDLE_ZIP_H
+#define TI_BUNDLE_ZIP_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  *
  * Functions that return bool return false with errno set; nothing is written after a failed write.
  */
-#ifndef TI_ZIP_WRITER_H
-#define TI_ZIP_WRITER_H
+#ifndef TI_BUNDLE_ZIP_WRITER_H
+#define TI_BUNDLE_ZIP_WRITER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * A failed allocation is remembered: later additions have no effect, and ti_args_ok() is false.
  * So callers check once, before they use the list.  The strings are copies.
  */
-#ifndef TI_ARGS_H
-#define TI_ARGS_H
+#ifndef TI_COMMON_ARGS_H
+#define TI_COMMON_ARGS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -6,8 +6,8 @@
  * The syntax is that of getopt_long(3).  "-np N", mpirun's spelling, means "--np N".  -h, --help,
  * -V and --version are added to every tool.  A wrong option prints two lines to stderr.
  */
-#ifndef TI_CLI_H
-#define TI_CLI_H
+#ifndef TI_COMMON_CLI_H
+#define TI_COMMON_CLI_H
 
 #include <stdbool.h>
 #include <stddef.h>

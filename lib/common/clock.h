@@ -1,8 +1,8 @@
 /*
  * Time, in seconds.  Both clocks are monotonic: setting the machine's clock does not change them.
  */
-#ifndef TI_CLOCK_H
-#define TI_CLOCK_H
+#ifndef TI_COMMON_CLOCK_H
+#define TI_COMMON_CLOCK_H
 
 /* CLOCK_MONOTONIC: for timeouts and durations. */
 double ti_now(void);

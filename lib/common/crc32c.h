@@ -1,7 +1,7 @@
 /* CRC-32C (Castagnoli), as in RFC 3720 appendix B.4.  Start with `crc` 0; pass the result of one
  * call to the next. */
-#ifndef TI_CRC32C_H
-#define TI_CRC32C_H
+#ifndef TI_COMMON_CRC32C_H
+#define TI_COMMON_CRC32C_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -5,8 +5,8 @@
  * and exits.  The sentence names what failed, its subject in quotes, and the cause, in lower case
  * and without a full stop.  The optional hint says what to do.
  */
-#ifndef TI_ERR_H
-#define TI_ERR_H
+#ifndef TI_COMMON_ERR_H
+#define TI_COMMON_ERR_H
 
 #include "common/status.h"
 

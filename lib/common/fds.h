@@ -4,8 +4,8 @@
  * the same number for another file.  So our descriptors have high numbers, which open() does not
  * choose, and each use checks that the descriptor still is ours.
  */
-#ifndef TI_FDS_H
-#define TI_FDS_H
+#ifndef TI_COMMON_FDS_H
+#define TI_COMMON_FDS_H
 
 #include <stdbool.h>
 #include <stdint.h>

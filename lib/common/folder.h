@@ -3,8 +3,8 @@
  * session files.  The owner holds a lock as long as it lives.  A killed process leaves its folder
  * behind; the next ti_folder_make() in the same place removes it.
  */
-#ifndef TI_FOLDER_H
-#define TI_FOLDER_H
+#ifndef TI_COMMON_FOLDER_H
+#define TI_COMMON_FOLDER_H
 
 #include <stdbool.h>
 #include <stddef.h>

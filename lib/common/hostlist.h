@@ -7,8 +7,8 @@
  * around commas.  A name consists of letters, digits, '.', '_' and '-', and does not begin with
  * '-'.
  */
-#ifndef TI_HOSTLIST_H
-#define TI_HOSTLIST_H
+#ifndef TI_COMMON_HOSTLIST_H
+#define TI_COMMON_HOSTLIST_H
 
 #include <stdint.h>
 

@@ -1,8 +1,8 @@
 /*
  * Shared by the expansion (hostlist.c) and the folding (hostlist_fold.c) of hostlists.
  */
-#ifndef TI_HOSTLIST_INTERNAL_H
-#define TI_HOSTLIST_INTERNAL_H
+#ifndef TI_COMMON_HOSTLIST_INTERNAL_H
+#define TI_COMMON_HOSTLIST_INTERNAL_H
 
 #include "common/hostlist.h"
 

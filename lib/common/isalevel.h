@@ -1,6 +1,6 @@
 /* The instruction set level of this processor: "x86-64", "x86-64-v2", "armv8-a", "unknown". */
-#ifndef TI_ISALEVEL_H
-#define TI_ISALEVEL_H
+#ifndef TI_COMMON_ISALEVEL_H
+#define TI_COMMON_ISALEVEL_H
 
 static inline const char *ti_isa_level(void)
 {

@@ -1,7 +1,7 @@
 /* JSON values that jansson cannot make of what we have.  Each is a new object, which the caller
  * owns; NULL when memory is short. */
-#ifndef TI_JSON_H
-#define TI_JSON_H
+#ifndef TI_COMMON_JSON_H
+#define TI_COMMON_JSON_H
 
 #include <jansson.h>
 #include <stdint.h>

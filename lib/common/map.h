@@ -3,8 +3,8 @@
  * the order in which they are added.  The caller keeps the values in an array of its own, at these
  * indices.  Single keys cannot be removed.  A zeroed struct is an empty map.
  */
-#ifndef TI_MAP_H
-#define TI_MAP_H
+#ifndef TI_COMMON_MAP_H
+#define TI_COMMON_MAP_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  * much room as one.  A zeroed struct is an empty set.  In files and messages, a set is JSON:
  * [[FIRST, LAST], ...].
  */
-#ifndef TI_RANGES_H
-#define TI_RANGES_H
+#ifndef TI_COMMON_RANGES_H
+#define TI_COMMON_RANGES_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -3,8 +3,8 @@
  * waitpid(-1, ...) and may reap children of the other part.  The status of such a child is kept
  * here until its owner asks for it.  For one thread.
  */
-#ifndef TI_REAP_H
-#define TI_REAP_H
+#ifndef TI_COMMON_REAP_H
+#define TI_COMMON_REAP_H
 
 #include <stdbool.h>
 #include <sys/types.h>

@@ -5,8 +5,8 @@
  * ti_scratch_close(), at exit(), and after SIGINT, SIGTERM, SIGHUP or
  * SIGPIPE.
  */
-#ifndef TI_SCRATCH_H
-#define TI_SCRATCH_H
+#ifndef TI_COMMON_SCRATCH_H
+#define TI_COMMON_SCRATCH_H
 
 #include <stdbool.h>
 

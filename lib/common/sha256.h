@@ -1,6 +1,6 @@
 /* SHA-256 (FIPS 180-4), by libnettle. */
-#ifndef TI_SHA256_H
-#define TI_SHA256_H
+#ifndef TI_COMMON_SHA256_H
+#define TI_COMMON_SHA256_H
 
 #include <nettle/sha2.h>
 #include <stddef.h>

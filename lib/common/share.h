@@ -2,8 +2,8 @@
  * What random samples tell of a share: of n samples, `hits` had a property; how much of the whole
  * has it?
  */
-#ifndef TI_SHARE_H
-#define TI_SHARE_H
+#ifndef TI_COMMON_SHARE_H
+#define TI_COMMON_SHARE_H
 
 #include <stdint.h>
 

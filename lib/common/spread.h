@@ -2,8 +2,8 @@
  * What repeated figures of one quantity have in common: middle, extremes, and how far they differ.
  * Every tool that tells a spread of runs takes it from here.
  */
-#ifndef TI_SPREAD_H
-#define TI_SPREAD_H
+#ifndef TI_COMMON_SPREAD_H
+#define TI_COMMON_SPREAD_H
 
 #include <stdbool.h>
 

@@ -2,8 +2,8 @@
  * Results of functions that can fail, and the exit statuses of the programs.  The man pages list
  * them under EXIT STATUS.  Once released, the numbers stay.
  */
-#ifndef TI_STATUS_H
-#define TI_STATUS_H
+#ifndef TI_COMMON_STATUS_H
+#define TI_COMMON_STATUS_H
 
 typedef enum {
     TI_OK = 0,

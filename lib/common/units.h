@@ -1,8 +1,8 @@
 /*
  * Speeds, bandwidths and latencies as SimGrid writes them: "8Gf", "10Gbps", "50us".
  */
-#ifndef TI_UNITS_H
-#define TI_UNITS_H
+#ifndef TI_COMMON_UNITS_H
+#define TI_COMMON_UNITS_H
 
 #include "common/err.h"
 

@@ -1,6 +1,6 @@
 /* write(2) in a loop, until everything is written. */
-#ifndef TI_WRITE_H
-#define TI_WRITE_H
+#ifndef TI_COMMON_WRITE_H
+#define TI_COMMON_WRITE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -6,8 +6,8 @@
  * SMPI's settings of it.  Its text is that of sites files (inifile.h): sections [calibration],
  * [host] and [network].  ti-calibrate(1) describes the keys.
  */
-#ifndef TI_CALIBRATION_H
-#define TI_CALIBRATION_H
+#ifndef TI_CONFIG_CALIBRATION_H
+#define TI_CONFIG_CALIBRATION_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -6,8 +6,8 @@
  * If the grammar lets a key's value continue, an indented line that does not look like `KEY =`
  * continues the value above.
  */
-#ifndef TI_INIFILE_H
-#define TI_INIFILE_H
+#ifndef TI_CONFIG_INIFILE_H
+#define TI_CONFIG_INIFILE_H
 
 #include <stdbool.h>
 #include <stddef.h>

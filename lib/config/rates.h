@@ -6,8 +6,8 @@
  * edit it, and a replay asks it for the rate of each burst.  tiara-rates(5) describes the file;
  * its text is that of sites files (inifile.h).
  */
-#ifndef TI_RATES_H
-#define TI_RATES_H
+#ifndef TI_CONFIG_RATES_H
+#define TI_CONFIG_RATES_H
 
 #include <stdint.h>
 

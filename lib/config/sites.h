@@ -5,8 +5,8 @@
  *
  * Unknown values are 0, "" or NULL; ti-acquire's probe of the nodes finds them out.
  */
-#ifndef TI_SITES_H
-#define TI_SITES_H
+#ifndef TI_CONFIG_SITES_H
+#define TI_CONFIG_SITES_H
 
 #include <jansson.h>
 #include <stdbool.h>

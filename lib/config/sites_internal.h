@@ -8,8 +8,8 @@
  *
  * Errors in the file become findings of `ini`, with their position; reading goes on.
  */
-#ifndef TI_SITES_INTERNAL_H
-#define TI_SITES_INTERNAL_H
+#ifndef TI_CONFIG_SITES_INTERNAL_H
+#define TI_CONFIG_SITES_INTERNAL_H
 
 #include "config/inifile.h"
 #include "config/sites.h"

@@ -1,7 +1,7 @@
 /* Bytes that grow at the end: a zeroed struct is empty, free() `data`.  Ends the program when
  * memory is short (ti_grow()). */
-#ifndef TI_BUFFER_H
-#define TI_BUFFER_H
+#ifndef TI_EVENT_BUFFER_H
+#define TI_EVENT_BUFFER_H
 
 #include <string.h>
 

@@ -42,8 +42,8 @@
  *             of columns of volumes; then V times E times varint bytes of a column
  *   data      these columns of values, in the same order
  */
-#ifndef TI_COLUMNS_H
-#define TI_COLUMNS_H
+#ifndef TI_EVENT_COLUMNS_H
+#define TI_EVENT_COLUMNS_H
 
 #include "event/event.h"
 

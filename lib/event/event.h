@@ -10,8 +10,8 @@
  * wildcard carries the source and tag that matched.  Request numbers follow from the order of the
  * calls.
  */
-#ifndef TI_EVENT_H
-#define TI_EVENT_H
+#ifndef TI_EVENT_EVENT_H
+#define TI_EVENT_EVENT_H
 
 #include <stdbool.h>
 #include <stddef.h>

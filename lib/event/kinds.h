@@ -2,8 +2,8 @@
  * Numbers that a trace has for what is no event: kinds of strings and of communicators, and how a
  * rank's trace ended.  All encodings of traces (trace/trace.h, fold/record_layout.h) have the same.
  */
-#ifndef TI_KINDS_H
-#define TI_KINDS_H
+#ifndef TI_EVENT_KINDS_H
+#define TI_EVENT_KINDS_H
 
 /* Kinds of strings; the values are those in the file. */
 enum ti_string { TI_STRING_SITE = 's', TI_STRING_CALL = 'c', TI_STRING_FILE = 'f' };

@@ -10,8 +10,8 @@
  *
  * Metadata "volumes" and "extras" name the quality; without, it is exact.
  */
-#ifndef TI_QUALITY_H
-#define TI_QUALITY_H
+#ifndef TI_EVENT_QUALITY_H
+#define TI_EVENT_QUALITY_H
 
 #include <stdbool.h>
 #include <stddef.h>

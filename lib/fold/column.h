@@ -14,8 +14,8 @@
  *
  * All arithmetic is modulo 2^64.
  */
-#ifndef TI_COLUMN_H
-#define TI_COLUMN_H
+#ifndef TI_FOLD_COLUMN_H
+#define TI_FOLD_COLUMN_H
 
 #include "event/buffer.h"
 #include "fold/runs.h"
@@ -59,7 +59,7 @@ struct ti_cursor {
     const uint8_t *circle, *circle_end, *next; /* runs being repeated, and the next of them */
     uint64_t again;                            /* of these, how many are to come */
     uint64_t last, stride, left;               /* left: values of the present run to come */
-    struct ti_draw *draw; /* of a histogram (quality.h): values come from there; else NULL */
+    struct ti_draw *draw; /* of a histogram (event/quality.h): values come from there; else NULL */
 };
 
 /* Go to the start of a column.  The blob must outlive the cursor; NULL if it is empty. */

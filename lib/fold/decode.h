@@ -5,8 +5,8 @@
  * the record is trusted.  ti_folded_open() adds up the trip counts, so that a record that claims
  * more events than TI_RECORD_EVENTS is refused before the first event, and the volumes.
  */
-#ifndef TI_DECODE_H
-#define TI_DECODE_H
+#ifndef TI_FOLD_DECODE_H
+#define TI_FOLD_DECODE_H
 
 #include "event/buffer.h"
 #include "event/event.h"
@@ -49,8 +49,8 @@ uint32_t ti_folded_extras(const struct ti_folded *f);
  * trip counts and volumes.  False if the record is malformed. */
 bool ti_folded_check(struct ti_folded *f);
 
-/* Draw the values of histograms (quality.h) in the order of a seed; call it before the first event.
- * The seed is 0 otherwise. */
+/* Draw the values of histograms (event/quality.h) in the order of a seed; call it before the first
+ * event.  The seed is 0 otherwise. */
 void ti_folded_seed(struct ti_folded *f, uint64_t seed);
 
 /* Give extra values, too; call it before the first event.  Without, ev->extra is NULL. */

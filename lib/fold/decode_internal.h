@@ -8,8 +8,8 @@
  *   trips.c         the iterator leaves out trips of loops (trips.h)
  *   values.c        volumes and extra values, all of a call at once (values.h)
  */
-#ifndef TI_DECODE_INTERNAL_H
-#define TI_DECODE_INTERNAL_H
+#ifndef TI_FOLD_DECODE_INTERNAL_H
+#define TI_FOLD_DECODE_INTERNAL_H
 
 #include "fold/column.h"
 #include "fold/decode.h"

@@ -23,8 +23,8 @@
  * was no loop so far becomes a loop whose trip counts were 1.  Otherwise each loop that is passed
  * once now and then, as in codes with adaptive solvers, would multiply the shapes around it.
  */
-#ifndef TI_FOLD_H
-#define TI_FOLD_H
+#ifndef TI_FOLD_FOLD_H
+#define TI_FOLD_FOLD_H
 
 #include "fold/runs.h"
 

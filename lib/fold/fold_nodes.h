@@ -2,8 +2,8 @@
  * The nodes of a shape (fold/fold.h): their memory, and how lists of nodes become one.
  * For fold.c only.
  */
-#ifndef TI_FOLD_NODES_H
-#define TI_FOLD_NODES_H
+#ifndef TI_FOLD_FOLD_NODES_H
+#define TI_FOLD_FOLD_NODES_H
 
 #include "fold/fold.h"
 

@@ -17,8 +17,8 @@
  *                difference; then for each value zigzag of its level minus the column's first value
  *   correction   `gap` values have none, the next one is its level's value plus `difference`
  */
-#ifndef TI_LEVELS_H
-#define TI_LEVELS_H
+#ifndef TI_FOLD_LEVELS_H
+#define TI_FOLD_LEVELS_H
 
 #include "event/buffer.h"
 #include "event/quality.h"

@@ -9,8 +9,8 @@
  * events, but not which fields have columns.  So the result depends on all events since
  * ti_online_new(), on when they were forgotten, and on the size of the memory; on nothing else.
  */
-#ifndef TI_ONLINE_H
-#define TI_ONLINE_H
+#ifndef TI_FOLD_ONLINE_H
+#define TI_FOLD_ONLINE_H
 
 #include "event/event.h"
 

@@ -1,6 +1,6 @@
 /* Patterns: values that differ by their place in a period (quality_columns.h). */
-#ifndef TI_PATTERN_H
-#define TI_PATTERN_H
+#ifndef TI_FOLD_PATTERN_H
+#define TI_FOLD_PATTERN_H
 
 #include <stddef.h>
 #include <stdint.h>

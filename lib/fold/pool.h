@@ -4,8 +4,8 @@
  * left.  When that fails, it prints a message and aborts the program.  The library in a traced
  * process asks ti_pool_left() first.
  */
-#ifndef TI_POOL_H
-#define TI_POOL_H
+#ifndef TI_FOLD_POOL_H
+#define TI_FOLD_POOL_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -23,8 +23,8 @@
  * so on all ranks.  Without it and without classes, a replay has the slow bursts of all ranks one
  * after the other, where the program had them at the same time.
  */
-#ifndef TI_QUALITY_COLUMNS_H
-#define TI_QUALITY_COLUMNS_H
+#ifndef TI_FOLD_QUALITY_COLUMNS_H
+#define TI_FOLD_QUALITY_COLUMNS_H
 
 #include "event/quality.h"
 #include "fold/column.h"

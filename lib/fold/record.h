@@ -8,8 +8,8 @@
  * Two ranks that run the same program in the same way have equal patterns.  Only
  * record_layout.h knows the meaning of the three.
  */
-#ifndef TI_RECORD_H
-#define TI_RECORD_H
+#ifndef TI_FOLD_RECORD_H
+#define TI_FOLD_RECORD_H
 
 #include <stddef.h>
 #include <stdint.h>

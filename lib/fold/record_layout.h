@@ -54,8 +54,8 @@
  * A trace that folding does not make smaller becomes another record: version is TI_RECORD_COPY,
  * there are no numbers, and the blobs, one after the other, are the rank file.
  */
-#ifndef TI_RECORD_LAYOUT_H
-#define TI_RECORD_LAYOUT_H
+#ifndef TI_FOLD_RECORD_LAYOUT_H
+#define TI_FOLD_RECORD_LAYOUT_H
 
 #define TI_RECORD_COPY    0
 #define TI_RECORD_EXACT   2 /* all columns are lists of tokens, or histograms of an older writer */

@@ -2,8 +2,8 @@
  * A column (column.h) in memory: a list of runs.  A run is `n` values that grow by a constant
  * stride, modulo 2^64.  Columns of equal values have equal runs, whatever was appended to what.
  */
-#ifndef TI_RUNS_H
-#define TI_RUNS_H
+#ifndef TI_FOLD_RUNS_H
+#define TI_FOLD_RUNS_H
 
 #include <stdbool.h>
 

@@ -8,8 +8,8 @@
  * Where values are drawn from histograms (event/quality.h), those before the event are taken to
  * be spread evenly over the trace, and those after it are others than sequential reading gives.
  */
-#ifndef TI_SEEK_H
-#define TI_SEEK_H
+#ifndef TI_FOLD_SEEK_H
+#define TI_FOLD_SEEK_H
 
 #include "fold/decode.h"
 #include "fold/record_layout.h"

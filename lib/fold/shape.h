@@ -8,8 +8,8 @@
  * ti_reader_folded() (trace/reader.h) gives the folded trace of a reader.  Each function with a
  * bool result returns false if the record is malformed.
  */
-#ifndef TI_SHAPE_H
-#define TI_SHAPE_H
+#ifndef TI_FOLD_SHAPE_H
+#define TI_FOLD_SHAPE_H
 
 #include "fold/column.h"
 #include "fold/decode.h"

@@ -9,8 +9,8 @@
  *
  * The trace is read twice: first ti_symbols_scan() takes each event, then ti_symbols_give().
  */
-#ifndef TI_SYMBOLS_H
-#define TI_SYMBOLS_H
+#ifndef TI_FOLD_SYMBOLS_H
+#define TI_FOLD_SYMBOLS_H
 
 #include "common/map.h"
 #include "event/buffer.h"

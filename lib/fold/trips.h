@@ -4,8 +4,8 @@
  * Trips are alike if they have the same events but for volumes and extra values.  Where columns are
  * constant, or repeat in a circle, this follows from the columns, without reading the events.
  */
-#ifndef TI_TRIPS_H
-#define TI_TRIPS_H
+#ifndef TI_FOLD_TRIPS_H
+#define TI_FOLD_TRIPS_H
 
 #include "fold/decode.h"
 

@@ -8,8 +8,8 @@
  * in the same order, for calls with no more than TI_DRAWN_MOST values.  Of more values, each bin
  * has its share at any time.
  */
-#ifndef TI_VALUES_H
-#define TI_VALUES_H
+#ifndef TI_FOLD_VALUES_H
+#define TI_FOLD_VALUES_H
 
 #include "event/event.h"
 #include "fold/shape.h"

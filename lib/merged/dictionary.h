@@ -5,8 +5,8 @@
  * The dictionary is a part of the format: a change of one byte is a new TI_MERGED_VERSION.  A text
  * that is not in the dictionary only takes more space.
  */
-#ifndef TI_DICTIONARY_H
-#define TI_DICTIONARY_H
+#ifndef TI_MERGED_DICTIONARY_H
+#define TI_MERGED_DICTIONARY_H
 
 static const char ti_dictionary[] =
     /* values of metadata */

@@ -7,8 +7,8 @@
  * Where folding does not make the trace smaller, the record is a copy of the rank file; so it is
  * where folding the first part of a large one hardly makes that smaller.
  */
-#ifndef TI_ENCODE_H
-#define TI_ENCODE_H
+#ifndef TI_MERGED_ENCODE_H
+#define TI_MERGED_ENCODE_H
 
 #include "event/quality.h"
 #include "fold/record.h"
@@ -28,7 +28,7 @@
 ti_status ti_folded_encode(struct ti_reader *r, const struct ti_qualities *q, struct ti_record *out,
                            struct ti_err *err);
 
-/* The same for who wants the shape (shape.h): the record is folded even if a copy is smaller.
+/* The same for who wants the shape (fold/shape.h): the record is folded even if a copy is smaller.
  * TI_ERR_INPUT if the trace does not fold. */
 ti_status ti_folded_encode_shape(struct ti_reader *r, struct ti_record *out, struct ti_err *err);
 

@@ -3,10 +3,9 @@
  *
  *   encode.c         reads the trace, folds it, chooses the smallest record
  *   encode_record.c  puts a record together
- *   symbols.c        events become symbols (symbols.h)
  */
-#ifndef TI_ENCODE_INTERNAL_H
-#define TI_ENCODE_INTERNAL_H
+#ifndef TI_MERGED_ENCODE_INTERNAL_H
+#define TI_MERGED_ENCODE_INTERNAL_H
 
 #include "fold/fold.h"
 #include "fold/quality_columns.h"

@@ -62,8 +62,8 @@
  * A section is at most TI_CHUNK_RAW_MAX bytes.  The writer fills chunks and pages up to
  * TI_FILL_BYTES before compression, unless one section or member needs more.
  */
-#ifndef TI_LAYOUT_H
-#define TI_LAYOUT_H
+#ifndef TI_MERGED_LAYOUT_H
+#define TI_MERGED_LAYOUT_H
 
 #include "trace/trace.h"
 

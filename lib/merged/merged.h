@@ -7,8 +7,8 @@
  *
  * Memory: the index (a few bytes for each group of ranks), and the sections read last.
  */
-#ifndef TI_MERGED_H
-#define TI_MERGED_H
+#ifndef TI_MERGED_MERGED_H
+#define TI_MERGED_MERGED_H
 
 #include <stdbool.h>
 

@@ -11,8 +11,8 @@
  * CACHE_BYTES and one chunk more; a group is one section; a record has at most TI_RECORD_MAX bytes.
  * Time: reading a record decompresses each chunk once at most.
  */
-#ifndef TI_MERGED_INTERNAL_H
-#define TI_MERGED_INTERNAL_H
+#ifndef TI_MERGED_MERGED_INTERNAL_H
+#define TI_MERGED_MERGED_INTERNAL_H
 
 #include "merged/layout.h"
 #include "merged/merged.h"

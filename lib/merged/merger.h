@@ -7,8 +7,8 @@
  * Memory: patterns and the numbers that differ between ranks, and some 40 bytes for each different
  * blob.  The blobs themselves wait in a temporary file.
  */
-#ifndef TI_MERGER_H
-#define TI_MERGER_H
+#ifndef TI_MERGED_MERGER_H
+#define TI_MERGED_MERGER_H
 
 #include "common/err.h"
 #include "fold/record.h"

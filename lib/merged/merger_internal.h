@@ -7,8 +7,8 @@
  *   groups.c      groups and pages become sections
  *   sections.c    sections become chunks, and these a file
  */
-#ifndef TI_MERGER_INTERNAL_H
-#define TI_MERGER_INTERNAL_H
+#ifndef TI_MERGED_MERGER_INTERNAL_H
+#define TI_MERGED_MERGER_INTERNAL_H
 
 #include "common/ranges.h"
 #include "event/buffer.h"

@@ -2,8 +2,8 @@
  * Columns of a group as functions of the rank (layout.h): fit.c finds them, numbers.c computes
  * them.
  */
-#ifndef TI_NUMBERS_H
-#define TI_NUMBERS_H
+#ifndef TI_MERGED_NUMBERS_H
+#define TI_MERGED_NUMBERS_H
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 /* The description of a node: the answer to "facts" (session/messages.h). */
-#ifndef TI_FACTS_H
-#define TI_FACTS_H
+#ifndef TI_NODE_FACTS_H
+#define TI_NODE_FACTS_H
 
 #include <jansson.h>
 

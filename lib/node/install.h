@@ -1,8 +1,8 @@
 /*
  * The node's side of the bootstrap (session/bootstrap.h): `ti-node install`.
  */
-#ifndef TI_INSTALL_H
-#define TI_INSTALL_H
+#ifndef TI_NODE_INSTALL_H
+#define TI_NODE_INSTALL_H
 
 #include "common/err.h"
 

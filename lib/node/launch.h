@@ -8,8 +8,8 @@
  *
  * One thread, one run at a time.
  */
-#ifndef TI_LAUNCH_H
-#define TI_LAUNCH_H
+#ifndef TI_NODE_LAUNCH_H
+#define TI_NODE_LAUNCH_H
 
 #include <sched.h>
 #include <stdbool.h>

@@ -3,8 +3,8 @@
  * ranks compute and must be cheap: results are kept per process, and only new processes have their
  * environment read.
  */
-#ifndef TI_LOAD_H
-#define TI_LOAD_H
+#ifndef TI_NODE_LOAD_H
+#define TI_NODE_LOAD_H
 
 #include <stdbool.h>
 #include <stdint.h>

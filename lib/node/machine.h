@@ -1,8 +1,8 @@
 /*
  * Resources of this machine: cores, memory, limits, file systems.
  */
-#ifndef TI_MACHINE_H
-#define TI_MACHINE_H
+#ifndef TI_NODE_MACHINE_H
+#define TI_NODE_MACHINE_H
 
 #include <sched.h>
 #include <stdbool.h>

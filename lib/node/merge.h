@@ -2,8 +2,8 @@
  * Merging the ranks of this node into one trace before they are sent ("send" with "merge",
  * session/messages.h).
  */
-#ifndef TI_MERGE_H
-#define TI_MERGE_H
+#ifndef TI_NODE_MERGE_H
+#define TI_NODE_MERGE_H
 
 #include <jansson.h>
 #include <stdbool.h>

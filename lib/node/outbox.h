@@ -1,8 +1,8 @@
 /*
  * Outgoing frames: a queue in front of a non-blocking descriptor.
  */
-#ifndef TI_OUTBOX_H
-#define TI_OUTBOX_H
+#ifndef TI_NODE_OUTBOX_H
+#define TI_NODE_OUTBOX_H
 
 #include <jansson.h>
 #include <stdbool.h>

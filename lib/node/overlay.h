@@ -3,8 +3,8 @@
  * children. What they write there is kept in memory and discarded when the last of them ends. Other
  * directories are not affected.
  */
-#ifndef TI_OVERLAY_H
-#define TI_OVERLAY_H
+#ifndef TI_NODE_OVERLAY_H
+#define TI_NODE_OVERLAY_H
 
 #include <stdbool.h>
 

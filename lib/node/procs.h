@@ -1,8 +1,8 @@
 /*
  * The processes that ti-node starts on request ("spawn"), and the pipes to them.
  */
-#ifndef TI_PROCS_H
-#define TI_PROCS_H
+#ifndef TI_NODE_PROCS_H
+#define TI_NODE_PROCS_H
 
 #include <poll.h>
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /*
  * Summary of a run's traces, from the totals at their ends.
  */
-#ifndef TI_RANKS_H
-#define TI_RANKS_H
+#ifndef TI_NODE_RANKS_H
+#define TI_NODE_RANKS_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -5,8 +5,8 @@
  * The children's output is read in turns, a piece of each, while the outbox has room.  Input for a
  * child is queued.  A child whose queue exceeds the limit is abandoned.
  */
-#ifndef TI_RELAY_H
-#define TI_RELAY_H
+#ifndef TI_NODE_RELAY_H
+#define TI_NODE_RELAY_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -3,8 +3,8 @@
  * there are also folders for Open MPI's session and its shared memory, so that it leaves nothing
  * behind elsewhere.
  */
-#ifndef TI_RUNDIR_H
-#define TI_RUNDIR_H
+#ifndef TI_NODE_RUNDIR_H
+#define TI_NODE_RUNDIR_H
 
 #include <jansson.h>
 #include <limits.h>

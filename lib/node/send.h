@@ -7,8 +7,8 @@
  * (merge.h), and their merged trace is sent like one rank's file; then files, of the ranks that are
  * not in it.
  */
-#ifndef TI_SEND_H
-#define TI_SEND_H
+#ifndef TI_NODE_SEND_H
+#define TI_NODE_SEND_H
 
 #include <jansson.h>
 #include <stdbool.h>

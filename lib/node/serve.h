@@ -1,6 +1,6 @@
 /* `ti-node serve`: the loop that answers requests on a node, see session/messages.h. */
-#ifndef TI_SERVE_H
-#define TI_SERVE_H
+#ifndef TI_NODE_SERVE_H
+#define TI_NODE_SERVE_H
 
 #include <stdbool.h>
 

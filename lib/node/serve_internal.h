@@ -10,8 +10,8 @@
  * into the outbox, which the loop writes to standard output.  Work that may take long is done by a
  * task, a process of its own.
  */
-#ifndef TI_SERVE_INTERNAL_H
-#define TI_SERVE_INTERNAL_H
+#ifndef TI_NODE_SERVE_INTERNAL_H
+#define TI_NODE_SERVE_INTERNAL_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /*
  * The start of a rank: `ti-node run`, which mpirun starts on every node instead of the program.
  */
-#ifndef TI_START_H
-#define TI_START_H
+#ifndef TI_NODE_START_H
+#define TI_NODE_START_H
 
 /* Exit status if the rank must not run on this node; nothing was traced. */
 #define TI_START_REFUSED 113

@@ -2,8 +2,8 @@
  * Work that may take long or hang (a program's checksum, a counter's trial, a file server that is
  * down).  A process of its own does it and sends its result as JSON.
  */
-#ifndef TI_TASK_H
-#define TI_TASK_H
+#ifndef TI_NODE_TASK_H
+#define TI_NODE_TASK_H
 
 #include <jansson.h>
 #include <stdbool.h>

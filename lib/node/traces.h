@@ -2,8 +2,8 @@
  * The traces of a run in a directory of this node: their list, their checksums, and their removal.
  * The requests come from ti-gather (session/messages.h).
  */
-#ifndef TI_TRACES_H
-#define TI_TRACES_H
+#ifndef TI_NODE_TRACES_H
+#define TI_NODE_TRACES_H
 
 #include <jansson.h>
 #include <stdbool.h>

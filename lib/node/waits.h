@@ -2,8 +2,8 @@
  * TCP connections that processes of a run try to make without an answer (state SYN_SENT).  They are
  * the symptom of a firewall, or of an address that other machines cannot reach.
  */
-#ifndef TI_WAITS_H
-#define TI_WAITS_H
+#ifndef TI_NODE_WAITS_H
+#define TI_NODE_WAITS_H
 
 #include <jansson.h>
 

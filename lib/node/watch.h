@@ -3,8 +3,8 @@
  * bytes they wrote.  An update is cheap: it lists the directory and reads the size and the last
  * bytes of the traces that are not complete.
  */
-#ifndef TI_WATCH_H
-#define TI_WATCH_H
+#ifndef TI_NODE_WATCH_H
+#define TI_NODE_WATCH_H
 
 #include <stdint.h>
 

@@ -8,8 +8,8 @@
  *
  * Host keys are always verified, never added.  No agent is forwarded unless requested.
  */
-#ifndef TI_REMOTE_H
-#define TI_REMOTE_H
+#ifndef TI_REMOTE_REMOTE_H
+#define TI_REMOTE_REMOTE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -10,8 +10,8 @@
  * its complete folder to HASH, and the others use that.
  * session.c calls these functions.
  */
-#ifndef TI_BOOTSTRAP_H
-#define TI_BOOTSTRAP_H
+#ifndef TI_SESSION_BOOTSTRAP_H
+#define TI_SESSION_BOOTSTRAP_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -10,8 +10,8 @@
  * One thread, one poll loop: all callbacks are made from within ti_conns_poll().  A connection
  * that ended stays valid until that call returns.
  */
-#ifndef TI_CONN_H
-#define TI_CONN_H
+#ifndef TI_SESSION_CONN_H
+#define TI_SESSION_CONN_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -5,8 +5,8 @@
  *   conn_alive.c    heartbeats and timeouts
  *   conn_relayed.c  connections through a relay: opening them, and what relays report about them
  */
-#ifndef TI_CONN_INTERNAL_H
-#define TI_CONN_INTERNAL_H
+#ifndef TI_SESSION_CONN_INTERNAL_H
+#define TI_SESSION_CONN_INTERNAL_H
 
 #include <sys/queue.h>
 

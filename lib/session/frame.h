@@ -12,8 +12,8 @@
  *
  * A node's first frame is HELLO.  Everything before it is noise: output of a login shell.
  */
-#ifndef TI_FRAME_H
-#define TI_FRAME_H
+#ifndef TI_SESSION_FRAME_H
+#define TI_SESSION_FRAME_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -120,8 +120,8 @@
  *            Keeps processes and files when the channel ends.
  */
 /* clang-format on */
-#ifndef TI_MESSAGES_H
-#define TI_MESSAGES_H
+#ifndef TI_SESSION_MESSAGES_H
+#define TI_SESSION_MESSAGES_H
 
 #define TI_PROTOCOL 3
 

@@ -2,8 +2,8 @@
  * Paths of the files that ti-acquire, ti-gather and ti-node need.  They are found relative to the
  * program, in the build tree or in an installation, so that an installation can be moved.
  */
-#ifndef TI_PATHS_H
-#define TI_PATHS_H
+#ifndef TI_SESSION_PATHS_H
+#define TI_SESSION_PATHS_H
 
 #include <limits.h>
 

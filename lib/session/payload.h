@@ -3,8 +3,8 @@
  * for all nodes.  It has two parts: ti-node as it is, and the other files, compressed, as frames
  * (node/install.h unpacks them).
  */
-#ifndef TI_PAYLOAD_H
-#define TI_PAYLOAD_H
+#ifndef TI_SESSION_PAYLOAD_H
+#define TI_SESSION_PAYLOAD_H
 
 #include <stdbool.h>
 #include <stddef.h>

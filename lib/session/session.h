@@ -15,8 +15,8 @@
  * ti-acquire and ti-gather use sessions through conn.h, ti-node as a relay directly (node/relay.h).
  * One thread, one poll loop: all callbacks are made from within ti_sessions_poll().
  */
-#ifndef TI_SESSION_H
-#define TI_SESSION_H
+#ifndef TI_SESSION_SESSION_H
+#define TI_SESSION_SESSION_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -27,8 +27,8 @@
  * of another rank, but do not prove that a message lacks its receive or is too large for it, then
  * the messages count as unchecked, too.
  */
-#ifndef TI_CHECK_H
-#define TI_CHECK_H
+#ifndef TI_SOUND_CHECK_H
+#define TI_SOUND_CHECK_H
 
 #include "sound/comms.h"
 #include "sound/pairs.h"

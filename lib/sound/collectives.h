@@ -1,8 +1,8 @@
 /*
  * Comparison of a collective call on the members of a communicator.
  */
-#ifndef TI_COLLECTIVES_H
-#define TI_COLLECTIVES_H
+#ifndef TI_SOUND_COLLECTIVES_H
+#define TI_SOUND_COLLECTIVES_H
 
 #include "sound/walk.h"
 

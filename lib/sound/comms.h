@@ -11,8 +11,8 @@
  * The identity of a window or a file is its communicator and the number of windows or files that
  * the rank made on it before.  Global numbers are shared with communicators.
  */
-#ifndef TI_COMMS_H
-#define TI_COMMS_H
+#ifndef TI_SOUND_COMMS_H
+#define TI_SOUND_COMMS_H
 
 #include "common/map.h"
 #include "trace/reader.h"

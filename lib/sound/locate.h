@@ -2,8 +2,8 @@
  * Second pass of the check (check.h): locate the events at which two sides differ.  Also the state
  * that the first pass (check.c) leaves for it.  Internal to this folder.
  */
-#ifndef TI_LOCATE_H
-#define TI_LOCATE_H
+#ifndef TI_SOUND_LOCATE_H
+#define TI_SOUND_LOCATE_H
 
 #include "sound/check.h"
 

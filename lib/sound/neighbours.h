@@ -1,8 +1,8 @@
 /*
  * Topologies of communicators: the neighbours that are the partners of neighbour collectives.
  */
-#ifndef TI_NEIGHBOURS_H
-#define TI_NEIGHBOURS_H
+#ifndef TI_SOUND_NEIGHBOURS_H
+#define TI_SOUND_NEIGHBOURS_H
 
 #include "sound/comms.h"
 

@@ -6,8 +6,8 @@
  * its receive.  The channels of a pair are spread over a few lanes with sums of their own, so that
  * a difference concerns one lane only.
  */
-#ifndef TI_PAIRS_H
-#define TI_PAIRS_H
+#ifndef TI_SOUND_PAIRS_H
+#define TI_SOUND_PAIRS_H
 
 #include "common/map.h"
 #include "sound/walk.h"

@@ -2,8 +2,8 @@
  * The problems of a trace: the first few are kept in full, the others are counted.  Problems with
  * the same text count with the first of them.
  */
-#ifndef TI_PROBLEMS_H
-#define TI_PROBLEMS_H
+#ifndef TI_SOUND_PROBLEMS_H
+#define TI_SOUND_PROBLEMS_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -4,8 +4,8 @@
  * Sequences that differ have different sums, up to hash collisions.  If a sequence repeats, so that
  * the numbers i grow by the same amount each time, the sum has a closed form.
  */
-#ifndef TI_SERIES_H
-#define TI_SERIES_H
+#ifndef TI_SOUND_SERIES_H
+#define TI_SOUND_SERIES_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* Events as text, for reports of problems. */
-#ifndef TI_TEXT_H
-#define TI_TEXT_H
+#ifndef TI_SOUND_TEXT_H
+#define TI_SOUND_TEXT_H
 
 #include "bundle/source.h"
 

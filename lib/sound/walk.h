@@ -15,8 +15,8 @@
  * the memory needed is that for outstanding requests and for channels, whatever the length of the
  * trace.  A message that is cancelled is withdrawn where its request completes.
  */
-#ifndef TI_WALK_H
-#define TI_WALK_H
+#ifndef TI_SOUND_WALK_H
+#define TI_SOUND_WALK_H
 
 #include "bundle/source.h"
 #include "sound/comms.h"

@@ -9,8 +9,8 @@
  *
  * Errors in the trace go to step->why, and the walk continues with the sound part of the event.
  */
-#ifndef TI_WALK_INTERNAL_H
-#define TI_WALK_INTERNAL_H
+#ifndef TI_SOUND_WALK_INTERNAL_H
+#define TI_SOUND_WALK_INTERNAL_H
 
 #include "sound/walk.h"
 #include "sound/wildcards.h"

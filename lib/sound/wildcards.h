@@ -3,8 +3,8 @@
  * the trace tells this only where they complete.  Results that are not needed yet are kept in a
  * queue.
  */
-#ifndef TI_WILDCARDS_H
-#define TI_WILDCARDS_H
+#ifndef TI_SOUND_WILDCARDS_H
+#define TI_SOUND_WILDCARDS_H
 
 #include "bundle/source.h"
 

@@ -57,7 +57,7 @@ static uint64_t count_alike(const struct ti_alike *a, struct ti_reader *r, uint6
 }
 
 /* Mark the begin of a trip, if enough trips are alike to be worth it.  Volumes of a first trip may
- * be those of another arrival (fold.h), so it is not compared by volumes. */
+ * be those of another arrival (fold/fold.h), so it is not compared by volumes. */
 static void consider(struct ti_alike *a, struct ti_reader *r, const struct ti_trip_start *trip,
                      struct ti_alike_level *l)
 {

@@ -2,14 +2,14 @@
  * Summing up a trace without reading all trips of its loops.
  *
  * A caller reads the events of a rank one by one and keeps sums.  Before each event, it calls
- * ti_alike_leave_out().  Where trips of a loop are alike (trips.h), one of them is read.  If it
- * left the caller's state as it was, except for the sums, then the other trips would do the same,
- * so the caller repeats the sums instead.  Loops may be nested.  A trip that changes the state is
- * followed by a few others that are tried; then the loop is read trip by trip, and so are trips
- * that are not alike.
+ * ti_alike_leave_out().  Where trips of a loop are alike (fold/trips.h), one of them is read.  If
+ * it left the caller's state as it was, except for the sums, then the other trips would do the
+ * same, so the caller repeats the sums instead.  Loops may be nested.  A trip that changes the
+ * state is followed by a few others that are tried; then the loop is read trip by trip, and so are
+ * trips that are not alike.
  */
-#ifndef TI_ALIKE_H
-#define TI_ALIKE_H
+#ifndef TI_TRACE_ALIKE_H
+#define TI_TRACE_ALIKE_H
 
 #include <stdbool.h>
 

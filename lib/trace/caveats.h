@@ -4,8 +4,8 @@
  * trace.  The tools sum them up over ranks, and ti-acquire, ti-info and ti-replay print the
  * same sentences for the same numbers.
  */
-#ifndef TI_CAVEATS_H
-#define TI_CAVEATS_H
+#ifndef TI_TRACE_CAVEATS_H
+#define TI_TRACE_CAVEATS_H
 
 #include <jansson.h>
 

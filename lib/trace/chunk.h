@@ -1,8 +1,8 @@
 /*
  * Chunks of trace/trace.h as bytes: what rank files and merged traces have in common.
  */
-#ifndef TI_CHUNK_H
-#define TI_CHUNK_H
+#ifndef TI_TRACE_CHUNK_H
+#define TI_TRACE_CHUNK_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  * in the same way.  Ranks should also agree in the processor's model, its instruction set and
  * GLIBC_TUNABLES, by which libraries choose the code that they execute.
  */
-#ifndef TI_DIFFER_H
-#define TI_DIFFER_H
+#ifndef TI_TRACE_DIFFER_H
+#define TI_TRACE_DIFFER_H
 
 #include <jansson.h>
 

@@ -7,8 +7,8 @@
  * The dictionary is a part of the format: a change of one byte is a new TI_CHUNK_VERSION.  A text
  * that is not in the dictionary only takes more space.
  */
-#ifndef TI_METADATA_H
-#define TI_METADATA_H
+#ifndef TI_TRACE_METADATA_H
+#define TI_TRACE_METADATA_H
 
 static const char ti_metadata_dictionary[] =
     /* what some traces have, and values of other machines */

@@ -2,8 +2,8 @@
  * Names of files in run directories and bundles, and lists of ranks as text.  A rank file is
  * "rank-000042.ti".
  */
-#ifndef TI_RANKNAME_H
-#define TI_RANKNAME_H
+#ifndef TI_TRACE_RANKNAME_H
+#define TI_TRACE_RANKNAME_H
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -9,8 +9,8 @@
  * Memory: one chunk (at most TI_CHUNK_RAW_MAX, about 100 KB in practice), the tables of the trace
  * (metadata, strings, communicators, windows), and the longest vector.
  */
-#ifndef TI_READER_H
-#define TI_READER_H
+#ifndef TI_TRACE_READER_H
+#define TI_TRACE_READER_H
 
 #include "common/err.h"
 #include "event/event.h"

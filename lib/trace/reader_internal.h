@@ -18,8 +18,8 @@
  * may reach half.  A chunk of folded events (FLD) yields up to 2^32 - 1 events, of at most
  * TI_CHUNK_COLUMNS columns: its memory is limited, the time to read all its events is not.
  */
-#ifndef TI_READER_INTERNAL_H
-#define TI_READER_INTERNAL_H
+#ifndef TI_TRACE_READER_INTERNAL_H
+#define TI_TRACE_READER_INTERNAL_H
 
 #include "event/buffer.h"
 #include "fold/decode.h"

@@ -2,8 +2,8 @@
  * Summary of one rank's trace: counts per operation, volume, hash.  The trace is checked while it
  * is read.
  */
-#ifndef TI_SCAN_H
-#define TI_SCAN_H
+#ifndef TI_TRACE_SCAN_H
+#define TI_TRACE_SCAN_H
 
 #include "trace/caveats.h"
 #include "trace/reader.h"

@@ -28,11 +28,11 @@
  *        until `size` ranks are there; a run of one has no stride.  Of an
  *        intercommunicator, varint size and members of the other group follow
  *   VEC  one long vector: varint number, varint length, zigzag differences
- *   EVT  events, see columns.h
+ *   EVT  events, see event/columns.h
  *   FLD  events, in place of EVT and XTR where that is smaller: a nest of loops with
  *        columns; see fold/record_layout.h
  *   XTR  extra values of the events of the next EVT chunk; its header repeats that
- *        chunk's first event and number of events; see columns.h
+ *        chunk's first event and number of events; see event/columns.h
  *   TOT  volume u64, events u64, hash u64 (event/event.h), state u8
  *        (enum ti_end), then metadata as in INF
  *   IDX  varint number of chunks before this one, varint bytes of the file before
@@ -47,8 +47,8 @@
  *
  * tiara-trace(5) lists the metadata keys.
  */
-#ifndef TI_TRACE_H
-#define TI_TRACE_H
+#ifndef TI_TRACE_TRACE_H
+#define TI_TRACE_TRACE_H
 
 #include <stdint.h>
 

@@ -35,8 +35,8 @@
  * A signal handler may interrupt a function here and call another one, or leave by siglongjmp().
  * The writer then fails; the file holds the chunks that were complete.
  */
-#ifndef TI_WRITER_H
-#define TI_WRITER_H
+#ifndef TI_TRACE_WRITER_H
+#define TI_TRACE_WRITER_H
 
 #include <stddef.h>
 

@@ -12,8 +12,8 @@
  * folding.
  * Functions ti__X() that change the writer are called between ti__begin() and ti__end().
  */
-#ifndef TI_WRITER_INTERNAL_H
-#define TI_WRITER_INTERNAL_H
+#ifndef TI_TRACE_WRITER_INTERNAL_H
+#define TI_TRACE_WRITER_INTERNAL_H
 
 #include <signal.h>
 #include <sys/types.h>

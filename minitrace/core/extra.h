@@ -17,8 +17,8 @@
  * Each thread has an account; with counts of all threads there is one.  Only the owner of
  * ti_state, or the thread that the account belongs to, uses it.
  */
-#ifndef TI_EXTRA_H
-#define TI_EXTRA_H
+#ifndef TI_MINITRACE_CORE_EXTRA_H
+#define TI_MINITRACE_CORE_EXTRA_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  *     TI_NEXT(MPI_X)   where the application's call continues; for shims only
  *     PMPI_X           the MPI library's own function; for the library's own calls
  */
-#ifndef TI_NEXT_H
-#define TI_NEXT_H
+#ifndef TI_MINITRACE_CORE_NEXT_H
+#define TI_MINITRACE_CORE_NEXT_H
 
 #include <mpi.h>
 

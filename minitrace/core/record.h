@@ -42,8 +42,8 @@
  *                   may have completed requests or messages.
  *     by_hand       The shim is written in shim_by_hand.c.
  */
-#ifndef TI_RECORD_H
-#define TI_RECORD_H
+#ifndef TI_MINITRACE_CORE_RECORD_H
+#define TI_MINITRACE_CORE_RECORD_H
 
 #include <mpi.h>
 #include <stdbool.h>

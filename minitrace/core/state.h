@@ -3,8 +3,8 @@
  * it reads or writes it (thread.h says which thread owns it); members marked atomic are open to
  * all threads.
  */
-#ifndef TI_STATE_H
-#define TI_STATE_H
+#ifndef TI_MINITRACE_CORE_STATE_H
+#define TI_MINITRACE_CORE_STATE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -23,8 +23,8 @@
  * it is not the owner.  If the volumes of all threads are summed up, ti_state has the only
  * volume.
  */
-#ifndef TI_THREAD_H
-#define TI_THREAD_H
+#ifndef TI_MINITRACE_CORE_THREAD_H
+#define TI_MINITRACE_CORE_THREAD_H
 
 #include "minitrace/core/state.h"
 

@@ -24,8 +24,8 @@
  *   auto       valgrind under ticount; else papi; else blocks if the program was
  *              compiled for it; else an error that lists the choices.
  */
-#ifndef TI_COUNTER_H
-#define TI_COUNTER_H
+#ifndef TI_MINITRACE_COUNTERS_COUNTER_H
+#define TI_MINITRACE_COUNTERS_COUNTER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * returns TI_OK; or leaves *out alone, fills err and returns TI_ERR_INPUT, or TI_ERR_USAGE if
  * `event` cannot be an event's name.  They may change errno; ti_counter_open() restores it.
  */
-#ifndef TI_COUNTER_IMPL_H
-#define TI_COUNTER_IMPL_H
+#ifndef TI_MINITRACE_COUNTERS_COUNTER_IMPL_H
+#define TI_MINITRACE_COUNTERS_COUNTER_IMPL_H
 
 #include <stdbool.h>
 #include <time.h>

@@ -5,8 +5,8 @@
  *
  * Functions that return int return PAPI_OK, or PAPI's error and what failed in *f.
  */
-#ifndef TI_COUNTER_PAPI_H
-#define TI_COUNTER_PAPI_H
+#ifndef TI_MINITRACE_COUNTERS_COUNTER_PAPI_H
+#define TI_MINITRACE_COUNTERS_COUNTER_PAPI_H
 
 #include <string.h>
 

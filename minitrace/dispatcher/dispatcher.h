@@ -29,8 +29,8 @@
  * If nothing can be traced (an unknown MPI library, two of them, no back end), every
  * stub leads where the call would go without the library.
  */
-#ifndef TI_DISPATCHER_H
-#define TI_DISPATCHER_H
+#ifndef TI_MINITRACE_DISPATCHER_DISPATCHER_H
+#define TI_MINITRACE_DISPATCHER_DISPATCHER_H
 
 #include <stddef.h>
 #include <stdint.h>

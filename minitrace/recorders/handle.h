@@ -5,8 +5,8 @@
  * Memory is from ti_reserve(), so the application's heap is not used.  Only the owner of ti_state
  * may use a table.
  */
-#ifndef TI_HANDLE_H
-#define TI_HANDLE_H
+#ifndef TI_MINITRACE_RECORDERS_HANDLE_H
+#define TI_MINITRACE_RECORDERS_HANDLE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
  * The recorders, which the shims call: ti_rec_NAME() after a call of the family NAME,
  * ti_pre_NAME() before it, ti_fail_NAME() after it failed.  core/record.h says when.
  */
-#ifndef TI_RECORDERS_H
-#define TI_RECORDERS_H
+#ifndef TI_MINITRACE_RECORDERS_RECORDERS_H
+#define TI_MINITRACE_RECORDERS_RECORDERS_H
 
 #include "minitrace/core/record.h"
 

@@ -6,8 +6,8 @@
  * request, even one made while MPI_Pcontrol(0) holds; but if it is started then, the trace
  * shows neither that start nor its completion.
  */
-#ifndef TI_REQUEST_H
-#define TI_REQUEST_H
+#ifndef TI_MINITRACE_RECORDERS_REQUEST_H
+#define TI_MINITRACE_RECORDERS_REQUEST_H
 
 #include "minitrace/recorders/shared.h"
 #include "minitrace/recorders/table.h"

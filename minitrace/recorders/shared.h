@@ -1,6 +1,6 @@
 /* Functions that recorders share, and questions that other files may ask them. */
-#ifndef TI_SHARED_H
-#define TI_SHARED_H
+#ifndef TI_MINITRACE_RECORDERS_SHARED_H
+#define TI_MINITRACE_RECORDERS_SHARED_H
 
 #include "minitrace/core/state.h"
 #include "minitrace/recorders/handle.h"

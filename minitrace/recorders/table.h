@@ -17,8 +17,8 @@
  * with one handle, except growing, which doubles, and numbers, which take the logarithm
  * to base 64.
  */
-#ifndef TI_TABLE_H
-#define TI_TABLE_H
+#ifndef TI_MINITRACE_RECORDERS_TABLE_H
+#define TI_MINITRACE_RECORDERS_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -78,8 +78,8 @@
  * LD_BIND_NOW=1 saves 0.01 s, stripping a program of 60,000 functions compiled with -g
  * 0.01 s; --outside=yes costs 0.07 s.
  */
-#ifndef TI_TICOUNT_H
-#define TI_TICOUNT_H
+#ifndef TI_MINITRACE_VALGRIND_TICOUNT_H
+#define TI_MINITRACE_VALGRIND_TICOUNT_H
 
 /* Request (version, 0, 0, 0, 0).  Returns the address of the live counter, a uint64_t[3]; or 0 if
  * there is no ticount, or one of another version. */

@@ -1,6 +1,6 @@
 /* The times of the ranks of one run, counted from a common start. */
-#ifndef TI_ALIGN_H
-#define TI_ALIGN_H
+#ifndef TI_REPLAY_BRIDGE_CALIBRATE_ALIGN_H
+#define TI_REPLAY_BRIDGE_CALIBRATE_ALIGN_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
  * Fit of a piecewise linear function to times of messages over their sizes: SMPI's form of the
  * cost of a message.
  */
-#ifndef TI_FIT_H
-#define TI_FIT_H
+#ifndef TI_REPLAY_BRIDGE_CALIBRATE_FIT_H
+#define TI_REPLAY_BRIDGE_CALIBRATE_FIT_H
 
 #include "common/err.h"
 

@@ -10,8 +10,8 @@
  * MPI_Isend takes ois(s).  In each range of sizes os, or and ois are straight lines over s, and the
  * factors are constants.
  */
-#ifndef TI_NETWORK_H
-#define TI_NETWORK_H
+#ifndef TI_REPLAY_BRIDGE_CALIBRATE_NETWORK_H
+#define TI_REPLAY_BRIDGE_CALIBRATE_NETWORK_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -2,8 +2,8 @@
  * Measurements of a program: the rate at which a core executes its instructions, and the time of
  * untraced runs.
  */
-#ifndef TI_RATE_H
-#define TI_RATE_H
+#ifndef TI_REPLAY_BRIDGE_CALIBRATE_RATE_H
+#define TI_REPLAY_BRIDGE_CALIBRATE_RATE_H
 
 #include "replay-bridge/calibrate/samples.h"
 #include "replay-bridge/calibrate/trial.h"

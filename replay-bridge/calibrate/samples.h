@@ -2,8 +2,8 @@
  * The times that ti-calibrate-mpi prints, summarized by kind and size.  The head of ping.c
  * describes the format.
  */
-#ifndef TI_SAMPLES_H
-#define TI_SAMPLES_H
+#ifndef TI_REPLAY_BRIDGE_CALIBRATE_SAMPLES_H
+#define TI_REPLAY_BRIDGE_CALIBRATE_SAMPLES_H
 
 #include <stdint.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
  * A trial: one run of a program by ti-acquire, and the totals of its trace.  ti-acquire finds the
  * nodes and starts mpirun.
  */
-#ifndef TI_TRIAL_H
-#define TI_TRIAL_H
+#ifndef TI_REPLAY_BRIDGE_CALIBRATE_TRIAL_H
+#define TI_REPLAY_BRIDGE_CALIBRATE_TRIAL_H
 
 #include <limits.h>
 #include <stdbool.h>

@@ -2,8 +2,8 @@
  * SimGrid's action files as text: the list of the files, and a reader that splits lines into words.
  * syntax.h gives the words a meaning.
  */
-#ifndef TI_ACTIONS_H
-#define TI_ACTIONS_H
+#ifndef TI_REPLAY_BRIDGE_CONVERT_ACTIONS_H
+#define TI_REPLAY_BRIDGE_CONVERT_ACTIONS_H
 
 #include <stdbool.h>
 #include <stdint.h>

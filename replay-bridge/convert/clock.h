@@ -1,8 +1,8 @@
 /*
  * Bursts in nanoseconds, for the targets that have no volumes: Dimemas and GOAL.
  */
-#ifndef TI_CLOCK_H
-#define TI_CLOCK_H
+#ifndef TI_REPLAY_BRIDGE_CONVERT_CLOCK_H
+#define TI_REPLAY_BRIDGE_CONVERT_CLOCK_H
 
 #include "replay-bridge/trace/bursts.h"
 

@@ -13,8 +13,8 @@
  * The v and w forms use the same algorithms.  A rank's block for itself and the arithmetic of
  * reductions cost nothing.
  */
-#ifndef TI_COLLECTIVES_AS_MESSAGES_H
-#define TI_COLLECTIVES_AS_MESSAGES_H
+#ifndef TI_REPLAY_BRIDGE_CONVERT_COLLECTIVES_H
+#define TI_REPLAY_BRIDGE_CONVERT_COLLECTIVES_H
 
 #include "event/event.h"
 

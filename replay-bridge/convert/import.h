@@ -8,8 +8,8 @@
  * The conversion reads it once more, or once for every 64 ranks of a file for all ranks.  Memory
  * grows with the number of ranks and of (source, destination, tag) triples.
  */
-#ifndef TI_IMPORT_H
-#define TI_IMPORT_H
+#ifndef TI_REPLAY_BRIDGE_CONVERT_IMPORT_H
+#define TI_REPLAY_BRIDGE_CONVERT_IMPORT_H
 
 #include "common/err.h"
 #include "sound/problems.h"

@@ -2,8 +2,8 @@
  * The state of a conversion of action files.  Private to import.c, import_survey.c and
  * import_events.c.
  */
-#ifndef TI_IMPORT_INTERNAL_H
-#define TI_IMPORT_INTERNAL_H
+#ifndef TI_REPLAY_BRIDGE_CONVERT_IMPORT_INTERNAL_H
+#define TI_REPLAY_BRIDGE_CONVERT_IMPORT_INTERNAL_H
 
 #include <limits.h>
 

@@ -12,8 +12,8 @@
  *
  * Call ti_sizes_add() for all messages of the trace, ti_sizes_seal() once, then ti_sizes_of().
  */
-#ifndef TI_SIZES_H
-#define TI_SIZES_H
+#ifndef TI_REPLAY_BRIDGE_CONVERT_SIZES_H
+#define TI_REPLAY_BRIDGE_CONVERT_SIZES_H
 
 #include "sound/walk.h"
 

@@ -8,8 +8,8 @@
  *
  * The parser accepts names in any case.
  */
-#ifndef TI_SYNTAX_H
-#define TI_SYNTAX_H
+#ifndef TI_REPLAY_BRIDGE_CONVERT_SYNTAX_H
+#define TI_REPLAY_BRIDGE_CONVERT_SYNTAX_H
 
 #include "event/event.h"
 #include "replay-bridge/convert/actions.h"

@@ -5,8 +5,8 @@
  * it and collects facts about the whole trace.  ti_dimemas_write() or ti_goal_write() then walks
  * over each rank and writes one file.
  */
-#ifndef TI_TARGET_H
-#define TI_TARGET_H
+#ifndef TI_REPLAY_BRIDGE_CONVERT_TARGET_H
+#define TI_REPLAY_BRIDGE_CONVERT_TARGET_H
 
 #include "replay-bridge/convert/clock.h"
 #include "replay-bridge/convert/sizes.h"

@@ -11,8 +11,8 @@
  *
  * Only archive.c and definitions.c know the OTF2 library.
  */
-#ifndef TI_OTF2_INTERNAL_H
-#define TI_OTF2_INTERNAL_H
+#ifndef TI_REPLAY_BRIDGE_OTF2_INTERNAL_H
+#define TI_REPLAY_BRIDGE_OTF2_INTERNAL_H
 
 #include <limits.h>
 

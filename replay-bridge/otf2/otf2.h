@@ -8,8 +8,8 @@
  * but a rank file needs it where it is posted.  Memory grows with the non-blocking receives of one
  * rank, and with the members of all collectives with counts and scans.
  */
-#ifndef TI_OTF2_H
-#define TI_OTF2_H
+#ifndef TI_REPLAY_BRIDGE_OTF2_OTF2_H
+#define TI_REPLAY_BRIDGE_OTF2_OTF2_H
 
 #include <stdint.h>
 

@@ -1,8 +1,8 @@
 /*
  * Hosts of the simulated platform.
  */
-#ifndef TI_HOSTS_H
-#define TI_HOSTS_H
+#ifndef TI_REPLAY_BRIDGE_PLATFORM_HOSTS_H
+#define TI_REPLAY_BRIDGE_PLATFORM_HOSTS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,8 +5,8 @@
  * platforms, and the clusters of sites, are drawn as boxes labelled with their numbers of hosts; a
  * note in the picture says so.
  */
-#ifndef TI_PICTURE_H
-#define TI_PICTURE_H
+#ifndef TI_REPLAY_BRIDGE_PLATFORM_PICTURE_H
+#define TI_REPLAY_BRIDGE_PLATFORM_PICTURE_H
 
 #include "replay-bridge/platform/shape.h"
 

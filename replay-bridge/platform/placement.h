@@ -1,8 +1,8 @@
 /*
  * Placement: the host of each rank.
  */
-#ifndef TI_PLACEMENT_H
-#define TI_PLACEMENT_H
+#ifndef TI_REPLAY_BRIDGE_PLATFORM_PLACEMENT_H
+#define TI_REPLAY_BRIDGE_PLATFORM_PLACEMENT_H
 
 #include <jansson.h>
 

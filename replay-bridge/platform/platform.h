@@ -7,8 +7,8 @@
  * differ in bandwidth or latency, and hierarchical direct networks.  For platforms of several sites
  * see platform_sites.h.
  */
-#ifndef TI_PLATFORM_H
-#define TI_PLATFORM_H
+#ifndef TI_REPLAY_BRIDGE_PLATFORM_PLATFORM_H
+#define TI_REPLAY_BRIDGE_PLATFORM_PLATFORM_H
 
 #include <stdbool.h>
 #include <stdint.h>

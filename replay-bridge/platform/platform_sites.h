@@ -5,8 +5,8 @@
  * cluster.  One link connects a site to the wide-area network, which itself has no limit.  A
  * message to another site crosses the links of both sites.  All links are full duplex.
  */
-#ifndef TI_PLATFORM_SITES_H
-#define TI_PLATFORM_SITES_H
+#ifndef TI_REPLAY_BRIDGE_PLATFORM_PLATFORM_SITES_H
+#define TI_REPLAY_BRIDGE_PLATFORM_PLATFORM_SITES_H
 
 #include "config/sites.h"
 #include "replay-bridge/platform/hosts.h"

@@ -1,8 +1,8 @@
 /*
  * Shape: a description of a generated platform: hosts, links by class, diameter, bisection.
  */
-#ifndef TI_SHAPE_H
-#define TI_SHAPE_H
+#ifndef TI_REPLAY_BRIDGE_PLATFORM_SHAPE_H
+#define TI_REPLAY_BRIDGE_PLATFORM_SHAPE_H
 
 #include <jansson.h>
 #include <stdio.h>

@@ -4,8 +4,8 @@
  * smpicc makes a shared object, which smpirun loads; executed, such an object has no entry point
  * and crashes.  alone.c gives it one.
  */
-#ifndef TI_ALONE_H
-#define TI_ALONE_H
+#ifndef TI_REPLAY_BRIDGE_REPLAYER_ALONE_H
+#define TI_REPLAY_BRIDGE_REPLAYER_ALONE_H
 
 /* What the program does then; it must not call MPI or SimGrid.  Returns its exit status. */
 int ti_alone(int argc, char **argv);

@@ -5,8 +5,8 @@
  * SIMULATED is 1 in the program for SMPI.  The operations test it only where SMPI lacks a function;
  * each such case is a LOWERED row of operations.h.
  */
-#ifndef TI_ENGINE_H
-#define TI_ENGINE_H
+#ifndef TI_REPLAY_BRIDGE_REPLAYER_ENGINE_H
+#define TI_REPLAY_BRIDGE_REPLAYER_ENGINE_H
 
 #include "replay-bridge/replayer/replayer.h"
 

@@ -1,8 +1,8 @@
 /*
  * The functions that operations.h names: each replays the current event.
  */
-#ifndef TI_REPLAY_FUNCTIONS_H
-#define TI_REPLAY_FUNCTIONS_H
+#ifndef TI_REPLAY_BRIDGE_REPLAYER_FUNCTIONS_H
+#define TI_REPLAY_BRIDGE_REPLAYER_FUNCTIONS_H
 
 #include "replay-bridge/replayer/operations.h"
 #include "replay-bridge/replayer/replayer.h"

@@ -12,8 +12,8 @@
  * tools/replay-table makes the table in ti-smpi-replay(1) from this list.  If a row is missing or
  * repeated, replay.c does not compile.
  */
-#ifndef TI_OPERATIONS_H
-#define TI_OPERATIONS_H
+#ifndef TI_REPLAY_BRIDGE_REPLAYER_OPERATIONS_H
+#define TI_REPLAY_BRIDGE_REPLAYER_OPERATIONS_H
 
 /* clang-format off */
 #define TI_REPLAYED(X)                                                                           \

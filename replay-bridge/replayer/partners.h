@@ -11,8 +11,8 @@
  * Messages are matched as MPI does: in order, for each pair of ranks, communicator and tag.
  * Wildcards must be resolved by the caller.
  */
-#ifndef TI_PARTNERS_H
-#define TI_PARTNERS_H
+#ifndef TI_REPLAY_BRIDGE_REPLAYER_PARTNERS_H
+#define TI_REPLAY_BRIDGE_REPLAYER_PARTNERS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -10,8 +10,8 @@
  * Persistent requests have no place here, since each has a handle of its own.  The same reader
  * finds out whether a request completes as cancelled.
  */
-#ifndef TI_PLACES_H
-#define TI_PLACES_H
+#ifndef TI_REPLAY_BRIDGE_REPLAYER_PLACES_H
+#define TI_REPLAY_BRIDGE_REPLAYER_PLACES_H
 
 #include <mpi.h>
 #include <stdbool.h>

@@ -5,8 +5,8 @@
  * All functions do nothing if p->profile is NULL: without --profile and --timeline, and in a live
  * run, whose ranks are separate processes.
  */
-#ifndef TI_PROFILE_H
-#define TI_PROFILE_H
+#ifndef TI_REPLAY_BRIDGE_REPLAYER_PROFILE_H
+#define TI_REPLAY_BRIDGE_REPLAYER_PROFILE_H
 
 #include "replay-bridge/replayer/replayer.h"
 

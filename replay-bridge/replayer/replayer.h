@@ -14,8 +14,8 @@
  * All state is in `struct ti_replayer`, one for each rank, because SMPI may run
  * all ranks as threads of one process that share global variables.
  */
-#ifndef TI_REPLAYER_H
-#define TI_REPLAYER_H
+#ifndef TI_REPLAY_BRIDGE_REPLAYER_REPLAYER_H
+#define TI_REPLAY_BRIDGE_REPLAYER_REPLAYER_H
 
 #include <mpi.h>
 #include <stdbool.h>

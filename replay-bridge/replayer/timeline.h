@@ -8,8 +8,8 @@
  * event number, start and end in seconds, "computing" or the operation, seconds spent waiting for
  * partners, call site.
  */
-#ifndef TI_TIMELINE_H
-#define TI_TIMELINE_H
+#ifndef TI_REPLAY_BRIDGE_REPLAYER_TIMELINE_H
+#define TI_REPLAY_BRIDGE_REPLAYER_TIMELINE_H
 
 #include <stdint.h>
 

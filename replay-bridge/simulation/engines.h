@@ -1,8 +1,8 @@
 /*
  * Engines: finds ti-smpi-replay and its companions, and builds their command lines.
  */
-#ifndef TI_ENGINES_H
-#define TI_ENGINES_H
+#ifndef TI_REPLAY_BRIDGE_SIMULATION_ENGINES_H
+#define TI_REPLAY_BRIDGE_SIMULATION_ENGINES_H
 
 #include <limits.h>
 

@@ -7,8 +7,8 @@
  * between hosts.  SimGrid's plugin link_load is not used, since it counts latencies as load: a
  * thousand messages of 100 bytes appear as 25 MB.
  */
-#ifndef TI_MESSAGES_H
-#define TI_MESSAGES_H
+#ifndef TI_REPLAY_BRIDGE_SIMULATION_MESSAGES_H
+#define TI_REPLAY_BRIDGE_SIMULATION_MESSAGES_H
 
 #include <jansson.h>
 

@@ -1,8 +1,8 @@
 /*
  * Runs smpirun on the files in the scratch directory.
  */
-#ifndef TI_SIMULATE_H
-#define TI_SIMULATE_H
+#ifndef TI_REPLAY_BRIDGE_SIMULATION_SIMULATE_H
+#define TI_REPLAY_BRIDGE_SIMULATION_SIMULATE_H
 
 #include <stdbool.h>
 #include <stdint.h>

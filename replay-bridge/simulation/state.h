@@ -4,8 +4,8 @@
  * ti-replay creates the file, ti-smpi-replay updates it.  ti-replay reads it for the progress line,
  * and after a deadlock to report the event at which each rank waits.
  */
-#ifndef TI_REPLAY_STATE_H
-#define TI_REPLAY_STATE_H
+#ifndef TI_REPLAY_BRIDGE_SIMULATION_STATE_H
+#define TI_REPLAY_BRIDGE_SIMULATION_STATE_H
 
 #include <stdint.h>
 

@@ -2,8 +2,8 @@
  * Verdict: whether a simulation succeeded, from smpirun's output.  The exit status alone is not
  * enough, because smpirun returns 0 after a deadlock.
  */
-#ifndef TI_VERDICT_H
-#define TI_VERDICT_H
+#ifndef TI_REPLAY_BRIDGE_SIMULATION_VERDICT_H
+#define TI_REPLAY_BRIDGE_SIMULATION_VERDICT_H
 
 #include <stdbool.h>
 

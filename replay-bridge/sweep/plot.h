@@ -1,8 +1,8 @@
 /*
  * Plots as SVG: grouped bars, or lines if there are many; panels share one scale.
  */
-#ifndef TI_PLOT_H
-#define TI_PLOT_H
+#ifndef TI_REPLAY_BRIDGE_SWEEP_PLOT_H
+#define TI_REPLAY_BRIDGE_SWEEP_PLOT_H
 
 #include <stddef.h>
 #include <stdio.h>

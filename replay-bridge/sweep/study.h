@@ -10,8 +10,8 @@
  * named by options, and the same version of Tiara.  An ID is a hash of the options of a point,
  * independent of their order.  So a study that was interrupted or extended finds its points again.
  */
-#ifndef TI_STUDY_H
-#define TI_STUDY_H
+#ifndef TI_REPLAY_BRIDGE_SWEEP_STUDY_H
+#define TI_REPLAY_BRIDGE_SWEEP_STUDY_H
 
 #include <jansson.h>
 

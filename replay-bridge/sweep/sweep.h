@@ -5,8 +5,8 @@
  * values have commas.  A value may contain one range of integers: "random:1..5", or with a factor
  * "1..8x2Gf", which is 1Gf, 2Gf, 4Gf and 8Gf.
  */
-#ifndef TI_SWEEP_H
-#define TI_SWEEP_H
+#ifndef TI_REPLAY_BRIDGE_SWEEP_SWEEP_H
+#define TI_REPLAY_BRIDGE_SWEEP_SWEEP_H
 
 #include <stdint.h>
 

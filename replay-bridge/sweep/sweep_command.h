@@ -1,8 +1,8 @@
 /*
  * The command ti-replay --sweep, after its options are parsed.
  */
-#ifndef TI_SWEEP_COMMAND_H
-#define TI_SWEEP_COMMAND_H
+#ifndef TI_REPLAY_BRIDGE_SWEEP_SWEEP_COMMAND_H
+#define TI_REPLAY_BRIDGE_SWEEP_SWEEP_COMMAND_H
 
 #include "bundle/source.h"
 #include "replay-bridge/sweep/sweep.h"

@@ -4,8 +4,8 @@
  * Use, for one rank: ti_bursts_begin() with the rank's reader, ti_bursts_next() for each event in
  * the order of the trace, ti_bursts_end().
  */
-#ifndef TI_BURSTS_H
-#define TI_BURSTS_H
+#ifndef TI_REPLAY_BRIDGE_TRACE_BURSTS_H
+#define TI_REPLAY_BRIDGE_TRACE_BURSTS_H
 
 #include "bundle/source.h"
 #include "config/rates.h"

@@ -8,8 +8,8 @@
  * int can count them, else larger predefined datatypes: SMPI packs derived datatypes, which needs
  * memory for the data.  In a live run, elements have the recorded size.
  */
-#ifndef TI_ELEMENTS_H
-#define TI_ELEMENTS_H
+#ifndef TI_REPLAY_BRIDGE_TRACE_ELEMENTS_H
+#define TI_REPLAY_BRIDGE_TRACE_ELEMENTS_H
 
 #include "event/event.h"
 

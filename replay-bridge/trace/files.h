@@ -2,8 +2,8 @@
  * Names of the files of a replay in its scratch directory (common/scratch.h).  ti-replay --keep
  * preserves them.
  */
-#ifndef TI_SIM_FILES_H
-#define TI_SIM_FILES_H
+#ifndef TI_REPLAY_BRIDGE_TRACE_FILES_H
+#define TI_REPLAY_BRIDGE_TRACE_FILES_H
 
 #define TI_SIM_LOG      "smpirun.log" /* the whole output of smpirun */
 #define TI_SIM_COMMAND  "command"     /* script that runs the simulation again */

@@ -4,8 +4,8 @@
  * Nothing is approximated.  A trace passes if it is sound (sound/check.h) and the engine has an
  * exact counterpart of every call.  Otherwise it is refused with rank, event and reason.
  */
-#ifndef TI_LINT_H
-#define TI_LINT_H
+#ifndef TI_REPLAY_BRIDGE_TRACE_LINT_H
+#define TI_REPLAY_BRIDGE_TRACE_LINT_H
 
 #include "sound/check.h"
 #include "trace/caveats.h"

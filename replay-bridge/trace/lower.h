@@ -6,8 +6,8 @@
  * ranks.  A burst becomes "compute" with the volume as flops, or "sleep" (struct ti_bursts). Bursts
  * of consecutive events without an action are added up.  Integers are printed in full.
  */
-#ifndef TI_LOWER_H
-#define TI_LOWER_H
+#ifndef TI_REPLAY_BRIDGE_TRACE_LOWER_H
+#define TI_REPLAY_BRIDGE_TRACE_LOWER_H
 
 #include <stdio.h>
 

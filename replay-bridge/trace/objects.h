@@ -5,8 +5,8 @@
  * call on an object that the trace did not make, or has freed, even if the trace describes the
  * object.
  */
-#ifndef TI_OBJECTS_H
-#define TI_OBJECTS_H
+#ifndef TI_REPLAY_BRIDGE_TRACE_OBJECTS_H
+#define TI_REPLAY_BRIDGE_TRACE_OBJECTS_H
 
 #include "common/map.h"
 #include "event/event.h"

@@ -1,8 +1,8 @@
 /*
  * Refusals: which events ti-smpi-replay and ti-live-replay cannot replay, and why.
  */
-#ifndef TI_REFUSAL_H
-#define TI_REFUSAL_H
+#ifndef TI_REPLAY_BRIDGE_TRACE_REFUSAL_H
+#define TI_REPLAY_BRIDGE_TRACE_REFUSAL_H
 
 #include "replay-bridge/trace/lint.h"
 

@@ -2,8 +2,8 @@
  * What the fuzz targets share.  A target is LLVMFuzzerTestOneInput(), called by
  * libFuzzer (`make fuzz`) or, for the corpus, by replay.c (`make check`).
  */
-#ifndef TI_FUZZ_H
-#define TI_FUZZ_H
+#ifndef TI_TESTS_FUZZ_FUZZ_H
+#define TI_TESTS_FUZZ_FUZZ_H
 
 #include <stddef.h>
 #include <stdint.h>

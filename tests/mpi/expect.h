@@ -5,8 +5,8 @@
  * the file rank-N in the folder named by TIARA_EXPECT; `check` in lib.sh compares.
  * Without TIARA_EXPECT nothing is written.
  */
-#ifndef TESTS_EXPECT_H
-#define TESTS_EXPECT_H
+#ifndef TI_TESTS_MPI_EXPECT_H
+#define TI_TESTS_MPI_EXPECT_H
 
 #include <mpi.h>
 #include <stdarg.h>

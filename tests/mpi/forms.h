@@ -7,8 +7,8 @@
  *
  * expects and does what the current form is.
  */
-#ifndef TESTS_FORMS_H
-#define TESTS_FORMS_H
+#ifndef TI_TESTS_MPI_FORMS_H
+#define TI_TESTS_MPI_FORMS_H
 
 #include <stdbool.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /*
  * Scripts (script.h) as merged traces.
  */
-#ifndef TI_FOLD_SCRIPT_H
-#define TI_FOLD_SCRIPT_H
+#ifndef TI_TESTS_UNIT_FOLD_SCRIPT_H
+#define TI_TESTS_UNIT_FOLD_SCRIPT_H
 
 #include "bundle/source.h"
 

@@ -1,8 +1,8 @@
 /*
  * Random programs, and the traces that they leave, for tests of folded traces.
  */
-#ifndef TI_TESTS_PROGRAMS_H
-#define TI_TESTS_PROGRAMS_H
+#ifndef TI_TESTS_UNIT_PROGRAMS_H
+#define TI_TESTS_UNIT_PROGRAMS_H
 
 #include "event/event.h"
 #include "trace/trace.h"

@@ -1,8 +1,8 @@
 /*
  * Records (fold/record.h) and merged traces for unit tests.  Include it behind cmocka.h.
  */
-#ifndef TI_RECORDS_H
-#define TI_RECORDS_H
+#ifndef TI_TESTS_UNIT_RECORDS_H
+#define TI_TESTS_UNIT_RECORDS_H
 
 #include "merged/merged.h"
 #include "merged/merger.h"

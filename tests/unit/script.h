@@ -7,8 +7,8 @@
  *                                                "0,1|2": of two groups
  *   RANK END STATE                               how its trace ends, see TI_ENDS
  */
-#ifndef TI_SCRIPT_H
-#define TI_SCRIPT_H
+#ifndef TI_TESTS_UNIT_SCRIPT_H
+#define TI_TESTS_UNIT_SCRIPT_H
 
 #include "bundle/source.h"
 

@@ -2,8 +2,8 @@
  * What the check says of a script (see script.h), which stands between MPI_Init
  * and MPI_Finalize; the events of each rank count from 1, therefore.
  */
-#ifndef TI_SOUND_H
-#define TI_SOUND_H
+#ifndef TI_TESTS_UNIT_SOUND_H
+#define TI_TESTS_UNIT_SOUND_H
 
 #include "sound/check.h"
 

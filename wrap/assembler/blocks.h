@@ -73,8 +73,8 @@
  *   the object does not use.  If a signal handler leaves such a loop for good, the
  *   loop's count is lost.
  */
-#ifndef TI_BLOCKS_H
-#define TI_BLOCKS_H
+#ifndef TI_WRAP_ASSEMBLER_BLOCKS_H
+#define TI_WRAP_ASSEMBLER_BLOCKS_H
 
 #include <stdbool.h>
 #include <stddef.h>

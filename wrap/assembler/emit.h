@@ -13,8 +13,8 @@
  * instructions N own N" for each function.  The numbers are those of the code, not of an
  * execution.  See it with readelf -p.
  */
-#ifndef TI_BLOCKS_EMIT_H
-#define TI_BLOCKS_EMIT_H
+#ifndef TI_WRAP_ASSEMBLER_EMIT_H
+#define TI_WRAP_ASSEMBLER_EMIT_H
 
 #include "wrap/assembler/flow.h"
 

@@ -1,8 +1,8 @@
 /*
  * The instructions of an object, their basic blocks, and where and how each block counts itself.
  */
-#ifndef TI_BLOCKS_FLOW_H
-#define TI_BLOCKS_FLOW_H
+#ifndef TI_WRAP_ASSEMBLER_FLOW_H
+#define TI_WRAP_ASSEMBLER_FLOW_H
 
 #include "wrap/assembler/object.h"
 

@@ -3,8 +3,8 @@
  * and what is live in them.  loops.c and place.c choose additions for loops and for blocks, and
  * plan.c makes the list.
  */
-#ifndef TI_BLOCKS_FLOW_INTERNAL_H
-#define TI_BLOCKS_FLOW_INTERNAL_H
+#ifndef TI_WRAP_ASSEMBLER_FLOW_INTERNAL_H
+#define TI_WRAP_ASSEMBLER_FLOW_INTERNAL_H
 
 #include "wrap/assembler/flow.h"
 

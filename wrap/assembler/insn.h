@@ -1,6 +1,6 @@
 /* One instruction, decoded by Zydis: what it reads, writes, and jumps to. */
-#ifndef TI_BLOCKS_INSN_H
-#define TI_BLOCKS_INSN_H
+#ifndef TI_WRAP_ASSEMBLER_INSN_H
+#define TI_WRAP_ASSEMBLER_INSN_H
 
 #include "wrap/assembler/flow.h"
 

@@ -4,8 +4,8 @@
  * The text that emit.h writes for this has a section TI_OBJECT_MAP of addresses, which gas leaves
  * as relocations: three for each statement of a code section.
  */
-#ifndef TI_BLOCKS_OBJECT_H
-#define TI_BLOCKS_OBJECT_H
+#ifndef TI_WRAP_ASSEMBLER_OBJECT_H
+#define TI_WRAP_ASSEMBLER_OBJECT_H
 
 #include <elf.h>
 

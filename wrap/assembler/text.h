@@ -4,8 +4,8 @@
  * It handles what gas does before it looks at instructions: comments, strings, `;`, labels, `#
  * LINE "FILE"`.  Statements point into the text, and emit.h copies what lies between them.
  */
-#ifndef TI_BLOCKS_TEXT_H
-#define TI_BLOCKS_TEXT_H
+#ifndef TI_WRAP_ASSEMBLER_TEXT_H
+#define TI_WRAP_ASSEMBLER_TEXT_H
 
 #include "wrap/assembler/blocks.h"
 

@@ -1,8 +1,8 @@
 /*
  * Checks that the text with additions differs from the original only by the additions.
  */
-#ifndef TI_BLOCKS_VERIFY_H
-#define TI_BLOCKS_VERIFY_H
+#ifndef TI_WRAP_ASSEMBLER_VERIFY_H
+#define TI_WRAP_ASSEMBLER_VERIFY_H
 
 #include "wrap/assembler/flow.h"
 
