@@ -95,7 +95,7 @@ static bool same_names(const struct info_extras *x, const struct ti_reader *r)
 
 static bool read_names(struct info_extras *x, const struct ti_reader *r)
 {
-    const char *counter = ti_reader_info(r, "counter"), *unit = ti_reader_info(r, "unit");
+    const char *unit = ti_reader_info(r, "unit");
 
     for (int i = 0; i < ti_reader_extras(r); i++) {
         x->name[i] = strdup(ti_reader_extra_name(r, i));
@@ -106,7 +106,7 @@ static bool read_names(struct info_extras *x, const struct ti_reader *r)
     }
     x->burst = ti_reader_extra(r, TI_EXTRA_BURST);
     x->volume_unit = strdup(unit ? unit : "");
-    x->slowed = counter && strcmp(counter, "valgrind") == 0;
+    x->slowed = ti_doubts_slowed(ti_reader_info(r, "counter"));
     return x->volume_unit != NULL;
 }
 
@@ -224,7 +224,7 @@ ti_status info_extras_read(struct ti_source *s, int64_t only, struct info_extras
     }
     qsort(x->rank_rate, (size_t)x->nrates, sizeof *x->rank_rate, by_rate);
     if (x->nrates) {
-        ti_doubts_of_durations(ti_source_manifest(s), x->slowed ? "valgrind" : NULL, &x->doubts);
+        ti_doubts_of_durations(ti_source_manifest(s), x->slowed, &x->doubts);
         ti_doubts_of_rates(x->rank_rate[0], x->rank_rate[x->nrates - 1], x->volume_unit,
                            &x->doubts);
     }

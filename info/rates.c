@@ -265,7 +265,7 @@ static bool make(const struct rates *x, int64_t ranks, struct ti_rates *out)
 
 static void doubts_of(const struct rates *x, const struct ti_source *s, struct ti_doubts *out)
 {
-    ti_doubts_of_durations(ti_source_manifest(s), x->counter, out);
+    ti_doubts_of_durations(ti_source_manifest(s), ti_doubts_slowed(x->counter), out);
     ti_doubts_of_rates(x->least, x->most, x->unit ? x->unit : "volume", out);
 }
 

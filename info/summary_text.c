@@ -65,7 +65,7 @@ static void print_uncounted(const struct summary *sum)
     struct ti_share share = ti_caveats_bounds(c);
     char n[32];
 
-    if (!c->samples && counter && strcmp(counter, "blocks") == 0)
+    if (!c->samples && ti_caveats_partial(counter))
         printf("%-12s not known: there are no samples\n", "uncounted");
     if (!c->samples)
         return;

@@ -79,7 +79,7 @@ void ti_replay_warn_of_times(struct ti_source *s, const struct ti_volumes *v)
 
     if (ti_source_manifest_status(s, &why) != TI_OK)
         ti_warn("%s; whether bursts waited for a core is not known", why.text);
-    ti_doubts_of_durations(ti_source_manifest(s), v->counter, &doubts);
+    ti_doubts_of_durations(ti_source_manifest(s), ti_doubts_slowed(v->counter), &doubts);
     for (int i = 0; i < doubts.n; i++)
         ti_warn("%s", doubts.text[i]);
 }

@@ -55,7 +55,7 @@ struct imbalance {
     bool any;               /* `shape` is set */
     uint64_t shape;         /* hash of the rank before */
     bool differ;            /* ranks have different shapes */
-    bool estimate, valgrind;   /* of volumes; of durations */
+    bool estimate, slowed;  /* of volumes; of durations */
     struct ti_caveats quality; /* of volumes; sums of durations are always exact */
     char *unit;
 };
@@ -192,7 +192,6 @@ static ti_status take_rank(void *arg, struct ti_reader *r, struct ti_err *err)
     const char *unit = ti_reader_info(r, "unit");
     struct imbalance *x = arg;
     size_t nrows = x->nrows;
-    const char *counter = ti_reader_info(r, "counter");
     uint64_t shape = TI_HASH_START;
     int column[MEASURES];
 
@@ -212,7 +211,7 @@ static ti_status take_rank(void *arg, struct ti_reader *r, struct ti_err *err)
     x->any = true;
     x->shape = shape;
     x->estimate |= ti_info_estimate(r);
-    x->valgrind |= counter && !strcmp(counter, "valgrind");
+    x->slowed |= ti_doubts_slowed(ti_reader_info(r, "counter"));
     ti_caveats_add_quality(&x->quality, r, false);
     if (!x->unit && unit)
         x->unit = strdup(unit);
@@ -463,7 +462,7 @@ static void warn_of_durations(const struct imbalance *x, const struct ti_source 
 {
     struct ti_doubts doubts;
 
-    ti_doubts_of_durations(ti_source_manifest(s), x->valgrind ? "valgrind" : NULL, &doubts);
+    ti_doubts_of_durations(ti_source_manifest(s), x->slowed, &doubts);
     for (int i = 0; i < doubts.n; i++)
         ti_warn("%s", doubts.text[i]);
 }

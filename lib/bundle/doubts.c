@@ -20,14 +20,19 @@ static void doubt(struct ti_doubts *out, const char *fmt, ...)
     va_end(ap);
 }
 
-void ti_doubts_of_durations(const json_t *run, const char *counter, struct ti_doubts *out)
+bool ti_doubts_slowed(const char *counter)
+{
+    return counter && strcmp(counter, "valgrind") == 0;
+}
+
+void ti_doubts_of_durations(const json_t *run, bool slowed, struct ti_doubts *out)
 {
     const json_t *plan = json_object_get(run, "plan");
     const char *mode = json_string_value(json_object_get(plan, "mode"));
     json_int_t folding = json_integer_value(json_object_get(plan, "folding"));
 
     *out = (struct ti_doubts){0};
-    if (counter && !strcmp(counter, "valgrind"))
+    if (slowed)
         doubt(out, "bursts ran under valgrind, which is slower than the machine");
     if (mode && strchr(mode, 'F'))
         doubt(out, "ranks shared cores (%.40s): durations of bursts include waiting for a core",

@@ -6,6 +6,7 @@
 #define TI_BUNDLE_DOUBTS_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #define TI_DOUBTS_MAX 3
 
@@ -14,9 +15,12 @@ struct ti_doubts {
     char text[TI_DOUBTS_MAX][160];
 };
 
-/* Doubts of durations.  `run`: RUN.json or MANIFEST.json, `counter`: of the trace; each may be NULL
- * if it is not known. */
-void ti_doubts_of_durations(const json_t *run, const char *counter, struct ti_doubts *out);
+/* Whether programs run slower under this counter; false for NULL.  Traces have only its name. */
+bool ti_doubts_slowed(const char *counter);
+
+/* Doubts of durations.  `run`: RUN.json or MANIFEST.json, NULL if it is not known; `slowed`: by the
+ * counter of some rank. */
+void ti_doubts_of_durations(const json_t *run, bool slowed, struct ti_doubts *out);
 
 /* Adds the doubt whether one rate fits ranks whose rates are from `least` to `most` `unit` a
  * second. */

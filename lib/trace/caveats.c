@@ -92,9 +92,14 @@ bool ti_caveats_approximate(const struct ti_caveats *c)
     return c->bounded || c->drawn;
 }
 
+bool ti_caveats_partial(const char *counter)
+{
+    return counter && strcmp(counter, "blocks") == 0;
+}
+
 enum ti_coverage ti_caveats_coverage(const struct ti_caveats *c, const char *counter)
 {
-    if (!counter || strcmp(counter, "blocks") != 0)
+    if (!ti_caveats_partial(counter))
         return TI_COVERS_ALL;
     if (is_open(c))
         return TI_COVERS_UNKNOWN;

@@ -82,6 +82,10 @@ enum ti_coverage {
     TI_COVERS_PART     /* other code took more than 1 % */
 };
 
+/* Whether this counter sees only code that was compiled for it; false for NULL.  Traces have only
+ * its name. */
+bool ti_caveats_partial(const char *counter);
+
 /*
  * What is known of that for traces whose volumes `counter` counted; NULL: not known, taken for one
  * that sees all code.  The bounds of shares decide, so that chance has a say in one trace of 100 at
