@@ -5,6 +5,7 @@
 #include "minitrace/counters/counter.h"
 
 static const volatile uint64_t word;
+static const struct ti_counter_backend null = {.name = "null", .exact = true};
 
 static uint64_t others(void)
 {
@@ -17,7 +18,7 @@ ti_status ti_counter_open(const struct ti_counter_request *wish, struct ti_count
     bool sum = wish->sum;
 
     (void)err;
-    *out = (struct ti_counter){.backend = "null",
+    *out = (struct ti_counter){.backend = &null,
                                .event = "nothing",
                                .unit = "events",
                                .exact = true,

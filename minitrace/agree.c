@@ -337,11 +337,11 @@ static void describe(struct counting *a, const struct ti_err *why)
         snprintf(a->what, sizeof a->what, "nothing (%.380s)", why->text);
         return;
     }
-    n = (size_t)snprintf(a->what, sizeof a->what, "%s, %s, in %s, %s%s", c->backend, c->event,
+    n = (size_t)snprintf(a->what, sizeof a->what, "%s, %s, in %s, %s%s", c->backend->name, c->event,
                          c->unit,
-                         c->estimate ? "an estimate"
-                         : c->exact  ? "exact"
-                                     : "not exact",
+                         c->backend->estimate ? "an estimate"
+                         : c->exact           ? "exact"
+                                              : "not exact",
                          c->sum ? ", of all threads" : "");
     if (ti_state.extras && n < sizeof a->what)
         snprintf(a->what + n, sizeof a->what - n, "; beside it %s", ti_extra_names());

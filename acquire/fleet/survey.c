@@ -9,6 +9,7 @@
 #include "common/cli.h"
 #include "common/json.h"
 #include "common/map.h"
+#include "minitrace/counters/counter.h"
 
 #define FREE_LEAST (INT64_C(1) << 20)
 #define FREE_SMALL (INT64_C(16) << 20)
@@ -366,6 +367,8 @@ static void ask(struct ti_survey *s, struct ti_fleet *f, const struct ti_survey_
 ti_status ti_survey_make(struct ti_fleet *f, const struct ti_survey_in *in, struct ti_survey *s,
                          struct ti_err *err)
 {
+    const char *common = ti_counter_common(in->counter);
+
     memset(s, 0, sizeof *s);
     s->n = f->n;
     s->facts = calloc((size_t)f->n + 1, sizeof *s->facts);
@@ -382,10 +385,10 @@ ti_status ti_survey_make(struct ti_fleet *f, const struct ti_survey_in *in, stru
             add_unanswered(s, f, i);
     if (!f->sig)
         ti_survey_compare(s, f->sites, in);
-    /* If only some nodes can count with PAPI, use valgrind, which works on all. */
-    if (!same_counter(s) && strcmp(in->counter, "auto") == 0 && !f->sig) {
-        ti_say("some nodes count with PAPI and some cannot: all nodes will count with valgrind");
-        ask(s, f, in, "valgrind");
+    /* If only some nodes have what `auto` prefers, use a counter that works on all. */
+    if (!same_counter(s) && common && !f->sig) {
+        ti_say("nodes differ in the counter that they would take: all will count with %s", common);
+        ask(s, f, in, common);
     }
     check_counters(s);
     same_counter(s);

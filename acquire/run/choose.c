@@ -9,15 +9,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "minitrace/counters/counter.h"
-#include "node/program.h"
-
 /* The result that the trying child sends. */
 struct answer {
     ti_status status;
-    char backend[16];
     char event[64];
-    bool exact, estimate;
+    bool exact;
     struct ti_err err;
 };
 
@@ -29,10 +25,8 @@ static void answer(const struct ti_counter_request *wish, int fd)
     memset(&a, 0, sizeof a);
     a.status = ti_counter_open(wish, &counter, &a.err);
     if (a.status == TI_OK) {
-        memcpy(a.backend, counter.backend, sizeof a.backend);
-        memcpy(a.event, counter.event, sizeof a.event);
+        snprintf(a.event, sizeof a.event, "%s", counter.event);
         a.exact = counter.exact;
-        a.estimate = counter.estimate;
     }
     if (write(fd, &a, sizeof a) != (ssize_t)sizeof a)
         _exit(1);
@@ -65,40 +59,25 @@ static ti_status try_wish(const struct ti_counter_request *wish, struct ti_count
         *err = a.err;
         return a.status;
     }
-    memcpy(out->backend, a.backend, sizeof out->backend);
     memcpy(out->event, a.event, sizeof out->event);
     out->exact = a.exact;
-    out->estimate = a.estimate;
-    if (strcmp(a.backend, "papi") == 0)
-        snprintf(out->counter, sizeof out->counter, "papi:%s", a.event);
-    else
-        snprintf(out->counter, sizeof out->counter, "%s", a.backend);
     return TI_OK;
 }
 
-/* Software-defined events come from libraries of the program: only its ranks can try them. */
+/* Whether only the ranks of the program can try some of the events. */
 static bool is_programs_own(const char *events)
 {
-    return strstr(events, "sde:::") != NULL;
-}
-
-static ti_status try_counter(const char *wanted, bool sum, struct ti_counter_choice *out,
-                             struct ti_err *err)
-{
-    if (is_programs_own(wanted)) {
-        strcpy(out->backend, "papi");
-        snprintf(out->event, sizeof out->event, "%s", wanted + strlen("papi:"));
-        snprintf(out->counter, sizeof out->counter, "%s", wanted);
-        return TI_OK;
-    }
-    return try_wish(&(struct ti_counter_request){.choice = wanted, .sum = sum}, out, err);
+    for (int i = 0; ti_counter_table[i]; i++)
+        if (ti_counter_table[i]->own_events && strstr(events, ti_counter_table[i]->own_events))
+            return true;
+    return false;
 }
 
 ti_status ti_counter_check_also(const char *also, bool sum, const struct ti_counter_choice *choice,
                                 struct ti_err *err)
 {
     /* other counters need the program; take one that works without */
-    bool here = strcmp(choice->backend, "papi") == 0 && !is_programs_own(choice->counter);
+    bool here = !choice->of->wrapper && !choice->of->compiled && !is_programs_own(choice->event);
     struct ti_counter_request wish = {
         .choice = here ? choice->counter : "cputime", .sum = sum, .also = also};
     struct ti_counter_choice ignored;
@@ -108,10 +87,12 @@ ti_status ti_counter_check_also(const char *also, bool sum, const struct ti_coun
     return try_wish(&wish, &ignored, err);
 }
 
-/* Run a small program under our valgrind tool, which must report a count.  *first is the first
- * line of its output otherwise. */
-static bool tool_counts(const char *lib, char *first, size_t first_bytes)
+/* Run a small program under the wrapper, which must report a count.  *first is the first line of
+ * its output otherwise. */
+static bool tool_counts(const struct ti_counter_wrapper *w, const char *lib, char *first,
+                        size_t first_bytes)
 {
+    const char *command[16], **word = command;
     char text[4096];
     size_t used = 0;
     ssize_t got;
@@ -119,6 +100,11 @@ static bool tool_counts(const char *lib, char *first, size_t first_bytes)
     pid_t pid;
     const char *p;
 
+    for (int i = 0; w->words[i]; i++)
+        *word++ = w->words[i];
+    *word++ = w->report;
+    *word++ = "true";
+    *word = NULL;
     first[0] = '\0';
     if (pipe2(fd, O_CLOEXEC) < 0)
         return false;
@@ -129,9 +115,8 @@ static bool tool_counts(const char *lib, char *first, size_t first_bytes)
 
         unsetenv("LD_PRELOAD");
         if (null >= 0 && dup2(null, STDIN_FILENO) >= 0 && dup2(null, STDOUT_FILENO) >= 0 &&
-            dup2(fd[1], STDERR_FILENO) >= 0 && setenv("VALGRIND_LIB", lib, 1) == 0)
-            execlp("valgrind", "valgrind", "--tool=ticount", "--command-line-only=yes", "--vgdb=no",
-                   "--report=yes", "true", (char *)NULL);
+            dup2(fd[1], STDERR_FILENO) >= 0 && setenv(w->variable, lib, 1) == 0)
+            execvp(command[0], (char *const *)command);
         _exit(127);
     }
     close(fd[1]);
@@ -143,97 +128,94 @@ static bool tool_counts(const char *lib, char *first, size_t first_bytes)
     if (pid > 0)
         waitpid(pid, &status, 0);
     snprintf(first, first_bytes, "%.*s", (int)strcspn(text, "\n"), text);
-    p = strstr(text, "ticount: ");
-    return status == 0 && p && strtoull(p + 9, NULL, 10) > 1000;
+    p = strstr(text, w->said);
+    return status == 0 && p && strtoull(p + strlen(w->said), NULL, 10) > 1000;
 }
 
-static ti_status choose_valgrind(const char *lib, struct ti_counter_choice *out, struct ti_err *err)
+static ti_status try_wrapper(const struct ti_counter_backend *b, const char *lib,
+                             struct ti_counter_choice *out, struct ti_err *err)
 {
+    const struct ti_counter_wrapper *w = b->wrapper;
     char path[PATH_MAX], said[256];
 
-    if (!ti_find_on_path("valgrind", path)) {
-        ti_err_set(err, TI_ERR_INPUT, "cannot count with valgrind: it is not installed");
-        ti_err_hint(err, "install valgrind, or choose another counter with -c");
+    if (!ti_find_on_path(w->words[0], path)) {
+        ti_err_set(err, TI_ERR_INPUT, "cannot count with %s: it is not installed", b->name);
+        ti_err_hint(err, "install %s, or choose another counter with -c", w->words[0]);
         return TI_ERR_INPUT;
     }
     if (!lib) {
-        ti_err_set(err, TI_ERR_INPUT,
-                   "cannot count with valgrind: our tool for it, ticount, is missing");
-        ti_err_hint(err,
-                    "build again with valgrind's headers installed, or choose another counter");
+        ti_err_set(err, TI_ERR_INPUT, "cannot count with %s: our tool for it, %s, is missing",
+                   b->name, w->tool);
+        ti_err_hint(err, "build again with %s's headers installed, or choose another counter",
+                    w->words[0]);
         return TI_ERR_INPUT;
     }
     if (strlen(lib) >= sizeof out->valgrind_lib)
         return ti_err_set(err, TI_ERR_INPUT, "the path '%s' is too long", lib);
-    if (!tool_counts(lib, said, sizeof said)) {
-        ti_err_set(err, TI_ERR_INPUT,
-                   "cannot count with valgrind: 'valgrind --tool=ticount true' failed%s%s",
-                   said[0] ? ": " : "", said);
-        ti_err_hint(err, "ticount in '%s' must have been built for the installed valgrind", lib);
+    if (!tool_counts(w, lib, said, sizeof said)) {
+        ti_err_set(err, TI_ERR_INPUT, "cannot count with %s: '%s %s true' failed%s%s", b->name,
+                   w->words[0], w->words[1], said[0] ? ": " : "", said);
+        ti_err_hint(err, "%s in '%s' must have been built for the installed %s", w->tool, lib,
+                    w->words[0]);
         return TI_ERR_INPUT;
     }
-    strcpy(out->counter, "valgrind");
-    strcpy(out->backend, "valgrind");
-    strcpy(out->event, "guest instructions");
     strcpy(out->valgrind_lib, lib);
-    out->exact = out->valgrind = true;
+    out->valgrind = true;
     return TI_OK;
 }
 
-static ti_status choose_blocks(bool sum, const struct ti_program *program,
-                               struct ti_counter_choice *out, struct ti_err *err)
+/* What a script starts is not known before it runs: `auto` takes no risk. */
+static ti_status look_at_program(const struct ti_program *program, bool automatic,
+                                 const char *counter, struct ti_err *err)
 {
-    /* what a script starts is not known before it runs */
-    if (program->is_elf && !program->blocks) {
-        ti_err_set(err, TI_ERR_INPUT, "cannot count blocks: '%s' was not compiled with ti-mpicc",
-                   program->given);
-        ti_err_hint(err, "compile and link it with ti-mpicc, ti-mpicxx or ti-mpifort, or choose "
-                         "another counter with -c");
-        return TI_ERR_INPUT;
-    }
-    if (sum) {
-        ti_err_set(err, TI_ERR_INPUT, "blocks are counted for each thread alone");
-        ti_err_hint(err, "-c valgrind, -c papi and -c cputime count all threads, of the program as "
-                         "mpicc compiles it; --threads caller leaves out what threads execute that "
-                         "do not call MPI");
-        return TI_ERR_INPUT;
-    }
-    strcpy(out->counter, "blocks");
-    strcpy(out->backend, "blocks");
-    strcpy(out->event, TI_BLOCKS_EVENT);
-    out->exact = true;
-    return TI_OK;
-}
-
-static ti_status choose_auto(bool sum, const struct ti_program *program, const char *lib,
-                             struct ti_counter_choice *out, struct ti_err *err)
-{
-    struct ti_err why = {"", ""}, why_not = {"", ""};
-
-    if (try_counter("papi", sum, out, &why) == TI_OK)
+    if (program->blocks || (!automatic && !program->is_elf))
         return TI_OK;
-    if ((program->blocks && choose_blocks(sum, program, out, &why_not) == TI_OK) ||
-        choose_valgrind(lib, out, &why_not) == TI_OK) {
-        snprintf(out->why, sizeof out->why, "%s", why.text);
-        return TI_OK;
-    }
-    ti_err_set(err, TI_ERR_INPUT, "no exact counter works here: %s; %s", why.text, why_not.text);
-    ti_err_hint(err,
-                "make papi or valgrind work, %schoose another event with -c papi:EVENT (see "
-                "papi_native_avail), or take an estimate with -c cputime",
-                sum ? "" : "compile with ti-mpicc, ");
+    ti_err_set(err, TI_ERR_INPUT, "cannot count %s: '%s' was not compiled with ti-mpicc", counter,
+               program->given ? program->given : "");
+    ti_err_hint(err, "compile and link it with ti-mpicc, ti-mpicxx or ti-mpifort, or choose "
+                     "another counter with -c");
     return TI_ERR_INPUT;
+}
+
+struct trial {
+    bool sum;
+    const struct ti_program *program;
+    const char *lib;
+    struct ti_counter_choice *out;
+};
+
+static ti_status try_counter(void *arg, const struct ti_counter_backend *b, const char *event,
+                             bool automatic, struct ti_err *err)
+{
+    struct trial *t = arg;
+    struct ti_counter_choice *out = t->out;
+    struct ti_counter_request wish = {.choice = out->counter, .sum = t->sum};
+
+    *out = (struct ti_counter_choice){.of = b, .exact = b->exact, .estimate = b->estimate};
+    snprintf(out->counter, sizeof out->counter, "%s%s%s", b->name, b->takes_event ? ":" : "",
+             b->takes_event ? event : "");
+    snprintf(out->event, sizeof out->event, "%s", event);
+    if (b->wrapper)
+        return try_wrapper(b, t->lib, out, err);
+    if (b->compiled)
+        return look_at_program(t->program, automatic, b->name, err);
+    if (is_programs_own(event)) {
+        out->exact = false;
+        return TI_OK;
+    }
+    return try_wish(&wish, out, err);
 }
 
 ti_status ti_counter_choose(const char *wanted, bool sum, const struct ti_program *program,
                             const char *lib, struct ti_counter_choice *out, struct ti_err *err)
 {
-    memset(out, 0, sizeof *out);
-    if (strcmp(wanted, "auto") == 0)
-        return choose_auto(sum, program, lib, out, err);
-    if (strcmp(wanted, "blocks") == 0)
-        return choose_blocks(sum, program, out, err);
-    if (strcmp(wanted, "valgrind") == 0)
-        return choose_valgrind(lib, out, err);
-    return try_counter(wanted, sum, out, err);
+    struct trial t = {sum, program, lib, out};
+    struct ti_err refused;
+    ti_status st = ti_counter_pick(wanted, sum, try_counter, &t, &refused, err);
+
+    if (st == TI_OK)
+        snprintf(out->why, sizeof out->why, "%s", refused.text);
+    else
+        memset(out, 0, sizeof *out);
+    return st;
 }

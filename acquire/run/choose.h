@@ -8,16 +8,17 @@
 #include <stdbool.h>
 
 #include "common/err.h"
+#include "minitrace/counters/counter.h"
 #include "node/program.h"
 
 struct ti_counter_choice {
-    char counter[96]; /* value of TIARA_COUNTER: "papi:PAPI_TOT_INS", "valgrind", "blocks", ... */
-    char backend[16];
+    const struct ti_counter_backend *of; /* NULL: not known */
+    char counter[96];                    /* value of TIARA_COUNTER: "papi:PAPI_TOT_INS", ... */
     char event[64];
     bool exact, estimate;
-    bool valgrind;
-    char valgrind_lib[4096]; /* value of VALGRIND_LIB, if valgrind */
-    char why[1024];          /* for "auto": why papi was not chosen; else "" */
+    bool valgrind;           /* the program runs under the wrapper of the back end, valgrind */
+    char valgrind_lib[4096]; /* value of the wrapper's variable, VALGRIND_LIB */
+    char why[1024];          /* for "auto": why the first one was not chosen; else "" */
 };
 
 /*
@@ -33,9 +34,9 @@ struct ti_counter_choice {
 ti_status ti_counter_choose(const char *wanted, bool sum, const struct ti_program *program,
                             const char *lib, struct ti_counter_choice *out, struct ti_err *err);
 
-/* Check that the PAPI events `also` count here together with the chosen counter.  For valgrind
- * and blocks only whether they count at all is checked; events that the program defines itself
- * are not checked.  TI_ERR_USAGE, TI_ERR_INPUT. */
+/* Check that the PAPI events `also` count here together with the chosen counter.  For counters that
+ * count in the program only, it is checked whether they count at all; events that the program
+ * defines itself are not checked.  TI_ERR_USAGE, TI_ERR_INPUT. */
 ti_status ti_counter_check_also(const char *also, bool sum, const struct ti_counter_choice *choice,
                                 struct ti_err *err);
 

@@ -82,15 +82,21 @@ static bool knows_counter(const struct ti_acquisition *a)
     return !a->sites || !a->o->dry_run;
 }
 
+static const char *counter_name(const struct ti_acquisition *a)
+{
+    return a->choice.of ? a->choice.of->name : "";
+}
+
 static void print_counter(const struct ti_acquisition *a, FILE *out)
 {
+    const char *common = ti_counter_common(a->o->counter);
+
     if (!knows_counter(a))
-        ti_print(out, "  counter   %s%s\n", a->o->counter,
-                 strcmp(a->o->counter, "auto") == 0
-                     ? ": by what the nodes have; valgrind takes 48 MiB more a rank"
-                     : "");
+        ti_print(out, "  counter   %s%s%s%s\n", a->o->counter,
+                 common ? ": by what the nodes have; " : "", common ? common : "",
+                 common ? " takes 48 MiB more a rank" : "");
     else
-        ti_print(out, "  counter   %s: %s, %s%s\n", a->choice.backend, a->choice.event,
+        ti_print(out, "  counter   %s: %s, %s%s\n", counter_name(a), a->choice.event,
                  a->choice.exact      ? "exact"
                  : a->choice.estimate ? "an estimate"
                                       : "not exact",
@@ -117,7 +123,7 @@ void ti_describe_print(const struct ti_acquisition *a, FILE *out)
         ti_print(out, "  pilot     %s\n", ti_memory_model_text(&a->model, text, sizeof text));
     ti_estimate_start_print(a->plan.start_seconds, out);
     ti_estimate_print(a->o->like, a->plan.np, a->plan.folding, program,
-                      knows_counter(a) ? a->choice.backend : NULL, out);
+                      knows_counter(a) ? counter_name(a) : NULL, out);
     print_counter(a, out);
     a->backend->print_traces(a, out);
     ti_print(out, "  bundle    %s\n", a->o->no_gather ? "none (--no-gather)" : a->output);
@@ -183,9 +189,9 @@ static json_t *counter_json(const struct ti_acquisition *a)
 {
     const struct ti_counter_choice *c = &a->choice;
 
-    return json_pack("{s:o, s:o, s:b, s:b, s:s, s:o}", "backend", ti_json_text(c->backend), "event",
-                     ti_json_text(c->event), "exact", c->exact, "estimate", c->estimate, "threads",
-                     a->sum ? "sum" : "caller", "asked", ti_json_text(a->o->counter));
+    return json_pack("{s:o, s:o, s:b, s:b, s:s, s:o}", "backend", ti_json_text(c->of->name),
+                     "event", ti_json_text(c->event), "exact", c->exact, "estimate", c->estimate,
+                     "threads", a->sum ? "sum" : "caller", "asked", ti_json_text(a->o->counter));
 }
 
 /* A new object that describes the acquisition as far as it is known. */
@@ -200,7 +206,7 @@ static json_t *describe(const struct ti_acquisition *a)
     if (!json)
         return NULL;
     a->backend->describe(a, json);
-    if (a->choice.backend[0])
+    if (a->choice.of)
         json_object_set_new(json, "counter", counter_json(a));
     if (a->o->times)
         json_object_set_new(json, "times", json_true());

@@ -19,7 +19,7 @@ static const char *value_of(const char *var)
 
 static bool is_var(const char *var, const char *name)
 {
-    size_t len = strlen(name);
+    size_t len = strcspn(name, "=");
 
     return strncmp(var, name, len) == 0 && (var[len] == '=' || !var[len]);
 }
@@ -44,9 +44,11 @@ bool ti_environment_threads(const struct ti_acquisition *a)
 
 bool ti_environment_sums(const struct ti_acquisition *a)
 {
+    const struct ti_counter_backend *wanted = ti_counter_find(a->o->counter, NULL);
+
     if (a->o->threads != TI_THREADS_AUTO)
         return a->o->threads == TI_THREADS_SUM;
-    return ti_environment_threads(a) && strcmp(a->o->counter, "blocks") != 0;
+    return ti_environment_threads(a) && (!wanted || wanted->sums);
 }
 
 /* --- environment --------------------------------------------------------- */
@@ -80,9 +82,15 @@ static void add_patterns(const struct ti_acquisition *a, struct ti_args *env)
         ti_args_addf(env, "TIARA_REDACT=%s", n < sizeof text ? text : "*");
 }
 
+static const struct ti_counter_wrapper *wrapper(const struct ti_acquisition *a)
+{
+    return a->choice.of ? a->choice.of->wrapper : NULL;
+}
+
 /* Settings of the library that do not depend on the node. */
 static void settings(const struct ti_acquisition *a, int64_t ranks, struct ti_args *env)
 {
+    const struct ti_counter_wrapper *w = wrapper(a);
     int linger = ti_plan_linger(ranks);
 
     ti_args_addf(env, "TIARA_COUNTER=%s", a->choice.counter);
@@ -109,8 +117,8 @@ static void settings(const struct ti_acquisition *a, int64_t ranks, struct ti_ar
     /* Lazy binding would be counted in the burst before the first call. */
     if (!user_gives(&a->o->env, "LD_BIND_NOW"))
         ti_args_add(env, "LD_BIND_NOW=1");
-    if (a->choice.valgrind && !user_gives(&a->o->env, "HWLOC_COMPONENTS"))
-        ti_args_add(env, "HWLOC_COMPONENTS=-x86");
+    if (w && !user_gives(&a->o->env, w->setting))
+        ti_args_add(env, w->setting);
 }
 
 void ti_environment_here(const struct ti_acquisition *a, struct ti_args *env)
@@ -132,8 +140,8 @@ void ti_environment_here(const struct ti_acquisition *a, struct ti_args *env)
         add_list(env, "GLIBC_TUNABLES", tunables, ti_isa_tunables(a->isa));
     ti_args_addf(env, "TIARA_TRACE_DIR=%s", a->dir.path);
     ti_args_addf(env, "TIARA_RUN_ID=%s", a->run_id);
-    if (a->choice.valgrind)
-        ti_args_addf(env, "VALGRIND_LIB=%s", a->choice.valgrind_lib);
+    if (wrapper(a))
+        ti_args_addf(env, "%s=%s", wrapper(a)->variable, a->choice.valgrind_lib);
     settings(a, a->o->np, env);
 }
 
@@ -156,20 +164,19 @@ void ti_environment_there(const struct ti_acquisition *a, int64_t ranks, struct 
     settings(a, ranks, env);
 }
 
-void ti_environment_wrapper(const struct ti_acquisition *a, struct ti_args *w)
+void ti_environment_wrapper(const struct ti_acquisition *a, struct ti_args *command)
 {
-    if (!a->choice.valgrind)
+    const struct ti_counter_wrapper *w = wrapper(a);
+
+    if (!w)
         return;
-    ti_args_add(w, "valgrind");
-    ti_args_add(w, "--tool=ticount");
-    /* Options for other valgrind tools, from VALGRIND_OPTS or .valgrindrc, would stop ours. */
-    ti_args_add(w, "--command-line-only=yes");
-    ti_args_add(w, "--vgdb=no");
+    for (int i = 0; w->words[i]; i++)
+        ti_args_add(command, w->words[i]);
     /* A script, or a program such as env, starts the program that is meant. */
     if (!a->program.is_elf || a->program.mpi == TI_MPI_NONE)
-        ti_args_add(w, "--trace-children=yes");
+        ti_args_add(command, w->children);
     if (a->outside)
-        ti_args_add(w, "--outside=yes");
+        ti_args_add(command, w->outside);
 }
 
 const char *ti_environment_input(void)

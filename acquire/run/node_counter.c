@@ -60,7 +60,7 @@ int main(int argc, char **argv)
             print("hint", err.hint);
     } else {
         print("counter", choice.counter);
-        print("backend", choice.backend);
+        print("backend", choice.of->name);
         print("event", choice.event);
         print_bool("exact", choice.exact);
         print_bool("estimate", choice.estimate);

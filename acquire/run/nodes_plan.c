@@ -85,7 +85,8 @@ ti_status ti__nodes_place(struct ti_nodes_backend *b, struct ti_err *err)
 {
     const struct ti_options *o = b->a->o;
     bool surveyed = b->survey.facts != NULL;
-    bool valgrind = b->a->choice.valgrind || strcmp(o->counter, "valgrind") == 0;
+    const struct ti_counter_backend *wanted = ti_counter_find(o->counter, NULL);
+    bool valgrind = b->a->choice.valgrind || (wanted && wanted->wrapper);
     ti_status st;
 
     ti__nodes_plan_free(b);
@@ -144,7 +145,8 @@ ti_status ti__nodes_choose_isa(struct ti_nodes_backend *b, struct ti_err *err)
     struct ti_acquisition *a = b->a;
     struct ti_common_isa_node *list = calloc((size_t)b->sites->nnodes + 1, sizeof *list);
     bool surveyed = b->survey.facts != NULL;
-    bool counted = surveyed ? !a->choice.estimate : strcmp(a->o->counter, "cputime") != 0;
+    const struct ti_counter_backend *wanted = ti_counter_find(a->o->counter, NULL);
+    bool counted = surveyed ? !a->choice.estimate : !wanted || !wanted->estimate;
     struct ti_common_isa made;
     int64_t n;
     ti_status st;

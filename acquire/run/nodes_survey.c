@@ -112,7 +112,7 @@ static void use_counter(struct ti_nodes_backend *b)
         if (b->survey.usable[i])
             counter = json_object_get(b->survey.facts[i], "counter");
     snprintf(choice->counter, sizeof choice->counter, "%s", ti__text(counter, "counter"));
-    snprintf(choice->backend, sizeof choice->backend, "%s", ti__text(counter, "backend"));
+    choice->of = ti_counter_find(ti__text(counter, "backend"), NULL);
     snprintf(choice->event, sizeof choice->event, "%s", ti__text(counter, "event"));
     snprintf(choice->why, sizeof choice->why, "%s", ti__text(counter, "why"));
     choice->valgrind = json_is_true(json_object_get(counter, "valgrind"));

@@ -57,7 +57,7 @@ ti_status ti_preflight_output(const struct ti_acquisition *a, struct ti_err *err
 void ti_preflight_say_counter(const struct ti_acquisition *a)
 {
     if (a->choice.why[0])
-        ti_say("counting with %s, since %s", a->choice.backend, a->choice.why);
+        ti_say("counting with %s, since %s", a->choice.counter, a->choice.why);
     if (a->choice.counter[0] && !a->choice.exact)
         ti_warn("%s is %s", a->choice.counter,
                 a->choice.estimate ? "an estimate: volumes vary from run to run"
@@ -67,6 +67,7 @@ void ti_preflight_say_counter(const struct ti_acquisition *a)
 void ti_preflight_warn(const struct ti_acquisition *a)
 {
     const struct ti_program *p = &a->program;
+    char all[128];
 
     if (p->setid)
         ti_warn("'%s' is set-user-ID or set-group-ID: the loader will not preload our library",
@@ -76,14 +77,15 @@ void ti_preflight_warn(const struct ti_acquisition *a)
     if (p->mpi == TI_MPI_UNKNOWN)
         ti_warn("cannot tell whether '%s' is an MPI program: it is %s", p->given,
                 p->is_elf ? "built for another kind of machine" : "a script, or not readable");
-    if (p->blocks && strcmp(a->choice.backend, "blocks") != 0)
+    if (p->blocks && a->choice.of && !a->choice.of->compiled)
         ti_warn("'%s' was compiled with ti-mpicc: %s counts what it executes to count itself too; "
                 "trace the program as mpicc compiles it%s",
-                p->given, a->choice.backend, a->sum ? "" : ", or take -c blocks");
+                p->given, a->choice.of->name, a->sum ? "" : ", or take -c blocks");
     if (ti_environment_threads(a) && a->o->threads == TI_THREADS_AUTO && !a->sum)
-        ti_warn("'%s' uses OpenMP, and blocks counts only the thread that calls MPI: -c valgrind, "
-                "-c papi and -c cputime count all threads",
-                p->given);
+        ti_warn(
+            "'%s' uses OpenMP, and %s counts only the thread that calls MPI: %s count all threads",
+            p->given, a->o->counter,
+            ti_counter_names(all, sizeof all, "-c ", " and ", false, true, NULL));
 }
 
 /* --- this machine -------------------------------------------------------- */

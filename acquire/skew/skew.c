@@ -60,9 +60,7 @@ static ti_status check_foldings(const struct ti_skew *s, struct ti_err *err)
 /* Only bursts in equal units can be compared. */
 static const char *unit_of(const struct ti_counter_choice *c)
 {
-    if (strcmp(c->backend, "cputime") == 0)
-        return "nanoseconds";
-    return c->exact || strcmp(c->event, "PAPI_TOT_INS") == 0 ? "instructions" : c->event;
+    return c->of->takes_event && strcmp(c->event, c->of->event) != 0 ? c->event : c->of->unit;
 }
 
 static ti_status choose_other(struct ti_skew *s, struct ti_err *err)
@@ -97,9 +95,9 @@ static ti_status find_plain(struct ti_skew *s, struct ti_err *err)
 
     if (st != TI_OK)
         return ti_err_prefix(err, st, "--plain");
-    if (strcmp(s->facts.choice.backend, "blocks") != 0)
+    if (!s->facts.choice.of->compiled)
         return ti_err_set(err, TI_ERR_USAGE, "--plain is for --counter blocks, not %s",
-                          s->facts.choice.backend);
+                          s->facts.choice.of->name);
     ti_args_add(&s->plain_command, s->o->plain);
     for (int i = 1; i < s->o->run.program.n; i++)
         ti_args_add(&s->plain_command, s->o->run.program.v[i]);
@@ -269,9 +267,9 @@ static ti_status against(struct ti_skew *s, struct ti_skew_np *np, struct ti_err
     np->against = calloc(1, sizeof *np->against);
     st = np->against ? TI_OK : no_memory(err);
     if (st == TI_OK)
-        st = run(s, other, 0, 1, s->other.backend, &np->other, path[0], err);
+        st = run(s, other, 0, 1, s->other.of->name, &np->other, path[0], err);
     if (st == TI_OK)
-        st = run(s, own, 0, 1, s->facts.choice.backend, &sample, path[1], err);
+        st = run(s, own, 0, 1, s->facts.choice.of->name, &sample, path[1], err);
     if (st == TI_OK && !s->o->run.dry_run)
         st = ti_skew_compare(path[0], path[1], np->np, np->against, err);
     ti_skew_done(s, path[0]);

@@ -167,7 +167,7 @@ ti_status ti_skew_plot(const struct ti_skew *s, const char *path, struct ti_err 
     fputs("\nset multiplot title ", g);
     quoted(g, program ? program : s->facts.program.given);
     fprintf(g, ".', counted with %s' noenhanced\nset grid y\nset style fill solid 0.3\nunset key\n",
-            s->facts.choice.backend);
+            s->facts.choice.of->name);
     free(program);
     fprintf(g, "set size %.4f,%.4f\nset xlabel 'ranks'\n", 1.0 / PANELS, height);
     for (int i = 0; i < PANELS; i++) {

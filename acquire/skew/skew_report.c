@@ -11,23 +11,18 @@
 
 /* --- figures ------------------------------------------------------------- */
 
-static bool is_blocks(const struct ti_skew *s)
+static bool is_compiled(const struct ti_skew *s)
 {
-    return strcmp(s->facts.choice.backend, "blocks") == 0;
+    return s->facts.choice.of->compiled;
 }
 
-static bool is_cputime(const struct ti_skew *s)
-{
-    return strcmp(s->facts.choice.backend, "cputime") == 0;
-}
-
-/* The volume that a run executed outside MPI; false if unknown.  The counter blocks counts
+/* The volume that a run executed outside MPI; false if unknown.  A counter of compiled code counts
  * neither MPI nor the library, so its total is that volume. */
 static bool outside(const struct ti_skew *s, const struct ti_sample *sample, double *out)
 {
     if (s->facts.sum)
         return false; /* `outside` is known for one thread only */
-    if (is_blocks(s) && sample->whole_known) {
+    if (is_compiled(s) && sample->whole_known) {
         *out = (double)sample->whole;
         return true;
     }
@@ -70,7 +65,7 @@ void ti_skew_figures(const struct ti_skew *s, const struct ti_skew_np *np,
 
         if (t->whole_known && b->whole_known) {
             v[WHOLE][n[WHOLE]++] = percent((double)t->whole, (double)b->whole);
-            if (!is_blocks(s) && !is_cputime(s) && calls > 0)
+            if (!is_compiled(s) && !s->facts.choice.estimate && calls > 0)
                 v[COUNT][n[COUNT]++] = ((double)t->whole - (double)b->whole) / calls;
         }
         if (outside(s, t, &of)) {
@@ -166,7 +161,9 @@ static void put_count(char *cell, const struct ti_spread *s)
 
 static const char *unit(const struct ti_skew *s)
 {
-    return is_cputime(s) ? "nanoseconds" : s->facts.choice.exact ? "instructions" : "units";
+    const struct ti_counter_choice *c = &s->facts.choice;
+
+    return c->exact || c->estimate ? c->of->unit : "units";
 }
 
 static void print_skew(const struct ti_skew *s)
@@ -188,7 +185,7 @@ static void print_skew(const struct ti_skew *s)
         put(row[2], &f.whole, true);
         put(row[3], &f.own, true);
         put(row[4], &f.bare, true);
-        if (f.own.n && !is_blocks(s))
+        if (f.own.n && !is_compiled(s))
             put(row[5], &(struct ti_spread){.n = 1, .median = f.worst}, false);
         else
             strcpy(row[5], "-");
@@ -205,9 +202,9 @@ static void print_skew(const struct ti_skew *s)
         printf("  (b) is not known: what was executed outside MPI is of one thread\n");
     else if (!known)
         printf("  (b) is not known: %s cannot tell what is executed outside MPI%s\n",
-               s->facts.choice.backend,
+               s->facts.choice.of->name,
                strcmp(unit(s), "instructions") == 0 ? "; --against valgrind compares bursts" : "");
-    if (is_blocks(s))
+    if (is_compiled(s))
         printf("  code that was not compiled for it is not counted, MPI and the tracer among it\n");
     if (differ)
         printf("  the number of events varies from run to run: bursts are not compared with the "
@@ -237,8 +234,9 @@ static void print_cost(const struct ti_skew *s)
     if (!native)
         printf("  overhead is of the bare run, which differs from a native one by two readings of "
                "the counter%s\n",
-               is_blocks(s) ? "\n  and by the counting that is compiled in; --plain leaves that out"
-                            : "");
+               is_compiled(s)
+                   ? "\n  and by the counting that is compiled in; --plain leaves that out"
+                   : "");
     printf("\ntraces\n");
     heading(&t, (const char *const[]){"np", "events", "bytes", "actions", "bytes an action",
                                       "an event, ns", "an event, instructions", NULL});
@@ -351,7 +349,7 @@ static void print_against(const struct ti_skew *s, const struct ti_skew_np *np)
     char own[32], other[32];
     struct table t = {0};
 
-    printf("\nagainst %s at np %" PRId64 ": each burst's volume, %% off\n", s->other.backend,
+    printf("\nagainst %s at np %" PRId64 ": each burst's volume, %% off\n", s->other.of->name,
            np->np);
     if (!b->ranks) {
         print_left_out(b, "");
@@ -363,17 +361,17 @@ static void print_against(const struct ti_skew *s, const struct ti_skew_np *np)
     print_table(&t);
     print_left_out(b, "");
     printf("  in all %s by %s, %s by %s: %+.4f %%\n",
-           ti_format_count(b->volume[1], own, sizeof own), s->facts.choice.backend,
-           ti_format_count(b->volume[0], other, sizeof other), s->other.backend, percent(is, of));
-    if (is_blocks(s) && s->plain.path && of >= is)
+           ti_format_count(b->volume[1], own, sizeof own), s->facts.choice.of->name,
+           ti_format_count(b->volume[0], other, sizeof other), s->other.of->name, percent(is, of));
+    if (is_compiled(s) && s->plain.path && of >= is)
         printf("  not compiled for it, in libraries mostly: %s instructions, %.4f %%\n",
                ti_format_count(b->volume[0] - b->volume[1], own, sizeof own), -percent(is, of));
-    else if (is_blocks(s) && np->other.blocks_known && np->other.outside_known)
+    else if (is_compiled(s) && np->other.blocks_known && np->other.outside_known)
         printf("  executed in libraries that are not compiled for it: %s; to count: %s\n",
                ti_format_count(np->other.outside - np->other.blocks - np->other.blocks_own, own,
                                sizeof own),
                ti_format_count(np->other.blocks_own, other, sizeof other));
-    else if (is_blocks(s))
+    else if (is_compiled(s))
         printf("  the rest is code of libraries, and the counting itself: --plain leaves that out, "
                "ti-mpicc --tiara-audit tells it\n");
 }
@@ -383,7 +381,7 @@ void ti_skew_print(const struct ti_skew *s)
     char *program = ti_args_shell(&s->o->run.program);
 
     printf("%s: counter %s (%s, %s), %" PRId64 " run%s of each kind, %d core%s of %s\n",
-           program ? program : s->facts.program.given, s->facts.choice.backend,
+           program ? program : s->facts.program.given, s->facts.choice.of->name,
            s->facts.choice.event,
            s->facts.choice.exact      ? "exact"
            : s->facts.choice.estimate ? "an estimate"
@@ -469,7 +467,7 @@ static json_t *json_np(const struct ti_skew *s, const struct ti_skew_np *np)
     json_object_set_new(j, "whole_skew_pct", ti_spread_json(&f.whole));
     json_object_set_new(j, "burst_skew_pct", ti_spread_json(&f.own));
     json_object_set_new(j, "burst_skew_bare_pct", ti_spread_json(&f.bare));
-    if (f.own.n && !is_blocks(s))
+    if (f.own.n && !is_compiled(s))
         json_object_set_new(j, "burst_skew_worst_rank_pct", json_real(f.worst));
     json_object_set_new(j, "residual_per_call", ti_spread_json(&f.call));
     json_object_set_new(j, "overhead_pct", ti_spread_json(&f.overhead));
@@ -507,7 +505,7 @@ json_t *ti_skew_json(const struct ti_skew *s)
     json_t *j = json_pack("{s:s, s:o, s:o, s:{s:s, s:s, s:b, s:b}, s:I, s:i, s:o}", "tiara",
                           ti_version(), "command", ti_json_text(program ? program : "?"), "host",
                           ti_json_text(s->facts.machine.host), "counter", "backend",
-                          s->facts.choice.backend, "event", s->facts.choice.event, "exact",
+                          s->facts.choice.of->name, "event", s->facts.choice.event, "exact",
                           s->facts.choice.exact, "estimate", s->facts.choice.estimate, "runs",
                           (json_int_t)s->o->runs, "cores", s->facts.machine.cores, "np", list);
 
@@ -515,6 +513,6 @@ json_t *ti_skew_json(const struct ti_skew *s)
     for (int i = 0; i < s->nnp; i++)
         json_array_append_new(list, json_np(s, &s->np[i]));
     if (j && s->o->against)
-        json_object_set_new(j, "against", json_string(s->other.backend));
+        json_object_set_new(j, "against", json_string(s->other.of->name));
     return j;
 }

@@ -127,7 +127,7 @@ ti_status ti_skew_do(struct ti_skew *s, const struct ti_skew_run *run, struct ti
     o.json = false;
     a->o = &o;
     a->choice = *run->counter;
-    if (s->plain.path && strcmp(run->counter->backend, "blocks") != 0) {
+    if (s->plain.path && !run->counter->of->compiled) {
         a->program = s->plain;
         o.program = *plain;
     }

@@ -167,7 +167,7 @@ static struct ti_mpi_call *enter_pass_through(struct ti_thread *me, uint64_t now
     now = read_entering(now, at);
     if (!me->known) {
         me->cost = ti_state.cost;
-        if (!ti_state.counter.from_start)
+        if (!ti_state.counter.backend->from_start)
             me->last = now;
     }
     me->known = true;
@@ -228,7 +228,7 @@ enter_extra(struct ti_thread *me, uint64_t now, bool abandoned, unsigned op,
         return stop(me, why);
     if (ti_state.counter.sum)
         now += others_count();
-    if (abandoned || (!me->known && !ti_state.counter.from_start && !ti_state.counter.sum))
+    if (abandoned || (!me->known && !ti_state.counter.backend->from_start && !ti_state.counter.sum))
         ti_state.last = now;
     me->known = true;
     ti_set_phase(TI_INSIDE);
@@ -311,7 +311,7 @@ enter_slow(uint64_t now, unsigned op, enum ti_binding binding, const void *site,
     }
     if (ti_state.counter.sum)
         now += others_count();
-    if (abandoned || (!me->known && !ti_state.counter.from_start && !ti_state.counter.sum))
+    if (abandoned || (!me->known && !ti_state.counter.backend->from_start && !ti_state.counter.sum))
         ti_state.last = now;
     me->known = true;
     return enter(burst_since(ti_state.last, now), op, binding, site, frame);

@@ -130,7 +130,7 @@ void ti_uncounted_begin(void)
     const char *self;
     int saved = errno;
 
-    if (strcmp(ti_state.counter.backend, "blocks") != 0 || (wanted && strcmp(wanted, "0") == 0) ||
+    if (!ti_state.counter.backend->compiled || (wanted && strcmp(wanted, "0") == 0) ||
         !kernel_is_new())
         return;
     __asm__("movq %%fs:0, %0" : "=r"(self));

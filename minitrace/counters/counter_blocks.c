@@ -63,33 +63,33 @@ bool ti_counter_blocks(uint64_t *count, uint64_t *own)
     return word != NULL;
 }
 
-ti_status ti__counter_open_blocks(bool sum, struct ti_counter *out, struct ti_err *err)
+static ti_status blocks_open(const char *event, const struct ti_counter_request *wish,
+                             struct ti_counter *out, struct ti_err *err)
 {
     const volatile uint64_t *word = find_word("tiara_blocks");
 
+    (void)event;
+    (void)wish;
     if (!word) {
         ti_err_set(err, TI_ERR_INPUT, "the program does not count its blocks");
         ti_err_hint(err, "compile and link it with ti-mpicc, ti-mpicxx or ti-mpifort, or choose "
                          "another counter");
         return TI_ERR_INPUT;
     }
-    if (sum) {
-        ti_err_set(err, TI_ERR_INPUT, "blocks are counted for each thread alone");
-        ti_err_hint(err, "valgrind, papi and cputime count all threads, of the program as mpicc "
-                         "compiles it; TIARA_THREADS=caller leaves out what threads execute that "
-                         "do not call MPI");
-        return TI_ERR_INPUT;
-    }
     distance = (const volatile char *)word - thread_pointer();
-    *out = (struct ti_counter){
-        .backend = "blocks",
-        .event = TI_BLOCKS_EVENT,
-        .unit = "instructions",
-        .exact = true,
-        .read_method = "load",
-        .from_start = true,
-        .word = word,
-        .read_elsewhere = read_elsewhere,
-    };
+    out->word = word;
+    out->read_elsewhere = read_elsewhere;
     return TI_OK;
 }
+
+const struct ti_counter_backend ti__counter_blocks = {
+    .name = "blocks",
+    .event = "instructions of code compiled with ti-mpicc",
+    .unit = "instructions",
+    .read_method = "load",
+    .advice = "ti-mpicc compiles programs that count themselves",
+    .exact = true,
+    .from_start = true,
+    .compiled = true,
+    .open = blocks_open,
+};

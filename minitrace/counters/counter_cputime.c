@@ -1,6 +1,4 @@
 /* The counter cputime: the thread's CPU time.  Works everywhere, but is an estimate. */
-#include <errno.h>
-#include <string.h>
 #include <time.h>
 
 #include "minitrace/counters/counter_impl.h"
@@ -18,24 +16,30 @@ static uint64_t cputime_others(void)
     return all - cputime_read();
 }
 
-ti_status ti__counter_open_cputime(bool sum, struct ti_counter *out, struct ti_err *err)
+static ti_status cputime_open(const char *event, const struct ti_counter_request *wish,
+                              struct ti_counter *out, struct ti_err *err)
 {
     struct timespec ts;
 
+    (void)event;
     if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts) != 0)
         return ti_err_errno(err, TI_ERR_INPUT, "cannot read the thread's CPU time");
-    *out = (struct ti_counter){
-        .backend = "cputime",
-        .unit = "nanoseconds",
-        .exact = false,
-        .estimate = true,
-        .read_method = "system call",
-        .from_start = true,
-        .word = &ti__counter_no_word,
-        .read = cputime_read,
-        .sum = sum,
-        .others = sum ? cputime_others : NULL,
-    };
-    strcpy(out->event, sum ? "CLOCK_PROCESS_CPUTIME_ID" : "CLOCK_THREAD_CPUTIME_ID");
+    out->read = cputime_read;
+    if (wish->sum) {
+        out->event = "CLOCK_PROCESS_CPUTIME_ID";
+        out->others = cputime_others;
+    }
     return TI_OK;
 }
+
+const struct ti_counter_backend ti__counter_cputime = {
+    .name = "cputime",
+    .event = "CLOCK_THREAD_CPUTIME_ID",
+    .unit = "nanoseconds",
+    .read_method = "system call",
+    .advice = "cputime is an estimate",
+    .estimate = true,
+    .sums = true,
+    .from_start = true,
+    .open = cputime_open,
+};

@@ -191,7 +191,7 @@ static ti_status open_events(const char *volume, const char *also, bool sum, str
     memset(&ti__papi_plan, 0, sizeof ti__papi_plan);
     ti__papi_clear_trouble();
     ti__papi_plan.has_volume = volume != NULL;
-    ti__papi_plan.instructions = volume && strcmp(volume, TI__PAPI_DEFAULT) == 0;
+    ti__papi_plan.instructions = volume && strcmp(volume, ti__counter_papi.event) == 0;
     ti__papi_plan.inherited = sum;
     st = ti__papi_load(err);
     if (st == TI_OK && volume)
@@ -225,6 +225,13 @@ static const char *read_method(int set)
     return info->fast_counter_read && !ti__papi_plan.inherited ? "rdpmc" : "system call";
 }
 
+/* TI__SET_OVER, because a call in progress may read once more. */
+static void papi_close(void)
+{
+    ti__papi_stop();
+    ti__papi_mine.state = TI__SET_OVER;
+}
+
 static void say_also(struct ti_counter *out)
 {
     int first = ti__papi_plan.has_volume;
@@ -233,25 +240,22 @@ static void say_also(struct ti_counter *out)
     for (int i = 0; i < out->nalso; i++)
         strcpy(out->also[i], ti__papi_plan.event[first + i].name);
     out->trouble = ti__papi_trouble;
+    out->close = papi_close;
 }
 
-ti_status ti__counter_open_papi(const char *event, const char *also, bool sum,
-                                struct ti_counter *out, struct ti_err *err)
+static ti_status papi_open(const char *event, const struct ti_counter_request *wish,
+                           struct ti_counter *out, struct ti_err *err)
 {
-    ti_status st = open_events(event, also, sum, err);
+    ti_status st = open_events(event, wish->also, wish->sum, err);
 
     if (st != TI_OK)
         return st;
-    *out = (struct ti_counter){
-        .backend = "papi",
-        .exact = ti__papi_plan.instructions,
-        .read_method = read_method(0),
-        .word = &ti__counter_no_word,
-        .read = ti__papi_read,
-        .sum = sum,
-    };
-    strcpy(out->event, event);
-    strcpy(out->unit, ti__papi_plan.instructions ? "instructions" : "events");
+    out->event = ti__papi_plan.event[0].name;
+    out->exact = ti__papi_plan.instructions;
+    if (!out->exact)
+        out->unit = "events";
+    out->read_method = read_method(0);
+    out->read = ti__papi_read;
     say_also(out);
     if (out->nalso)
         out->read_also = ti__papi_read_also;
@@ -270,13 +274,6 @@ ti_status ti__counter_add_papi(const char *also, struct ti_counter *counter, str
     return TI_OK;
 }
 
-/* TI__SET_OVER, because a call in progress may read once more. */
-void ti__counter_close_papi(void)
-{
-    ti__papi_stop();
-    ti__papi_mine.state = TI__SET_OVER;
-}
-
 #else
 
 static ti_status without(const char *event, struct ti_err *err)
@@ -286,11 +283,10 @@ static ti_status without(const char *event, struct ti_err *err)
     return TI_ERR_INPUT;
 }
 
-ti_status ti__counter_open_papi(const char *event, const char *also, bool sum,
-                                struct ti_counter *out, struct ti_err *err)
+static ti_status papi_open(const char *event, const struct ti_counter_request *wish,
+                           struct ti_counter *out, struct ti_err *err)
 {
-    (void)also;
-    (void)sum;
+    (void)wish;
     (void)out;
     return without(event, err);
 }
@@ -301,8 +297,17 @@ ti_status ti__counter_add_papi(const char *also, struct ti_counter *counter, str
     return without(also, err);
 }
 
-void ti__counter_close_papi(void)
-{
-}
-
 #endif
+
+const struct ti_counter_backend ti__counter_papi = {
+    .name = "papi",
+    .event = "PAPI_TOT_INS",
+    .unit = "instructions",
+    .read_method = "system call",
+    .advice = "papi:EVENT takes another event, see papi_native_avail",
+    .own_events = TI__PAPI_SOFTWARE_DEFINED,
+    .exact = true,
+    .takes_event = true,
+    .sums = true,
+    .open = papi_open,
+};

@@ -12,6 +12,9 @@
 
 #include "minitrace/counters/counter_impl.h"
 
+/* How the names of software defined events begin. */
+#define TI__PAPI_SOFTWARE_DEFINED "sde:::"
+
 #if defined(__has_include)
 #if __has_include(<papi.h>)
 #include <papi.h>
@@ -86,11 +89,11 @@ static inline const char *ti__papi_event_of(const struct ti__papi_failure *f)
 
 static inline bool ti__papi_is_software_defined(const char *event)
 {
-    return strncmp(event, "sde:::", 6) == 0;
+    return strncmp(event, TI__PAPI_SOFTWARE_DEFINED, strlen(TI__PAPI_SOFTWARE_DEFINED)) == 0;
 }
 
-/* What counts instructions in place of PAPI, in a hint; blocks is left out if the plan is to count
- * all threads, which it cannot. */
+/* What counts instructions in place of PAPI, in a hint: "with blocks or with valgrind", or those
+ * that count all threads if the plan is to do so. */
 const char *ti__papi_others(void);
 
 /* Load PAPI's library and start it, once. */

@@ -52,10 +52,13 @@ static int number_in(const char *path, int otherwise)
 
 const char *ti__papi_others(void)
 {
-    return ti__papi_plan.inherited ? "valgrind" : "valgrind, or with blocks";
+    static char text[64];
+
+    return ti_counter_names(text, sizeof text, "with ", " or ", true, ti__papi_plan.inherited,
+                            &ti__counter_papi);
 }
 
-#define OR_ELSE "; or count with %s"
+#define OR_ELSE "; or count %s"
 
 /* A hint: the kernel lets this process count nothing. */
 static void explain_denied(struct ti_err *err)
@@ -192,7 +195,7 @@ ti_status ti__papi_refuse(struct ti_err *err, const struct ti__papi_failure *f, 
 ti_status ti__papi_refuse_sum(struct ti_err *err, const char *event, const char *why)
 {
     ti_err_set(err, TI_ERR_INPUT, "PAPI does not count '%s' for all threads here: %s", event, why);
-    ti_err_hint(err, "count with valgrind, or the calling thread only");
+    ti_err_hint(err, "count %s, or the calling thread only", ti__papi_others());
     return TI_ERR_INPUT;
 }
 

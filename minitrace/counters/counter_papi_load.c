@@ -128,7 +128,7 @@ static ti_status load_library(void **out, struct ti_err *err)
                    "the application uses PAPI itself, and a second copy of it for us cannot be "
                    "loaded here%s",
                    malloc_is_foreign() ? ": its malloc() is not the C library's" : "");
-        ti_err_hint(err, "count with %s", ti__papi_others());
+        ti_err_hint(err, "count %s", ti__papi_others());
         return TI_ERR_INPUT;
     }
     *out = copy ? copy : lib;

@@ -60,7 +60,8 @@ static bool under_valgrind(void)
 static const bool built_with_valgrind = false;
 #endif
 
-bool ti__counter_under_ticount(void)
+/* Under a ticount with the same protocol version. */
+static bool under_ticount(void)
 {
     return ticount_word() != NULL;
 }
@@ -77,10 +78,12 @@ static uint64_t outside(void)
     return words[2];
 }
 
-ti_status ti__counter_open_valgrind(bool sum, struct ti_counter *out, struct ti_err *err)
+static ti_status valgrind_open(const char *event, const struct ti_counter_request *wish,
+                               struct ti_counter *out, struct ti_err *err)
 {
     const volatile uint64_t *word = ticount_word();
 
+    (void)event;
     if (!word) {
         if (!built_with_valgrind) {
             ti_err_set(err, TI_ERR_INPUT, "built without the valgrind counter");
@@ -94,21 +97,42 @@ ti_status ti__counter_open_valgrind(bool sum, struct ti_counter *out, struct ti_
         }
         return TI_ERR_INPUT;
     }
-    *out = (struct ti_counter){
-        .backend = "valgrind",
-        .event = "guest instructions",
-        .unit = "instructions",
-        .exact = true,
-        .read_method = "load",
-        .from_start = true,
-        .word = word,
-        .read = NULL,
-        .sum = sum,
-        .others = sum ? others : NULL,
-        .longest = sum ? longest : NULL,
-        .mark = sum ? mark : NULL,
-        .outside = word[2] != TI_TICOUNT_NO_OUTSIDE ? outside : NULL,
-    };
-    words = word;
+    words = out->word = word;
+    if (wish->sum) {
+        out->others = others;
+        out->longest = longest;
+        out->mark = mark;
+    }
+    if (word[2] != TI_TICOUNT_NO_OUTSIDE)
+        out->outside = outside;
     return TI_OK;
 }
+
+/* --command-line-only: options for other valgrind tools, from VALGRIND_OPTS or .valgrindrc, would
+ * stop ours. */
+static const char *const command[] = {"valgrind", "--tool=ticount", "--command-line-only=yes",
+                                      "--vgdb=no", NULL};
+
+static const struct ti_counter_wrapper wrapper = {
+    .words = command,
+    .tool = "ticount",
+    .variable = "VALGRIND_LIB",
+    .setting = "HWLOC_COMPONENTS=-x86",
+    .children = "--trace-children=yes",
+    .outside = "--outside=yes",
+    .report = "--report=yes",
+    .said = "ticount: ",
+    .is_around = under_ticount,
+};
+
+const struct ti_counter_backend ti__counter_valgrind = {
+    .name = "valgrind",
+    .event = "guest instructions",
+    .unit = "instructions",
+    .read_method = "load",
+    .exact = true,
+    .sums = true,
+    .from_start = true,
+    .wrapper = &wrapper,
+    .open = valgrind_open,
+};

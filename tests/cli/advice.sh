@@ -11,9 +11,9 @@ python3 "$top/tests/cli/advice.py" "$o/ti-acquire" "${programs[@]}" || fail 'adv
 # OpenMP with the counter blocks: said before the program runs, and what to do.
 if [ -x "$o/blocks/hybrid" ]; then
     run 0 --dry-run --np 2 -c blocks "$o/blocks/hybrid"
-    says err "uses OpenMP, and blocks counts only the thread that calls MPI: -c valgrind, -c papi and -c cputime"
+    says err "uses OpenMP, and blocks counts only the thread that calls MPI: -c papi, -c valgrind and -c cputime"
     run 3 --dry-run --np 2 -c blocks --threads sum "$o/blocks/hybrid"
-    says err "hint: -c valgrind, -c papi and -c cputime count all threads"
+    says err "hint: -c papi, -c valgrind and -c cputime (TIARA_COUNTER) count all threads"
     run 0 --dry-run --np 2 -c cputime --threads sum "$o/blocks/hybrid"
     says err "trace the program as mpicc compiles it"
     silent err "or take -c blocks"

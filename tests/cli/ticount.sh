@@ -311,7 +311,7 @@ int main(void)
         printf("%s\n", err.text);
         return 1;
     }
-    if (strcmp(counter.backend, "valgrind") != 0 || counter.read || !counter.exact)
+    if (strcmp(counter.backend->name, "valgrind") != 0 || counter.read || !counter.exact)
         return 2;
     word = counter.word;
     all();

@@ -48,9 +48,9 @@ static void test_words(void **state)
 
     (void)state;
     assert_int_equal(open_counter("blocks", false, &counter, &err), TI_OK);
-    assert_string_equal(counter.backend, "blocks");
+    assert_string_equal(counter.backend->name, "blocks");
     assert_string_equal(counter.unit, "instructions");
-    assert_true(counter.exact && counter.from_start && !counter.sum);
+    assert_true(counter.exact && counter.backend->from_start && !counter.sum);
     assert_null(counter.read);
     assert_null(counter.others);
     before = *counter.word;
@@ -84,7 +84,7 @@ static void test_auto(void **state)
 
     (void)state;
     assert_int_equal(open_counter("auto", false, &c, &err), TI_OK);
-    assert_true(strcmp(c.backend, "papi") == 0 || strcmp(c.backend, "blocks") == 0);
+    assert_true(strcmp(c.backend->name, "papi") == 0 || strcmp(c.backend->name, "blocks") == 0);
     ti_counter_close(&c);
 }
 

@@ -51,7 +51,7 @@ static ti_status open_for(bool sum, const char *choice, struct ti_counter *c, st
         return st;
     }
     assert_non_null(c->word);
-    assert_true(c->backend[0] && c->event[0] && c->unit[0]);
+    assert_true(c->backend->name[0] && c->event[0] && c->unit[0]);
     assert_int_equal(c->exact, strcmp(c->unit, "instructions") == 0);
     assert_int_equal(c->sum, sum);
     assert_true(sum || !c->others);
@@ -76,7 +76,7 @@ static void check_counts(struct ti_counter *c)
         assert_in_range(grown, 1, 60000000000);
     assert_int_equal(errno, 77);
     ti_counter_close(c);
-    assert_int_equal(c->backend[0], '\0');
+    assert_null(c->backend);
     assert_int_equal(errno, 77);
 }
 
@@ -87,7 +87,7 @@ static void cputime(void **state)
 
     (void)state;
     assert_int_equal(open_counter("cputime", &c, &err), TI_OK);
-    assert_string_equal(c.backend, "cputime");
+    assert_string_equal(c.backend->name, "cputime");
     assert_string_equal(c.unit, "nanoseconds");
     check_counts(&c);
 }
@@ -140,7 +140,7 @@ static void bad_choices(void **state)
         assert_int_equal(open_counter(bad[i], &c, &err), TI_ERR_USAGE);
     assert_int_equal(open_counter("foo", &c, &err), TI_ERR_USAGE);
     assert_string_equal(err.text, "unknown counter 'foo'");
-    assert_string_equal(err.hint, "choose auto, papi, papi:EVENT, valgrind, blocks or cputime");
+    assert_string_equal(err.hint, "choose auto, papi[:EVENT], blocks, valgrind or cputime");
     assert_int_equal(ti_counter_open(&(struct ti_counter_request){.choice = "foo"}, &c, NULL),
                      TI_ERR_USAGE);
 }
@@ -153,7 +153,7 @@ static void valgrind(void **state)
 
     (void)state;
     if (st == TI_OK) {
-        assert_string_equal(c.backend, "valgrind");
+        assert_string_equal(c.backend->name, "valgrind");
         assert_null(c.read);
         assert_true(c.exact);
         check_counts(&c);
@@ -172,7 +172,7 @@ static void papi_either(const char *choice, const char *event)
     for (int i = 0; i < 2; i++) {
         st = open_counter(choice, &c, &err);
         if (st == TI_OK) {
-            assert_string_equal(c.backend, "papi");
+            assert_string_equal(c.backend->name, "papi");
             assert_string_equal(c.event, event);
             assert_int_equal(c.exact, strcmp(event, "PAPI_TOT_INS") == 0);
             check_counts(&c);
@@ -223,13 +223,39 @@ static void automatic(void **state)
     st = open_counter("auto", &c, &err);
     if (valgrind_counts || papi_counts) {
         assert_int_equal(st, TI_OK);
-        assert_string_equal(c.backend, valgrind_counts ? "valgrind" : "papi");
+        assert_string_equal(c.backend->name, valgrind_counts ? "valgrind" : "papi");
         check_counts(&c);
     } else {
         assert_int_equal(st, TI_ERR_INPUT);
         assert_non_null(strstr(err.hint, "valgrind"));
         assert_non_null(strstr(err.hint, "cputime"));
     }
+}
+
+static ti_status count_nothing(void *arg, const struct ti_counter_backend *b, const char *event,
+                               bool is_auto, struct ti_err *err)
+{
+    assert_true(is_auto && strcmp(event, b->event) == 0);
+    strcat(strcat(arg, b->name), " ");
+    return ti_err_set(err, TI_ERR_INPUT, "no %s", b->name);
+}
+
+/* The order of `auto`, where nothing counts. */
+static void order(void **state)
+{
+    char tried[64] = "";
+    struct ti_err err;
+
+    (void)state;
+    if (open_counter("valgrind", &(struct ti_counter){0}, &err) == TI_OK)
+        return; /* the only one that is tried */
+    assert_int_equal(ti_counter_pick("auto", false, count_nothing, tried, NULL, &err),
+                     TI_ERR_INPUT);
+    assert_string_equal(tried, "papi blocks valgrind ");
+    assert_string_equal(err.text, "no exact counter works here: no papi; no blocks; no valgrind");
+    tried[0] = '\0';
+    assert_int_equal(ti_counter_pick("auto", true, count_nothing, tried, NULL, &err), TI_ERR_INPUT);
+    assert_string_equal(tried, "papi valgrind ");
 }
 
 /* --- all threads --------------------------------------------------------- */
@@ -372,7 +398,7 @@ static void sde_counts(void **state)
     (void)state;
     if (!open_sde(&c))
         skip();
-    assert_string_equal(c.backend, "papi");
+    assert_string_equal(c.backend->name, "papi");
     assert_string_equal(c.event, SDE);
     assert_string_equal(c.unit, "events");
     assert_false(c.exact);
@@ -461,6 +487,7 @@ int main(void)
         cmocka_unit_test(papi_software_event),
         cmocka_unit_test(papi_no_such_event),
         cmocka_unit_test(automatic),
+        cmocka_unit_test(order),
         cmocka_unit_test(sum_of_cputime),
         cmocka_unit_test(sum_of_valgrind),
         cmocka_unit_test(sum_of_papi),

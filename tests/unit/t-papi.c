@@ -155,11 +155,11 @@ static void volumes(void **state)
 
     (void)state;
     open_or_skip("papi:" VOLUME, NULL, &c);
-    assert_string_equal(c.backend, "papi");
+    assert_string_equal(c.backend->name, "papi");
     assert_string_equal(c.event, VOLUME);
     assert_string_equal(c.unit, "events");
     assert_string_equal(c.read_method, "function");
-    assert_false(c.exact || c.estimate);
+    assert_false(c.exact || c.backend->estimate);
     assert_int_equal(c.nalso, 0);
     assert_null(c.read_also);
     last = c.read();
@@ -250,8 +250,8 @@ static void beside_another_back_end(void **state)
 
     (void)state;
     open_or_skip("cputime", SECOND "," FIRST, &c);
-    assert_string_equal(c.backend, "cputime");
-    assert_true(c.estimate);
+    assert_string_equal(c.backend->name, "cputime");
+    assert_true(c.backend->estimate);
     assert_int_equal(c.nalso, 2);
     volume = c.read_also(before);
     steps[1] += 7;
