@@ -52,6 +52,22 @@ ifneq ($(MPICC_openmpi),)
 test_programs += $(O)/tests/hasty/libminitrace.so $(O)/tests/hasty/libminitrace-openmpi.so
 endif
 
+# The library and ti-acquire with another table of counters, which has one more (counter.sh).
+more_counters = $(filter-out %/counter_table.o,$(2)) $(1)/tests/mpi/tsc/counter_tsc.o
+$(O)/tests/tsc/libminitrace.so: $(O)/libminitrace.so
+	@mkdir -p $(@D)
+	cp $< $@
+$(O)/tests/tsc/libminitrace-openmpi.so: \
+        $(call more_counters,$(O)/pic-openmpi,$(call minitrace_objs,openmpi)) minitrace/mpi_backend.map
+	@mkdir -p $(@D)
+	$(call link_mpi_backend,$(MPICC_openmpi))
+$(O)/tests/tsc/ti-acquire: $(call more_counters,$(O),$(call obj,$(ti-acquire_src) $(formats_src) $(common_src)))
+	@mkdir -p $(@D)
+	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(ti-acquire_libs) $(pkg_libs) $(LDLIBS)
+ifneq ($(MPICC_openmpi),)
+test_programs += $(addprefix $(O)/tests/tsc/,libminitrace.so libminitrace-openmpi.so ti-acquire)
+endif
+
 # Makes traces of many ranks (replay-ranks.sh).
 test_programs += $(O)/bench/wavefront
 
