@@ -4,27 +4,12 @@
  * A counter back end counts, for the calling thread, something that grows with the
  * computation done, mostly instructions.  It is opened once per process, in MPI_Init, and
  * read on entry to and on exit from every outermost MPI call.  What runs in between (MPI,
- * the recorders, writing the trace) is never counted.  Each back end is a row of the table
- * in counter_table.c, for the library and for ti-acquire alike:
+ * the recorders, writing the trace) is never counted.
  *
- *   papi       A PAPI event: preset, native or software defined (default
- *              PAPI_TOT_INS).  It is accepted only if it counts when tried: added,
- *              started, and grown over a loop of known length, because PAPI lists
- *              events as available that cannot be started.  Counts user code only,
- *              never multiplexed.  Each thread has its own event sets from its first
- *              read on.  The application may use PAPI too: the library loads a copy of
- *              its own.  If no copy can be loaded, an application that has PAPI is
- *              refused.
- *   valgrind   The instruction count of the `ticount` valgrind tool.  Exact, needs no
- *              hardware counter; the process must run under valgrind --tool=ticount.
- *   blocks     The instructions of code compiled with ti-mpicc and its variants
- *              (wrap/assembler/).  Exact, needs no hardware counter, counts no other
- *              code.
- *   cputime    The thread's CPU time in nanoseconds.  An estimate, never chosen by
- *              `auto`, and marked as inexact in the trace.
- *   auto       The first that counts: a back end whose wrapper the process runs under;
- *              else the exact ones in the order of the table; else an error that lists
- *              the choices.
+ * Each back end is a row of the table in counter_table.c, for the library and for
+ * ti-acquire alike; counter_NAME.c says what it counts.  The choice `auto` takes the first
+ * that counts: a back end whose wrapper the process runs under; else the rows in their
+ * order, but no estimates; else it is an error that says of each why not.
  */
 #ifndef TI_MINITRACE_COUNTERS_COUNTER_H
 #define TI_MINITRACE_COUNTERS_COUNTER_H
@@ -56,7 +41,7 @@ struct ti_counter_request {
 
 struct ti_counter;
 
-/* A command in front of the program, which counts it. */
+/* A command in front of the program, which counts it.  No member is NULL. */
 struct ti_counter_wrapper {
     const char *const *words;  /* the command, up to NULL; the first word is found on PATH */
     const char *tool;          /* our part of it */

@@ -1,6 +1,8 @@
 /*
- * The counter papi, and PAPI events beside other counters.  PAPI is loaded when it is asked
- * for, so that the library works without it.
+ * The counter papi, and PAPI events beside other counters: preset, native or software
+ * defined; of user code only.  PAPI is loaded when it is asked for, so that the library
+ * works without it.  An event is accepted only if it counts when tried: added, started, and
+ * grown over a loop of known length, because PAPI lists events that cannot be started.
  *
  * The application may use PAPI itself, before MPI_Init or at any later time.  PAPI keeps
  * state per process: one running event set per thread and component, the identity of
