@@ -61,7 +61,7 @@ $(O)/tests/tsc/libminitrace-openmpi.so: \
         $(call more_counters,$(O)/pic-openmpi,$(call minitrace_objs,openmpi)) minitrace/mpi_backend.map
 	@mkdir -p $(@D)
 	$(call link_mpi_backend,$(MPICC_openmpi))
-$(O)/tests/tsc/ti-acquire: $(call more_counters,$(O),$(call obj,$(ti-acquire_src) $(formats_src) $(common_src)))
+$(O)/tests/tsc/ti-acquire: $(call more_counters,$(O),$(call obj,$(ti-acquire_src) $(lib_src)))
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(ti-acquire_libs) $(pkg_libs) $(LDLIBS)
 ifneq ($(MPICC_openmpi),)
