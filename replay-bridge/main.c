@@ -16,6 +16,7 @@
 #include "replay-bridge/report.h"
 #include "replay-bridge/simulation/simulate.h"
 #include "replay-bridge/trace/lower.h"
+#include "replay-bridge/trace/refusal.h"
 #include "sound/text.h"
 
 #define MANY_RANKS   1024
@@ -51,7 +52,9 @@ static ti_status lint_trace(struct ti_replay_options *o, const struct ti_replay_
     else if (o->threads == TI_THREADS_LONGEST)
         st = ti_bursts_check(t->source, &(struct ti_bursts){.as = TI_BURSTS_THREADS}, err);
     if (!st)
-        st = ti_lint(t->source, res->engine, o->eager_bytes, &t->lint, &t->problems, err);
+        st = ti_lint(t->source,
+                     res->engine == TI_ENGINE_STOCK ? &ti_lower_target : &ti_replayer_target,
+                     o->eager_bytes, &t->lint, &t->problems, err);
     t->linted = st == TI_OK;
     if (st)
         return st;

@@ -242,7 +242,7 @@ static ti_status to_simgrid(const struct options *o, struct ti_source *s,
 {
     struct ti_lint lint;
     int64_t eager = o->eager >= 0 ? o->eager : EAGER_BYTES;
-    ti_status st = ti_lint(s, TI_ENGINE_STOCK, eager, &lint, &res->problems, err);
+    ti_status st = ti_lint(s, &ti_lower_target, eager, &lint, &res->problems, err);
 
     res->read = lint.check.events;
     if (!st && res->problems.n)

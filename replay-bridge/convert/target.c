@@ -51,13 +51,12 @@ ti_conversion_prepare(struct ti_conversion *conv, struct ti_source *s, const str
                                              int64_t, char *, size_t),
                       struct ti_err *err)
 {
-    const struct ti_target target = {
-        .tags = true, .eager_bytes = INT64_MAX, .refusal = refusal, .see = see, .arg = conv};
+    const struct ti_target target = {.tags = true, .refusal = refusal, .see = see, .arg = conv};
     ti_status st;
 
     *conv = (struct ti_conversion){.s = s, .pace = pace};
     if ((st = ti_sizes_open(&conv->sizes, err)) ||
-        (st = ti_lint_for(s, &target, &conv->lint, &conv->problems, err)))
+        (st = ti_lint(s, &target, INT64_MAX, &conv->lint, &conv->problems, err)))
         return st;
     return ti_sizes_seal(&conv->sizes, err);
 }

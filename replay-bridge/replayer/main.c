@@ -15,6 +15,7 @@
 #include "replay-bridge/replayer/timeline.h"
 #include "replay-bridge/simulation/state.h"
 #include "replay-bridge/trace/lint.h"
+#include "replay-bridge/trace/refusal.h"
 
 #define EAGER_BYTES 65536 /* SMPI's smpi/send-is-detached-thresh */
 
@@ -307,8 +308,8 @@ static ti_status check(const struct ti_replay_job *job)
     struct ti_problems problems = {0};
     struct ti_lint lint;
     struct ti_err err = {0};
-    ti_status st = ti_lint(job->source, SIMULATED ? TI_ENGINE_TIARA : TI_ENGINE_LIVE, EAGER_BYTES,
-                           &lint, &problems, &err);
+    ti_status st = ti_lint(job->source, SIMULATED ? &ti_replayer_target : &ti_live_target,
+                           EAGER_BYTES, &lint, &problems, &err);
 
     if (!st && job->bursts.as)
         st = ti_bursts_check(job->source, &job->bursts, &err);

@@ -9,6 +9,9 @@
 #include "replay-bridge/trace/bursts.h"
 #include "replay-bridge/trace/lint.h"
 
+/* The engine that replays a trace. */
+enum ti_engine { TI_ENGINE_STOCK, TI_ENGINE_TIARA };
+
 /* Absolute paths of ti-smpi-replay and its companions; "" for a file that does not exist. */
 struct ti_engine_files {
     char replayer[PATH_MAX]; /* ti-smpi-replay */

@@ -7,9 +7,7 @@
 
 #include "common/cli.h"
 #include "common/scratch.h"
-#include "replay-bridge/trace/lower.h"
 #include "replay-bridge/trace/objects.h"
-#include "replay-bridge/trace/refusal.h"
 #include "sound/text.h"
 #include "trace/reader.h"
 #include "trace/scan.h"
@@ -333,19 +331,6 @@ static void give_tags(struct ti_lint *lint, struct ti_problems *ps)
     }
 }
 
-ti_status ti_lint(struct ti_source *s, enum ti_engine engine, int64_t eager_bytes,
-                  struct ti_lint *out, struct ti_problems *problems, struct ti_err *err)
-{
-    static const struct ti_target targets[] = {
-        [TI_ENGINE_STOCK] = {.refusal = ti_lower_refusal, .tags = true},
-        [TI_ENGINE_TIARA] = {.refusal = ti_replayer_refusal, .repeats = true},
-        [TI_ENGINE_LIVE] = {.refusal = ti_live_refusal, .repeats = true}};
-    struct ti_target target = targets[engine];
-
-    target.eager_bytes = eager_bytes;
-    return ti_lint_for(s, &target, out, problems, err);
-}
-
 bool ti_lint_mostly_missing(const struct ti_source *s)
 {
     return ti_source_nranks(s) - ti_source_count(s) > MISSING_MOST + ti_source_count(s);
@@ -365,8 +350,8 @@ static void report_missing(const struct ti_source *s, struct ti_lint *lint,
     problems->n = (uint64_t)lint->missing;
 }
 
-ti_status ti_lint_for(struct ti_source *s, const struct ti_target *target, struct ti_lint *out,
-                      struct ti_problems *problems, struct ti_err *err)
+ti_status ti_lint(struct ti_source *s, const struct ti_target *target, int64_t eager_bytes,
+                  struct ti_lint *out, struct ti_problems *problems, struct ti_err *err)
 {
     struct lint_state st = {.ps = problems, .lint = out, .target = target};
     const struct ti_visitor visitor = {.arg = &st,
@@ -381,7 +366,7 @@ ti_status ti_lint_for(struct ti_source *s, const struct ti_target *target, struc
                                        .pause = pause_look};
     ti_status status;
 
-    *out = (struct ti_lint){.np = ti_source_nranks(s), .eager_bytes = target->eager_bytes};
+    *out = (struct ti_lint){.np = ti_source_nranks(s), .eager_bytes = eager_bytes};
     *problems = (struct ti_problems){0};
     if (ti_lint_mostly_missing(s)) {
         report_missing(s, out, problems);

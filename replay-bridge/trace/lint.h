@@ -1,7 +1,7 @@
 /*
- * Lint: checks before a replay whether an engine can reproduce a trace exactly.
+ * Lint: checks before a replay whether its target can reproduce a trace exactly.
  *
- * Nothing is approximated.  A trace passes if it is sound (sound/check.h) and the engine has an
+ * Nothing is approximated.  A trace passes if it is sound (sound/check.h) and the target has an
  * exact counterpart of every call.  Otherwise it is refused with rank, event and reason.
  */
 #ifndef TI_REPLAY_BRIDGE_TRACE_LINT_H
@@ -9,13 +9,6 @@
 
 #include "sound/check.h"
 #include "trace/caveats.h"
-
-/* The engine that replays a trace. */
-enum ti_engine {
-    TI_ENGINE_STOCK, /* SimGrid's replay of text actions, see lower.h */
-    TI_ENGINE_TIARA, /* ti-smpi-replay, see replayer/operations.h */
-    TI_ENGINE_LIVE   /* ti-live-replay */
-};
 
 /* Result of the check: facts about the whole trace, which lowering needs too. */
 struct ti_lint {
@@ -47,27 +40,18 @@ struct ti_lint {
     size_t tags_cap;
 };
 
-/*
- * Checks `s` for an engine.  TI_OK with problems->n == 0: the trace can be replayed.  TI_OK with
- * problems: the trace cannot be replayed.  Any other status: the trace could not be read (err).
- * `eager_bytes` is SimGrid's smpi/send-is-detached-thresh.  Release *out with ti_lint_free(), after
- * errors too.
- */
-ti_status ti_lint(struct ti_source *s, enum ti_engine engine, int64_t eager_bytes,
-                  struct ti_lint *out, struct ti_problems *problems, struct ti_err *err);
-void ti_lint_free(struct ti_lint *lint);
-
 /* Whether so many ranks are missing that the check reports them at once: its time and memory follow
  * what a trace holds, not how many ranks it claims to have. */
 bool ti_lint_mostly_missing(const struct ti_source *s);
 
-/* The engine or file format that a trace is checked for. */
+/* The replayer or file format that a trace is checked for: ti_lower_target (lower.h),
+ * ti_replayer_target and ti_live_target (refusal.h), or a target of the caller. */
 struct ti_target {
-    int64_t eager_bytes; /* as above; INT64_MAX: sends never wait for their receive */
-    bool tags;           /* the caller will use ti_lint_tag() */
-    bool repeats;        /* it makes the communicators, windows and files itself, so that the trace
-                            must have the calls which make them */
-    /* Why the target cannot express a step; NULL if it can.  As ti_lower_refusal(). */
+    bool tags;    /* the caller will use ti_lint_tag() */
+    bool repeats; /* it makes the communicators, windows and files itself, so that the trace must
+                     have the calls which make them */
+    /* Why the target cannot express a step, perhaps in `buf`; NULL if it can.  The step is sound,
+     * and its call is traced. */
     const char *(*refusal)(const struct ti_comms *comms, const struct ti_step *step,
                            int64_t eager_bytes, char *buf, size_t bytes);
     /* Called for each step that is sound and not refused, rank by rank, in order; may be NULL. */
@@ -75,9 +59,15 @@ struct ti_target {
     void *arg;
 };
 
-/* Like ti_lint(), for any target. */
-ti_status ti_lint_for(struct ti_source *s, const struct ti_target *target, struct ti_lint *out,
-                      struct ti_problems *problems, struct ti_err *err);
+/*
+ * Checks `s` for a target.  TI_OK with problems->n == 0: the trace can be replayed.  TI_OK with
+ * problems: the trace cannot be replayed.  Any other status: the trace could not be read (err).
+ * `eager_bytes` is SimGrid's smpi/send-is-detached-thresh; INT64_MAX: sends never wait for their
+ * receive.  Release *out with ti_lint_free(), after errors too.
+ */
+ti_status ti_lint(struct ti_source *s, const struct ti_target *target, int64_t eager_bytes,
+                  struct ti_lint *out, struct ti_problems *problems, struct ti_err *err);
+void ti_lint_free(struct ti_lint *lint);
 
 /* Whether SimGrid 3.32 sends a message of `bytes` eagerly.  SimGrid truncates the size to 32 bits
  * first, so sizes above 2^31-1 can be misjudged; this function repeats the error. */

@@ -146,8 +146,8 @@ static const char *collective_refusal(const struct ti_comms *comms, const struct
     return NULL;
 }
 
-const char *ti_lower_refusal(const struct ti_comms *comms, const struct ti_step *step,
-                             int64_t eager_bytes, char *buf, size_t bytes)
+static const char *refusal(const struct ti_comms *comms, const struct ti_step *step,
+                           int64_t eager_bytes, char *buf, size_t bytes)
 {
     if (step->ev.op == TI_OP_ABORT)
         return "the run was aborted";
@@ -166,6 +166,8 @@ const char *ti_lower_refusal(const struct ti_comms *comms, const struct ti_step 
         return collective_refusal(comms, step, buf, bytes);
     return NULL;
 }
+
+const struct ti_target ti_lower_target = {.refusal = refusal, .tags = true};
 
 /* ---- the actions ---- */
 

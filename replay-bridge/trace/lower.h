@@ -14,10 +14,8 @@
 #include "replay-bridge/trace/bursts.h"
 #include "replay-bridge/trace/lint.h"
 
-/* The reason why stock replay cannot express this step exactly, in `buf`; NULL if it can.  The step
- * must be sound and its call traced. */
-const char *ti_lower_refusal(const struct ti_comms *comms, const struct ti_step *step,
-                             int64_t eager_bytes, char *buf, size_t bytes);
+/* The target of stock replay: which steps it can express exactly. */
+extern const struct ti_target ti_lower_target;
 
 /* Appends the actions of `rank` to `out`, and adds their number to *actions. */
 ti_status ti_lower_rank(struct ti_source *s, struct ti_lint *lint, int64_t rank,

@@ -28,8 +28,8 @@ static int64_t peers_of(const struct ti_comms *comms, const struct ti_step *step
     return step->gid >= 0 ? ti_comms_group(comms, step->gid)->size : 0;
 }
 
-const char *ti_live_refusal(const struct ti_comms *comms, const struct ti_step *step,
-                            int64_t eager_bytes, char *buf, size_t bytes)
+static const char *live_refusal(const struct ti_comms *comms, const struct ti_step *step,
+                                int64_t eager_bytes, char *buf, size_t bytes)
 {
     (void)eager_bytes;
     return step->ev.op == TI_OP_ABORT
@@ -37,8 +37,8 @@ const char *ti_live_refusal(const struct ti_comms *comms, const struct ti_step *
                : ti_elements_refusal(true, &step->ev, peers_of(comms, step), buf, bytes);
 }
 
-const char *ti_replayer_refusal(const struct ti_comms *comms, const struct ti_step *step,
-                                int64_t eager_bytes, char *buf, size_t bytes)
+static const char *replayer_refusal(const struct ti_comms *comms, const struct ti_step *step,
+                                    int64_t eager_bytes, char *buf, size_t bytes)
 {
     const struct ti_event *ev = &step->ev;
     const char *why = reasons[ev->op];
@@ -55,3 +55,6 @@ const char *ti_replayer_refusal(const struct ti_comms *comms, const struct ti_st
             why = "SMPI cannot cancel a send";
     return why ? why : ti_elements_refusal(false, ev, peers_of(comms, step), buf, bytes);
 }
+
+const struct ti_target ti_replayer_target = {.refusal = replayer_refusal, .repeats = true};
+const struct ti_target ti_live_target = {.refusal = live_refusal, .repeats = true};

@@ -6,10 +6,10 @@
 #include <unistd.h>
 
 #include "common/cli.h"
+#include "common/scratch.h"
 #include "replay-bridge/convert/actions.h"
 #include "replay-bridge/convert/import.h"
-#include "replay-bridge/trace/lint.h"
-#include "common/scratch.h"
+#include "replay-bridge/trace/lower.h"
 #include "tests/fuzz/fuzz.h"
 
 static void must(int ok, const char *what)
@@ -48,7 +48,8 @@ static void look(const struct ti_imported *got)
 
     must(ti_source_open(ti_scratch_dir(), &s, &err) == TI_OK, "the trace cannot be opened");
     must(ti_source_nranks(s) == got->np, "the trace has other ranks");
-    must(ti_lint(s, TI_ENGINE_STOCK, 65536, &lint, &problems, &err) == TI_OK, "the trace cannot be linted");
+    must(ti_lint(s, &ti_lower_target, 65536, &lint, &problems, &err) == TI_OK,
+         "the trace cannot be linted");
     must(problems.n == lint.refused, "the trace is not sound");
     must(lint.check.events == got->events, "the trace has other events");
     ti_lint_free(&lint);

@@ -13,6 +13,7 @@
 #include "replay-bridge/simulation/simulate.h"
 #include "replay-bridge/simulation/verdict.h"
 #include "replay-bridge/trace/lower.h"
+#include "replay-bridge/trace/refusal.h"
 #include "tests/unit/script.h"
 
 #define EAGER 65536
@@ -30,7 +31,8 @@ static void trace_of(int np, int missing, const char *script)
 static void lint_of(int np, const char *script)
 {
     trace_of(np, -1, script);
-    assert_int_equal(ti_lint(script_source, TI_ENGINE_STOCK, EAGER, &lint, &problems, &err), TI_OK);
+    assert_int_equal(ti_lint(script_source, &ti_lower_target, EAGER, &lint, &problems, &err),
+                     TI_OK);
 }
 
 /* The script, between MPI_Init and MPI_Finalize, has exactly `n` problems, the
@@ -160,19 +162,19 @@ static void test_refusals(void **state)
 }
 
 /* What ti-smpi-replay, or ti-live-replay, cannot count; an event of a script with two ranks. */
-static const char *counts_of(enum ti_engine engine, const char *script)
+static const char *counts_of(const struct ti_target *target, const char *script)
 {
     static char all[512];
 
     snprintf(all, sizeof all, "* init level=0\n%s* finalize\n", script);
     trace_of(2, -1, all);
-    assert_int_equal(ti_lint(script_source, engine, EAGER, &lint, &problems, &err), TI_OK);
+    assert_int_equal(ti_lint(script_source, target, EAGER, &lint, &problems, &err), TI_OK);
     return problems.n ? problems.list[0].why : "";
 }
 
 static void test_counts(void **state)
 {
-    const enum ti_engine tiara = TI_ENGINE_TIARA, live = TI_ENGINE_LIVE;
+    const struct ti_target *const tiara = &ti_replayer_target, *const live = &ti_live_target;
 
     (void)state;
     /* a reduction is of whole elements, and by an operation that there is */
@@ -261,7 +263,8 @@ static void test_whole(void **state)
     assert_int_equal(problems.n, 1);
     assert_int_equal(problems.list[0].rank, 1);
     trace_of(3, 1, "* init level=0\n* finalize\n");
-    assert_int_equal(ti_lint(script_source, TI_ENGINE_STOCK, EAGER, &lint, &problems, &err), TI_OK);
+    assert_int_equal(ti_lint(script_source, &ti_lower_target, EAGER, &lint, &problems, &err),
+                     TI_OK);
     assert_int_equal(problems.n, 1);
     assert_string_equal(problems.list[0].why, "its trace is missing");
 }
