@@ -5,6 +5,7 @@
 
 #include "bundle/doubts.h"
 #include "common/cli.h"
+#include "replay-bridge/simulation/engines.h"
 
 /* Whether a valid speed equals 1Gf, in any notation. */
 static bool is_gigaflop(const char *speed)
@@ -94,10 +95,16 @@ void ti_replay_warn_of_caveats(struct ti_source *s, struct ti_caveats *c)
         ti_warn("%s", text);
 }
 
-void ti_replay_hint(const struct ti_replay_result *res, const struct ti_replay_trace *t,
-                    struct ti_err *err)
+void ti_replay_hint(const struct ti_replay_options *o, const struct ti_replay_result *res,
+                    const struct ti_replay_trace *t, struct ti_err *err)
 {
+    const struct ti_engine *best = res->engine;
     const struct ti_lint *lint = &t->lint;
+    struct ti_replay_options any = *o;
+    struct ti_err none;
+
+    any.engine = 0;
+    ti_engine_choose(&any, &best, &none);
 
     if (lint->missing)
         ti_err_hint(err,
@@ -107,9 +114,9 @@ void ti_replay_hint(const struct ti_replay_result *res, const struct ti_replay_t
     else if (lint->check.unmatched && lint->check.interrupted)
         ti_err_hint(err, "the trace has MPI_Pcontrol(0): all ranks must stop and resume recording "
                          "at matching points, between the same calls");
-    else if (lint->refused == t->problems.n && res->engine == TI_ENGINE_STOCK &&
-             res->files.replayer[0])
-        ti_err_hint(err, "SimGrid's own replay has no such calls; --engine tiara may replay them");
+    else if (lint->refused == t->problems.n && res->engine->actions && best != res->engine)
+        ti_err_hint(err, "SimGrid's own replay has no such calls; --engine %s may replay them",
+                    best->name);
     else if (lint->refused == t->problems.n)
         ti_err_hint(err, "the trace is sound, but SimGrid cannot simulate such calls.  To leave "
                          "out a part of the program whose time does not matter, call "

@@ -5,7 +5,7 @@
 #define TI_REPLAY_BRIDGE_MACHINE_H
 
 #include "replay-bridge/options.h"
-#include "replay-bridge/result.h"
+#include "replay-bridge/simulation/result.h"
 
 /* Finds the hosts for res->np ranks and places the ranks on them.  Call this before the trace is
  * read, so that too few hosts are reported at once. */

@@ -6,16 +6,17 @@ rb = $(addprefix replay-bridge/$(strip $(1))/,$(2))
 # What a trace is to a replay; converters and the replayer have it, too.
 lower_src = $(sound_src) $(rates_src) $(call rb,trace,bursts.c elements.c lint.c lower.c objects.c \
     refusal.c)
-replay_src := $(lower_src) $(sites_src) \
+replay_src := $(lower_src) $(sites_src) $(calibration_src) \
   $(call rb,platform,hosts.c placement.c platform.c platform_levels.c platform_sites.c shape.c \
                      picture.c picture_layout.c) \
-  $(call rb,simulation,state.c engines.c simulate.c verdict.c messages.c)
+  $(call rb,simulation,engines.c stock.c tiara.c smpirun.c simulate.c state.c verdict.c \
+                       messages.c against.c calibrated.c)
 sweep_src := $(call rb,sweep,sweep.c study.c study_run.c study_plot.c plot.c)
 progs += ti-replay
-ti-replay_src := $(addprefix replay-bridge/,main.c options.c machine.c advice.c report.c \
-                   profile_report.c calibrated.c against.c) \
+ti-replay_src := $(addprefix replay-bridge/,main.c load.c plan.c check.c act.c options.c \
+                   machine.c advice.c report.c profile_report.c) \
                  $(call rb,sweep,sweep_command.c) $(call rb,replayer,timeline.c) \
-                 $(calibration_src) $(sweep_src) $(replay_src)
+                 $(sweep_src) $(replay_src)
 ti-replay_libs := -lm
 t-replay-trace_src := $(replay_src) tests/unit/script.c
 t-replay-platform_src := $(replay_src)

@@ -8,6 +8,7 @@
 #include "replay-bridge/platform/picture.h"
 #include "replay-bridge/platform/platform.h"
 #include "replay-bridge/replayer/timeline.h"
+#include "replay-bridge/simulation/engines.h"
 
 #define EAGER_DEFAULT 65536 /* smpi/send-is-detached-thresh */
 #define JOBS_MOST     4096
@@ -144,7 +145,8 @@ static ti_status parse_sweep(void *options, const char *text, struct ti_err *err
     return st;
 }
 
-#define TI_OPT_STRUCT struct ti_replay_options
+#define TI_OPT_STRUCT     struct ti_replay_options
+#define ENGINE_WORD(name) " " #name
 
 static const struct ti_opt opts[] = {
     TI_OPT_HEADING("Given platform"),
@@ -208,7 +210,7 @@ static const struct ti_opt opts[] = {
     {0, "engine", "WHICH",
      "program that replays: tiara (ti-smpi-replay), stock\n"
      "(SimGrid's replay of actions) or auto [default: auto]",
-     TI_OPT_CHOICE(engine, TI_ENGINE_ASKED_AUTO, "auto stock tiara")},
+     TI_OPT_CHOICE(engine, 0, "auto" TI_ENGINES(ENGINE_WORD))},
     {0, "wildcards", "HOW",
      "receives with wildcards take messages from the source\n"
      "that matched, or from any [default: matched]",
@@ -368,17 +370,6 @@ static int check_jobs(const struct ti_replay_options *o, int n)
     return TI_CLI_END;
 }
 
-const char *ti_replay_needs_tiara(const struct ti_replay_options *o)
-{
-    return o->any                            ? "--wildcards any"
-           : o->reduce_rate                  ? "--reduce-rate"
-           : o->profile                      ? "--profile"
-           : o->timeline                     ? "--timeline"
-           : o->copies > 1 || o->ntraces > 1 ? "more than one job"
-           : o->start_text                   ? "--start"
-                                             : NULL;
-}
-
 /* Checks for conflicting options.  TI_CLI_END, or the exit status. */
 static int check_options(const struct ti_replay_options *o, int n, char **operand)
 {
@@ -400,11 +391,8 @@ static int check_options(const struct ti_replay_options *o, int n, char **operan
                                  "--platform describes the whole platform: --topology, --sites, "
                                  "--hosts, --speed, --cores, --bandwidth, --latency, --loopback "
                                  "and --wan cannot be given too");
-    if (check_made(o, &err) != TI_OK)
+    if (check_made(o, &err) != TI_OK || ti_engine_check(o, &err) != TI_OK)
         return (int)ti_cli_reject(&ti_replay_cli, &err);
-    if (o->engine == TI_ENGINE_ASKED_STOCK && ti_replay_needs_tiara(o))
-        return (int)ti_cli_usage(&ti_replay_cli, "%s needs --engine tiara",
-                                 ti_replay_needs_tiara(o));
     if (o->any && (o->profile || o->timeline))
         return (int)ti_cli_usage(&ti_replay_cli,
                                  "--profile and --timeline need --wildcards matched: with any, "

@@ -9,11 +9,10 @@
 
 #include "common/cli.h"
 #include "config/rates.h"
-#include "replay-bridge/calibrated.h"
 #include "replay-bridge/platform/placement.h"
 #include "replay-bridge/platform/platform.h"
 #include "replay-bridge/platform/platform_sites.h"
-#include "replay-bridge/simulation/engines.h"
+#include "replay-bridge/simulation/calibrated.h"
 #include "replay-bridge/sweep/sweep_command.h"
 #include "replay-bridge/trace/lint.h"
 
@@ -50,17 +49,18 @@ struct ti_replay_options {
     struct ti_placement placement;
     const char *placement_text;   /* as given */
     int64_t ranks_per_host;       /* 0: not given */
-    char *cfg[TI_REPLAY_CFG_MAX + TI_COLLECTIVES_CFG]; /* KEY:VALUE for SimGrid */
+    char *cfg[TI_REPLAY_CFG_MAX]; /* KEY:VALUE for SimGrid */
     int ncfg;
     int64_t eager_bytes; /* sends up to this size do not wait for a receive */
     enum { TI_THREADS_AUTO, TI_THREADS_SUM, TI_THREADS_LONGEST } threads;
-    enum { TI_ENGINE_ASKED_AUTO, TI_ENGINE_ASKED_STOCK, TI_ENGINE_ASKED_TIARA } engine;
+    int engine;              /* 0: auto; N: the N-th of TI_ENGINES (simulation/engines.h) */
     const char *collectives; /* NULL: not given */
     int any;                 /* 1: receives with wildcards are posted with wildcards */
     bool no_compute;         /* bursts take no time */
     bool times;              /* bursts take their measured durations */
     const char *rate;        /* file of --rate; NULL: not given */
-    struct ti_rates *rates;  /* contents of `rate`; main() frees it; NULL: not given or not read */
+    struct ti_rates
+        *rates; /* contents of `rate`; ti_replay_free() frees it; NULL: not given or not read */
     char reference[32];      /* reference speed of the rates */
     int64_t seed;            /* of volumes that are drawn from statistics */
     const char *reduce_rate; /* bandwidth of the arithmetic of reductions; NULL: no time */
@@ -79,9 +79,6 @@ struct ti_replay_options {
 /* Parses the command line into `o`, which must be zeroed.  TI_CLI_END: continue.  Any other value
  * is the exit status; errors have been printed. */
 int ti_replay_parse(struct ti_replay_options *o, int argc, char **argv);
-
-/* The first given option that only ti-smpi-replay supports; NULL: none was given. */
-const char *ti_replay_needs_tiara(const struct ti_replay_options *o);
 
 /* Reads the file of --calibration, if given.  Its values replace defaults, but no options. */
 ti_status ti_replay_calibrate(struct ti_replay_options *o, struct ti_err *err);

@@ -9,7 +9,8 @@
 #include "common/scratch.h"
 #include "event/quality.h"
 #include "replay-bridge/profile_report.h"
-#include "replay-bridge/simulation/simulate.h"
+#include "replay-bridge/simulation/engines.h"
+#include "replay-bridge/trace/files.h"
 #include "sound/text.h"
 
 void ti_replay_print_json(json_t *j)
@@ -18,14 +19,6 @@ void ti_replay_print_json(json_t *j)
     putchar('\n');
     json_decref(j);
 }
-
-double ti_replay_simulated_time(const struct ti_replay_result *res)
-{
-    return strtod(res->verdict.clock[0] ? res->verdict.clock : res->verdict.time, NULL);
-}
-
-static const char *const engine_names[] = {
-    [TI_ENGINE_STOCK] = "stock", [TI_ENGINE_TIARA] = "tiara"};
 
 /* Number of ranks whose bursts are drawn from statistics. */
 static uint64_t drawn(const struct ti_replay_options *o, const struct ti_replay_trace *t)
@@ -59,7 +52,7 @@ static void print_jobs(const struct ti_replay_result *res)
 static bool untimed(const struct ti_replay_result *res, uint64_t *comms, uint64_t *probes)
 {
     *comms = *probes = 0;
-    for (int j = 0; res->engine == TI_ENGINE_STOCK && j < res->njobs; j++) {
+    for (int j = 0; res->engine->actions && j < res->njobs; j++) {
         *comms += res->job[j].trace->lint.untimed.comms;
         *probes += res->job[j].trace->lint.untimed.probes;
     }
@@ -79,8 +72,8 @@ static void print_untimed(const struct ti_replay_result *res)
     if (probes)
         snprintf(probed, sizeof probed, "%s probe%s", ti_format_count(probes, n, sizeof n),
                  probes == 1 ? "" : "s");
-    printf("not timed:      %s%s%s (engine stock; engine tiara times them)\n", made,
-           comms && probes ? " and " : "", probed);
+    printf("not timed:      %s%s%s (engine %s; engine tiara times them)\n", made,
+           comms && probes ? " and " : "", probed, res->engine->name);
 }
 
 static void report_text(const struct ti_replay_options *o, const struct ti_replay_result *res)
@@ -102,8 +95,8 @@ static void report_text(const struct ti_replay_options *o, const struct ti_repla
         printf("clock at end:   %s s\n", res->verdict.clock);
     print_jobs(res);
     printf("ranks:          %lld\n", (long long)res->np);
-    printf("engine:         %s\n", engine_names[res->engine]);
-    printf("%s %s\n", res->engine == TI_ENGINE_STOCK ? "actions:       " : "events:        ",
+    printf("engine:         %s\n", res->engine->name);
+    printf("%s %s\n", res->engine->actions ? "actions:       " : "events:        ",
            ti_format_count(res->actions, a, sizeof a));
     print_untimed(res);
     printf("platform:       %s\n", res->platform);
@@ -117,7 +110,7 @@ static void report_text(const struct ti_replay_options *o, const struct ti_repla
     print_drawn(o, res);
     printf("wall time:      %.2f s\n", res->wall_s);
     if (o->against)
-        ti_against_print(&res->against, ti_replay_simulated_time(res), stdout);
+        ti_against_print(&res->against, ti_verdict_seconds(&res->verdict), stdout);
     if (res->profile)
         ti_profile_print(res->profile, stdout);
     if (res->links)
@@ -194,8 +187,8 @@ static json_t *jobs_json(const struct ti_replay_options *o, const struct ti_repl
 static void add_simulation(json_t *j, const struct ti_replay_options *o,
                            const struct ti_replay_result *res)
 {
-    if (!o->show && res->np) /* the engine is chosen after the traces have been opened */
-        json_object_set_new(j, "engine", json_string(engine_names[res->engine]));
+    if (!o->show && res->np)
+        json_object_set_new(j, "engine", json_string(res->engine->name));
     if (res->collectives)
         json_object_set_new(j, "collective_algorithms", json_string(res->collectives));
     if (res->waiting)
@@ -218,7 +211,7 @@ static void add_simulation(json_t *j, const struct ti_replay_options *o,
         json_object_set_new(j, "placement", text_json(o->placement_text));
         json_object_set_new(j, "rank_hosts", ti_place_json(&res->hosts, res->host_of, res->np));
     }
-    if (res->actions && res->engine == TI_ENGINE_STOCK) {
+    if (res->actions && res->engine->actions) {
         uint64_t comms, probes;
 
         untimed(res, &comms, &probes);
@@ -236,11 +229,11 @@ static void add_times(json_t *j, const struct ti_replay_options *o,
 
     if (res->simulated) {
         json_object_set_new(j, "simulated_time_s", json_real(strtod(res->verdict.time, NULL)));
-        json_object_set_new(j, "clock_s", json_real(ti_replay_simulated_time(res)));
+        json_object_set_new(j, "clock_s", json_real(ti_verdict_seconds(&res->verdict)));
     }
     if (res->simulated && o->against)
         json_object_set_new(j, "against",
-                            ti_against_json(&res->against, ti_replay_simulated_time(res)));
+                            ti_against_json(&res->against, ti_verdict_seconds(&res->verdict)));
     if (res->profile)
         json_object_set(j, "profile", res->profile);
     if (res->links)

@@ -6,7 +6,7 @@ ti-calibrate_src := $(addprefix replay-bridge/calibrate/,main.c trial.c align.c 
 ti-calibrate_libs := -lm
 t-calibration_src := $(fit_src) $(calibration_src)
 t-align_src := replay-bridge/calibrate/align.c
-t-against_src := replay-bridge/calibrated.c replay-bridge/against.c $(calibration_src)
+t-against_src := $(addprefix replay-bridge/simulation/,calibrated.c against.c) $(calibration_src)
 
 # The MPI program that ti-calibrate runs on two ranks; installed with the helpers.
 mpi_helpers := $(O)/ti-calibrate-mpi

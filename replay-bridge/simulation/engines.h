@@ -1,56 +1,66 @@
 /*
- * Engines: finds ti-smpi-replay and its companions, and builds their command lines.
+ * Engines: what replays a trace in a simulation.  An engine is a `struct ti_engine` with the name
+ * ti_engine_NAME, and a row of TI_ENGINES.  HACKING.md says how to add one.
  */
 #ifndef TI_REPLAY_BRIDGE_SIMULATION_ENGINES_H
 #define TI_REPLAY_BRIDGE_SIMULATION_ENGINES_H
 
-#include <limits.h>
+#include "replay-bridge/options.h"
+#include "replay-bridge/simulation/result.h"
 
-#include "replay-bridge/trace/bursts.h"
-#include "replay-bridge/trace/lint.h"
+/* The engines.  The last one serves all options.  --engine auto takes the last one that is
+ * available and serves the given options.  (A test has a table of its own.) */
+#ifndef TI_ENGINES
+#define TI_ENGINES(X) X(stock) X(tiara)
+#endif
 
-/* The engine that replays a trace. */
-enum ti_engine { TI_ENGINE_STOCK, TI_ENGINE_TIARA };
-
-/* Absolute paths of ti-smpi-replay and its companions; "" for a file that does not exist. */
-struct ti_engine_files {
-    char replayer[PATH_MAX]; /* ti-smpi-replay */
-    char clock[PATH_MAX];    /* libti-smpi-clock.so, see replayer/clock.c */
-    char routes[PATH_MAX];   /* ti-smpi-routes, see messages.h */
+/* What options may ask for that not every engine has. */
+enum {
+    TI_SERVES_SMPIRUN = 1 << 0, /* --links, --collectives, --cfg, --keep */
+    TI_SERVES_WILDCARDS = 1 << 1,
+    TI_SERVES_REDUCE_RATE = 1 << 2,
+    TI_SERVES_PROFILE = 1 << 3,
+    TI_SERVES_TIMELINE = 1 << 4,
+    TI_SERVES_JOBS = 1 << 5, /* more than one job, --start */
+    TI_SERVES_ALL = (1 << 6) - 1
 };
 
-/* Looks for the files beside this program and in the installation folders. */
-void ti_engine_files(struct ti_engine_files *out);
+struct ti_engine {
+    const char *name;               /* as in --engine */
+    const struct ti_target *target; /* which traces it can replay, see trace/lint.h */
+    unsigned serves;                /* TI_SERVES_...; options that ask for more are refused */
+    bool actions; /* replays the actions of trace/lower.h: counts these instead of events, and gives
+                     no time to probes and to making communicators */
 
-/* Settings of one run of ti-smpi-replay. */
-struct ti_engine_replay {
-    const char **trace; /* trace of each job */
-    int njobs;
-    const char *start;              /* start times, as on the command line; NULL: at once */
-    const struct ti_bursts *bursts; /* for all jobs */
-    bool any;                       /* receives with wildcards are posted with wildcards */
-    const char *reduce_rate;        /* as on the command line; NULL: not given */
-    uint64_t seed;                  /* of values drawn from statistics */
-    const char *profile, *timeline; /* files to write; NULL: none */
+    /* Whether the engine's own programs are there, for --engine auto; NULL: always. */
+    ti_status (*available)(const struct ti_replay_options *o, struct ti_err *err);
+    /* Whether a simulation can be started; asked before anything that takes long.  NULL: always. */
+    ti_status (*ready)(struct ti_err *err);
+    /* Prepares the run.  The trace has passed the check; the scratch directory has the platform and
+     * the hostfile.  Sets res->actions. */
+    ti_status (*prepare)(const struct ti_replay_options *o, struct ti_replay_result *res,
+                         struct ti_err *err);
+    /* Runs the simulation.  After success res->simulated, res->verdict.time (and .clock, if it has
+     * more digits), the ends of jobs and ranks, and what the options ask for are set.  After a
+     * failure res->verdict.quote and res->waiting may tell more than `err`. */
+    ti_status (*run)(const struct ti_replay_options *o, struct ti_replay_result *res,
+                     struct ti_err *err);
 };
 
-/*
- * The command line of ti-smpi-replay, in *out; free() it.  Words are separated by blanks.  smpirun
- * is a shell script: paths that it would split or expand are replaced by symbolic links in the
- * scratch directory, files->clock too.  The timeline file must exist.
- */
-ti_status ti_engine_command(struct ti_engine_files *files, const struct ti_engine_replay *what,
-                            char **out, struct ti_err *err);
+#define TI_ENGINE_DECLARED(name) extern const struct ti_engine ti_engine_##name;
+TI_ENGINES(TI_ENGINE_DECLARED)
 
-/* The command line of ti-smpi-routes, as above. */
-ti_status ti_routes_command(const struct ti_engine_files *files, char **out, struct ti_err *err);
+/* The engine that --engine names; the last one for auto. */
+const struct ti_engine *ti_engine_asked(const struct ti_replay_options *o);
 
-/*
- * SimGrid options for the algorithms of collectives.  `which` is "tree", the name of one of
- * SimGrid's selectors, or "simgrid", which needs no options.  Returns the number of options in
- * `cfg`, at most TI_COLLECTIVES_CFG; the texts are constants.
- */
-#define TI_COLLECTIVES_CFG 8
-int ti_collectives_cfg(const char *which, const char *cfg[TI_COLLECTIVES_CFG]);
+/* The first given option that `serves` does not cover, as messages name it; NULL: none. */
+const char *ti_engine_lacks(unsigned serves, const struct ti_replay_options *o);
+
+/* TI_ERR_USAGE if the engine that --engine names does not serve all options. */
+ti_status ti_engine_check(const struct ti_replay_options *o, struct ti_err *err);
+
+/* Chooses an available engine by --engine.  TI_ERR_IO: there is none, and *out is unchanged. */
+ti_status ti_engine_choose(const struct ti_replay_options *o, const struct ti_engine **out,
+                           struct ti_err *err);
 
 #endif

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "common/cli.h"
+#include "common/clock.h"
 #include "common/map.h"
 #include "common/scratch.h"
 
@@ -23,14 +24,6 @@
 /* Each rank needs two mappings, a stack and a guard page.  By default Linux allows a process 65530.
  */
 #define MANY_STACKS 30000
-
-static double now_s(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 ti_status ti_sim_available(struct ti_err *err)
 {
@@ -73,41 +66,6 @@ static void raise_files(int64_t np)
 
 /* ---- the command ---- */
 
-struct args {
-    char **v;
-    size_t n, cap;
-};
-
-static void arg(struct args *a, const char *prefix, const char *text)
-{
-    char *s;
-
-    if (asprintf(&s, "%s%s", prefix, text) < 0)
-        TI_BUG("out of memory");
-    a->v = ti_grow(a->v, &a->cap, a->n + 2, sizeof *a->v);
-    a->v[a->n++] = s;
-    a->v[a->n] = NULL;
-}
-
-/* Appends the blank-separated words of `text`. */
-static void words(struct args *a, const char *text)
-{
-    char *copy = strdup(text), *rest = copy, *word;
-
-    if (!copy)
-        TI_BUG("out of memory");
-    while ((word = strsep(&rest, " ")))
-        arg(a, "", word);
-    free(copy);
-}
-
-static void free_args(struct args *a)
-{
-    for (size_t i = 0; i < a->n; i++)
-        free(a->v[i]);
-    free(a->v);
-}
-
 /* Options that make SimGrid trace each message. */
 static const char *const tracing[] = {":yes", "/smpi:yes", "/smpi/internals:yes",
                                       "/smpi/display-sizes:yes", ("/filename:" TI_SIM_MESSAGES)};
@@ -116,43 +74,44 @@ static const char *const tracing[] = {":yes", "/smpi:yes", "/smpi/internals:yes"
  * smpirun splits at blanks, so no name here has any.  Paths are relative to the scratch directory.
  * The layout of the log adds the simulated clock, with more digits, to "Simulation time".
  */
-static struct args command(const struct ti_sim *sim)
+static struct ti_args command(const struct ti_sim *sim)
 {
-    struct args a = {0};
-    char np[32];
+    struct ti_args a = {0};
 
-    snprintf(np, sizeof np, "%lld", (long long)sim->np);
-    arg(&a, "", "smpirun");
-    arg(&a, "", "-np");
-    arg(&a, "", np);
-    arg(&a, "", "-platform");
-    arg(&a, "", sim->platform);
-    arg(&a, "", "-hostfile");
-    arg(&a, "", TI_SIM_HOSTS);
-    arg(&a, "", "-no-privatize");
-    arg(&a, "", "--log=smpi_replay.fmt:clock=%.12r%e%m%n");
+    ti_args_add(&a, "smpirun");
+    ti_args_add(&a, "-np");
+    ti_args_addf(&a, "%lld", (long long)sim->np);
+    ti_args_add(&a, "-platform");
+    ti_args_add(&a, sim->platform);
+    ti_args_add(&a, "-hostfile");
+    ti_args_add(&a, TI_SIM_HOSTS);
+    ti_args_add(&a, "-no-privatize");
+    ti_args_add(&a, "--log=smpi_replay.fmt:clock=%.12r%e%m%n");
     for (int i = 0; sim->log && sim->log[i]; i++)
-        arg(&a, "", sim->log[i]);
+        ti_args_add(&a, sim->log[i]);
     if (sim->np > MANY_STACKS)
-        arg(&a, "", "--cfg=contexts/guard-size:0");
+        ti_args_add(&a, "--cfg=contexts/guard-size:0");
     for (int i = 0; i < sim->ncfg; i++)
-        arg(&a, "--cfg=", sim->cfg[i]);
+        ti_args_addf(&a, "--cfg=%s", sim->cfg[i]);
     for (size_t i = 0; sim->message && i < sizeof tracing / sizeof *tracing; i++)
-        arg(&a, "--cfg=tracing", tracing[i]);
+        ti_args_addf(&a, "--cfg=tracing%s", tracing[i]);
     if (sim->replayer) {
-        arg(&a, "", "--cfg=smpi/simulate-computation:no");
-        words(&a, sim->replayer);
+        ti_args_add(&a, "--cfg=smpi/simulate-computation:no");
+        for (int i = 0; i < sim->replayer->n; i++)
+            ti_args_add(&a, sim->replayer->v[i]);
     } else {
-        arg(&a, "", "-replay");
-        arg(&a, "", TI_SIM_TRACES);
+        ti_args_add(&a, "-replay");
+        ti_args_add(&a, TI_SIM_TRACES);
     }
+    if (!ti_args_ok(&a))
+        TI_BUG("out of memory");
     return a;
 }
 
 ti_status ti_sim_script(const struct ti_sim *sim, struct ti_err *err)
 {
     const char *path = ti_scratch_path(TI_SIM_COMMAND);
-    struct args a;
+    struct ti_args a;
     FILE *f = fopen(path, "we");
 
     if (!f)
@@ -164,14 +123,14 @@ ti_status ti_sim_script(const struct ti_sim *sim, struct ti_err *err)
     fprintf(f, "exec");
     if (sim->preload)
         fprintf(f, " env LD_PRELOAD='%s'", sim->preload);
-    for (size_t i = 0; i < a.n; i++) {
+    for (int i = 0; i < a.n; i++) {
         fprintf(f, " '");
         for (const char *p = a.v[i]; *p; p++)
             fprintf(f, *p == '\'' ? "'\\''" : "%c", *p);
         fprintf(f, "'");
     }
     fprintf(f, "\n");
-    free_args(&a);
+    ti_args_free(&a);
     fchmod(fileno(f), 0777 & ~022);
     if (fclose(f) != 0)
         return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
@@ -229,8 +188,8 @@ static void escalate(struct running *r)
         return;
     if (!r->term) {
         kill(-r->pid, SIGTERM);
-        r->term = now_s();
-    } else if (ti_stop_count() > 1 || now_s() - r->term > PATIENCE_S) {
+        r->term = ti_now();
+    } else if (ti_stop_count() > 1 || ti_now() - r->term > PATIENCE_S) {
         kill(-r->pid, SIGKILL);
         r->killed = true;
     }
@@ -249,7 +208,7 @@ static void end_orphan(const struct running *r)
 /* Progress line: "simulating, 12 s, 40 %, 18 s left". */
 static void show_progress(const struct ti_sim *sim, const struct running *r)
 {
-    double seconds = now_s() - r->start, done = sim->done ? sim->done(sim->arg) : 0;
+    double seconds = ti_now() - r->start, done = sim->done ? sim->done(sim->arg) : 0;
 
     if (done > 0)
         ti_progress("simulating, %.0f s, %.0f %%, %.0f s left", seconds, 100 * done,
@@ -334,19 +293,19 @@ static int reap(struct running *r)
 
 static ti_status start(const struct ti_sim *sim, struct running *r, struct ti_err *err)
 {
-    struct args a = command(sim);
+    struct ti_args a = command(sim);
     int out[2], failed[2], why = 0;
 
     if (pipe2(out, O_CLOEXEC) != 0 || pipe2(failed, O_CLOEXEC) != 0) {
-        free_args(&a);
+        ti_args_free(&a);
         return ti_err_errno(err, TI_ERR_IO, "cannot make a pipe for smpirun");
     }
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    r->start = now_s();
+    r->start = ti_now();
     r->pid = fork();
     if (r->pid == 0)
         child(sim, a.v, out[1], failed[1]);
-    free_args(&a);
+    ti_args_free(&a);
     close(out[1]);
     close(failed[1]);
     r->out = out[0];
@@ -395,7 +354,7 @@ ti_status ti_simulate(const struct ti_sim *sim, int *exit_status, double *wall_s
         drain(&r, sim);
         close(r.out);
         *exit_status = reap(&r);
-        *wall_s = now_s() - r.start;
+        *wall_s = ti_now() - r.start;
     }
     if (r.messages >= 0)
         close(r.messages);

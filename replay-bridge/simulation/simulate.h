@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/args.h"
 #include "common/err.h"
 #include "replay-bridge/trace/files.h"
 
@@ -15,8 +16,8 @@ struct ti_sim {
     const char *platform; /* file name, absolute or relative to the scratch directory */
     char **cfg;           /* KEY:VALUE */
     int ncfg;
-    const char *replayer; /* command line of the program that replays, words separated by blanks;
-                             NULL: SimGrid's stock replay of TI_SIM_TRACES */
+    const struct ti_args *replayer; /* command of the program that replays, in plain words; NULL:
+                                       SimGrid's stock replay of TI_SIM_TRACES */
     const char *preload;  /* library to preload, or NULL */
     double (*done)(void *arg); /* share of the events already replayed (0 to 1), for the progress
                                   line; NULL: not known */

@@ -186,3 +186,8 @@ ti_status ti_verdict_read(const char *path, int exit_status, struct ti_verdict *
         return ti_err_set(err, TI_ERR_IO, "smpirun failed with status %d", exit_status);
     return ti_err_set(err, TI_ERR_IO, "smpirun ended without a simulated time");
 }
+
+double ti_verdict_seconds(const struct ti_verdict *v)
+{
+    return strtod(v->clock[0] ? v->clock : v->time, NULL);
+}

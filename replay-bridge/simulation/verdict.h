@@ -28,4 +28,7 @@ struct ti_verdict {
 ti_status ti_verdict_read(const char *path, int exit_status, struct ti_verdict *out,
                           struct ti_err *err);
 
+/* The simulated time in seconds, with all digits that there are. */
+double ti_verdict_seconds(const struct ti_verdict *v);
+
 #endif

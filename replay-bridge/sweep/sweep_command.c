@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "common/scratch.h"
-#include "replay-bridge/simulation/simulate.h"
 #include "replay-bridge/sweep/study.h"
 
 static int64_t jobs_of(const struct ti_sweep_command *c, const struct ti_study *study)
@@ -129,7 +128,7 @@ static void tell_known(const struct ti_study *study)
 
 static ti_status run(const struct ti_sweep_command *c, struct ti_study *study, struct ti_err *err)
 {
-    ti_status st = ti_sim_available(err);
+    ti_status st = c->ready ? c->ready(err) : TI_OK;
 
     if (!st)
         st = ti_study_begin(study, err);

@@ -13,6 +13,7 @@ struct ti_sweep_command {
     const char *dir;     /* folder of the study; may be NULL if `list` */
     int64_t jobs;        /* 0: one for each processor this process may use */
     bool list, json, verbose;
+    ti_status (*ready)(struct ti_err *err); /* whether replays can be started; NULL: yes */
     char **argv; /* arguments of the program, for the command that continues the sweep */
 };
 

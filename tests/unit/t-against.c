@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "replay-bridge/against.h"
-#include "replay-bridge/calibrated.h"
+#include "replay-bridge/simulation/against.h"
+#include "replay-bridge/simulation/calibrated.h"
 
 static struct ti_err err;
 static char path[64];

@@ -1,4 +1,4 @@
-#include "replay-bridge/calibrated.h"
+#include "replay-bridge/simulation/calibrated.h"
 
 #include <inttypes.h>
 #include <limits.h>

@@ -7,15 +7,15 @@
 #include <jansson.h>
 #include <limits.h>
 
-#include "replay-bridge/against.h"
-#include "replay-bridge/trace/bursts.h"
-#include "replay-bridge/simulation/engines.h"
+#include "common/args.h"
 #include "replay-bridge/platform/hosts.h"
-#include "replay-bridge/trace/lint.h"
-#include "replay-bridge/simulation/messages.h"
 #include "replay-bridge/platform/platform_sites.h"
+#include "replay-bridge/simulation/against.h"
+#include "replay-bridge/simulation/messages.h"
 #include "replay-bridge/simulation/state.h"
 #include "replay-bridge/simulation/verdict.h"
+#include "replay-bridge/trace/bursts.h"
+#include "replay-bridge/trace/lint.h"
 
 /* A trace of the command line; several jobs may share it. */
 struct ti_replay_trace {
@@ -46,12 +46,14 @@ struct ti_replay_result {
     int64_t made_hosts;            /* number of hosts of a generated platform */
     char platform[PATH_MAX + 256]; /* description in words */
     char platform_file[PATH_MAX];  /* file name for smpirun */
-    enum ti_engine engine;
-    struct ti_engine_files files;
-    const char *collectives; /* algorithms of collectives */
-    char *replayer;          /* command line of ti-smpi-replay; NULL with engine stock */
-    uint64_t actions;        /* number over all jobs; with engine tiara, the number of events */
-    struct ti_replay_state *state;
+    const struct ti_engine *engine;
+    uint64_t actions;        /* number over all jobs; or of events, see struct ti_engine */
+    const char *collectives; /* algorithms of collectives; NULL: not chosen */
+    char **cfg;              /* settings for SimGrid, KEY:VALUE; the texts are not owned */
+    int ncfg;
+    struct ti_args replayer; /* command of ti-smpi-replay; empty: SimGrid's replay of actions */
+    char clock[PATH_MAX];    /* library that smpirun preloads for `replayer`; "": none */
+    struct ti_replay_state *state; /* of the ranks of `replayer`; NULL: not known */
     struct ti_verdict verdict; /* valid if `simulated` */
     struct ti_against against; /* of --against */
     json_t *waiting;           /* ranks that did not finish; NULL: not known */

@@ -1,4 +1,4 @@
-#include "replay-bridge/against.h"
+#include "replay-bridge/simulation/against.h"
 
 #include <errno.h>
 #include <inttypes.h>

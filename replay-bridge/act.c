@@ -1,0 +1,60 @@
+#include "replay-bridge/steps.h"
+
+#include <stdio.h>
+
+#include "common/cli.h"
+#include "replay-bridge/machine.h"
+#include "replay-bridge/simulation/engines.h"
+
+/* Chooses how bursts are replayed.  The threads of a rank share the host's cores per rank. */
+static void choose_bursts(const struct ti_replay_options *o, int64_t cores,
+                          struct ti_replay_trace *t)
+{
+    struct ti_bursts *b = &t->bursts;
+    struct ti_err none;
+
+    if (o->rates) {
+        *b = ti_replay_rated(o);
+        return;
+    }
+    b->as = o->no_compute ? TI_BURSTS_NOTHING : o->times ? TI_BURSTS_TIMES : TI_BURSTS_THREADS;
+    b->cores = o->threads == TI_THREADS_LONGEST ? INT64_MAX
+               : o->threads == TI_THREADS_SUM   ? 1
+                                                : (cores > 0 ? cores : 1);
+    if (b->as == TI_BURSTS_THREADS && ti_bursts_check(t->source, b, &none) != TI_OK)
+        b->as = TI_BURSTS_VOLUME;
+    if (b->as == TI_BURSTS_VOLUME && o->speeds.cores > 1)
+        ti_warn("--cores %lld has no effect: '%s' does not have the volume of the longest thread "
+                "of each burst (ti-acquire --threads sum -c valgrind), so a burst takes one core",
+                (long long)o->speeds.cores, t->path);
+}
+
+/* Creates the timeline file, so that an error shows before the replay. */
+static ti_status make_timeline(const struct ti_replay_options *o, struct ti_err *err)
+{
+    FILE *f = o->timeline ? fopen(o->timeline, "we") : NULL;
+
+    if (o->timeline && !f)
+        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", o->timeline);
+    if (f)
+        fclose(f);
+    return TI_OK;
+}
+
+ti_status ti_replay_act(struct ti_replay_options *o, struct ti_replay_result *res,
+                        struct ti_err *err)
+{
+    int64_t cores = ti_hosts_cores_a_rank(&res->hosts);
+    ti_status st = ti_replay_write_platform(o, res, err);
+
+    if (st || (st = make_timeline(o, err)))
+        return st;
+    for (int i = 0; i < res->ntraces; i++)
+        choose_bursts(o, cores, &res->trace[i]);
+    st = res->engine->prepare(o, res, err);
+    if (!st)
+        st = res->engine->run(o, res, err);
+    if (st && o->timeline)
+        remove(o->timeline);
+    return st;
+}

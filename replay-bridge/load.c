@@ -1,0 +1,62 @@
+#include "replay-bridge/steps.h"
+
+#include <stdlib.h>
+
+#include "common/map.h"
+#include "replay-bridge/simulation/engines.h"
+
+static ti_status open_traces(const struct ti_replay_options *o, struct ti_replay_result *res,
+                             struct ti_err *err)
+{
+    size_t none = 0;
+    ti_status st = TI_OK;
+
+    if (o->ntraces)
+        res->trace = ti_grow(NULL, &none, (size_t)o->ntraces, sizeof *res->trace);
+    for (; !st && res->ntraces < o->ntraces; res->ntraces++) {
+        struct ti_replay_trace *t = &res->trace[res->ntraces];
+
+        t->path = o->trace[res->ntraces];
+        st = ti_source_open(t->path, &t->source, err);
+        if (!st)
+            ti_source_seed(t->source, (uint64_t)o->seed);
+    }
+    return st;
+}
+
+ti_status ti_replay_load(struct ti_replay_options *o, struct ti_replay_result *res,
+                         struct ti_err *err)
+{
+    ti_status st = ti_replay_calibrate(o, err);
+
+    res->engine = ti_engine_asked(o);
+    if (!st)
+        st = ti_replay_read_rates(o, err);
+    return st ? st : open_traces(o, res, err);
+}
+
+void ti_replay_free(struct ti_replay_options *o, struct ti_replay_result *res)
+{
+    json_decref(res->waiting);
+    json_decref(res->profile);
+    json_decref(res->links);
+    ti_messages_free(&res->messages);
+    ti_args_free(&res->replayer);
+    ti_replay_state_close(res->state);
+    ti_against_free(&res->against);
+    ti_hosts_free(&res->hosts);
+    free(res->host_of);
+    ti_sites_free(res->sites);
+    for (int i = 0; i < res->ntraces; i++) {
+        ti_lint_free(&res->trace[i].lint);
+        ti_source_close(res->trace[i].source);
+    }
+    free(res->trace);
+    free(res->job);
+    free(res->cfg);
+    if (o->calibration)
+        ti_calibrated_free(&o->calibrated);
+    ti_rates_free(o->rates);
+    ti_sweep_free(&o->sweep.sweep);
+    ti_args_free(&o->sweep.base);
+}

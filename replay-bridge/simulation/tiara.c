@@ -1,0 +1,163 @@
+/*
+ * Engine tiara: ti-smpi-replay, an MPI program on smpirun.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/args.h"
+#include "common/scratch.h"
+#include "replay-bridge/simulation/engines.h"
+#include "replay-bridge/simulation/simulate.h"
+#include "replay-bridge/simulation/smpirun.h"
+#include "replay-bridge/trace/refusal.h"
+
+#define REPLAYER "ti-smpi-replay"
+#define CLOCK    "libti-smpi-clock.so" /* see replayer/clock.c */
+
+static ti_status available(const struct ti_replay_options *o, struct ti_err *err)
+{
+    char file[PATH_MAX];
+    ti_status st = ti_smpirun_available(o, err);
+
+    return st || ti_smpirun_find(REPLAYER, file)
+               ? st
+               : ti_smpirun_missing(o->engine ? NULL : ti_engine_lacks(TI_SERVES_SMPIRUN, o),
+                                    REPLAYER, err);
+}
+
+/* ---- the command ---- */
+
+/* Adds an option, if it has a value. */
+static void add(struct ti_args *args, const char *option, const char *value)
+{
+    if (!value)
+        return;
+    ti_args_add(args, option);
+    ti_args_add(args, value);
+}
+
+/* The setting of bursts for all jobs; ti-smpi-replay itself detects which traces have data on
+ * threads. */
+static const struct ti_bursts *all_bursts(const struct ti_replay_result *res)
+{
+    const struct ti_bursts *bursts = &res->trace[0].bursts;
+
+    for (int i = 1; i < res->ntraces; i++)
+        if (res->trace[i].bursts.as == TI_BURSTS_THREADS)
+            bursts = &res->trace[i].bursts;
+    return bursts;
+}
+
+/* How bursts are replayed, as options of ti-smpi-replay. */
+static ti_status add_bursts(struct ti_args *args, const struct ti_bursts *bursts,
+                            struct ti_err *err)
+{
+    char cores[32], rates[PATH_MAX];
+
+    if (bursts->as == TI_BURSTS_NOTHING)
+        ti_args_add(args, "--no-compute");
+    if (bursts->as == TI_BURSTS_TIMES)
+        ti_args_add(args, "--times");
+    if (bursts->as == TI_BURSTS_RATES) {
+        if (ti_smpirun_word(bursts->rates_path, "rates", rates, err))
+            return TI_ERR_IO;
+        add(args, "--rate", rates);
+    }
+    if (bursts->as != TI_BURSTS_THREADS)
+        return TI_OK;
+    snprintf(cores, sizeof cores, "%" PRId64, bursts->cores);
+    if (bursts->cores == INT64_MAX)
+        add(args, "--threads", "longest");
+    else
+        add(args, "--cores", cores);
+    return TI_OK;
+}
+
+/* The traces of the jobs; jobs that share a trace have it under one name. */
+static ti_status add_traces(struct ti_args *args, const struct ti_replay_result *res,
+                            struct ti_err *err)
+{
+    char source[PATH_MAX], link[32];
+    ti_status st = TI_OK;
+
+    for (int j = 0; !st && j < res->njobs; j++) {
+        if (!j || res->job[j].trace != res->job[j - 1].trace) {
+            snprintf(link, sizeof link, "trace-%d", j);
+            st = ti_smpirun_word(res->job[j].trace->path, link, source, err);
+        }
+        if (!st)
+            ti_args_add(args, source);
+    }
+    return st;
+}
+
+static ti_status add_outputs(struct ti_args *args, const struct ti_replay_options *o,
+                             struct ti_err *err)
+{
+    char file[PATH_MAX], link[32];
+
+    add(args, "--profile", o->profile ? TI_SIM_PROFILE : NULL);
+    if (!o->timeline)
+        return TI_OK;
+    snprintf(link, sizeof link, "timeline%s", strrchr(o->timeline, '.'));
+    if (ti_smpirun_word(o->timeline, link, file, err))
+        return TI_ERR_IO;
+    add(args, "--timeline", file);
+    return TI_OK;
+}
+
+/* The command of ti-smpi-replay.  The timeline file must exist. */
+static ti_status command(const struct ti_replay_options *o, struct ti_replay_result *res,
+                         struct ti_err *err)
+{
+    char file[PATH_MAX], program[PATH_MAX], seed[32];
+    struct ti_args *args = &res->replayer;
+    ti_status st;
+
+    ti_smpirun_find(REPLAYER, file);
+    st = ti_smpirun_word(file, REPLAYER, program, err);
+    if (!st && ti_smpirun_find(CLOCK, file))
+        st = ti_smpirun_word(file, CLOCK, res->clock, err);
+    if (st)
+        return st;
+    ti_args_add(args, program);
+    ti_args_add(args, "--no-check");
+    add(args, "--state", TI_SIM_STATE);
+    st = add_bursts(args, all_bursts(res), err);
+    add(args, "--wildcards", o->any ? "any" : NULL);
+    add(args, "--reduce-rate", o->reduce_rate);
+    snprintf(seed, sizeof seed, "%" PRId64, o->seed);
+    add(args, "--seed", o->seed ? seed : NULL);
+    add(args, "--start", o->start_text);
+    if (!st)
+        st = add_outputs(args, o, err);
+    if (!st)
+        st = add_traces(args, res, err);
+    return st || ti_args_ok(args) ? st : ti_err_set(err, TI_ERR_IO, "out of memory");
+}
+
+/* ---- the engine ---- */
+
+static ti_status prepare(const struct ti_replay_options *o, struct ti_replay_result *res,
+                         struct ti_err *err)
+{
+    const char *path = ti_scratch_path(TI_SIM_STATE);
+    ti_status st = ti_smpirun_prepare(o, res, err);
+
+    for (int j = 0; j < res->njobs; j++)
+        res->actions += res->job[j].trace->lint.check.events;
+    if (!st)
+        st = ti_replay_state_make(path, res->np, err);
+    if (!st)
+        st = ti_replay_state_open(path, res->np, &res->state, err);
+    return st ? st : command(o, res, err);
+}
+
+const struct ti_engine ti_engine_tiara = {.name = "tiara",
+                                          .target = &ti_replayer_target,
+                                          .serves = TI_SERVES_ALL,
+                                          .available = available,
+                                          .ready = ti_sim_available,
+                                          .prepare = prepare,
+                                          .run = ti_smpirun_run};
