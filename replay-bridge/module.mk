@@ -1,5 +1,5 @@
-# replay-bridge: a trace in, simulated time out.  Rooms, each of which may use those before it:
-# trace, platform, simulation, sweep.  Everything but main.c is also linked into the unit tests.
+# replay-bridge: a trace in, simulated time out.  The sources of its rooms are also linked into the
+# unit tests.
 include replay-bridge/otf2/module.mk replay-bridge/convert/module.mk replay-bridge/calibrate/module.mk
 rb = $(addprefix replay-bridge/$(strip $(1))/,$(2))
 
