@@ -13,10 +13,8 @@ static void choose_bursts(const struct ti_replay_options *o, int64_t cores,
     struct ti_bursts *b = &t->bursts;
     struct ti_err none;
 
-    if (o->rates) {
-        *b = ti_replay_rated(o);
+    if (o->rates) /* set up by the check */
         return;
-    }
     b->as = o->no_compute ? TI_BURSTS_NOTHING : o->times ? TI_BURSTS_TIMES : TI_BURSTS_THREADS;
     b->cores = o->threads == TI_THREADS_LONGEST ? INT64_MAX
                : o->threads == TI_THREADS_SUM   ? 1

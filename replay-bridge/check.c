@@ -17,15 +17,16 @@ static bool same_volumes(const struct ti_replay_trace *a, const struct ti_replay
 static ti_status lint_trace(struct ti_replay_options *o, const struct ti_replay_result *res,
                             struct ti_replay_trace *t, struct ti_err *err)
 {
-    struct ti_bursts bursts = ti_replay_rated(o);
-    ti_status st = TI_OK;
+    const struct ti_bursts asked = {.as = o->rates                           ? TI_BURSTS_RATES
+                                          : o->times                         ? TI_BURSTS_TIMES
+                                          : o->threads == TI_THREADS_LONGEST ? TI_BURSTS_THREADS
+                                                                             : TI_BURSTS_VOLUME,
+                                    .rates = o->rates,
+                                    .rates_path = o->rate};
+    ti_status st = asked.as ? ti_bursts_check(t->source, &asked, err) : TI_OK;
 
     if (o->rates)
-        st = ti_bursts_check(t->source, &bursts, err);
-    else if (o->times)
-        st = ti_bursts_check(t->source, &(struct ti_bursts){.as = TI_BURSTS_TIMES}, err);
-    else if (o->threads == TI_THREADS_LONGEST)
-        st = ti_bursts_check(t->source, &(struct ti_bursts){.as = TI_BURSTS_THREADS}, err);
+        t->bursts = asked;
     if (!st)
         st = ti_lint(t->source, res->engine->target, o->eager_bytes, &t->lint, &t->problems, err);
     t->linted = st == TI_OK;

@@ -67,22 +67,18 @@ static void name_made(const struct ti_replay_options *o, int64_t hosts,
 static ti_status make_platform(const struct ti_replay_options *o, int64_t hosts,
                                struct ti_replay_result *res, struct ti_err *err)
 {
-    const char *path = ti_scratch_path(TI_SIM_PLATFORM);
-    FILE *f = fopen(path, "we");
-    bool bad;
+    FILE *f;
+    ti_status st = ti_scratch_create(TI_SIM_PLATFORM, &f, err);
 
-    if (!f)
-        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
+    if (st)
+        return st;
     if (res->sites)
         ti_platform_write_sites(f, res->sites, &o->wan);
     else
         ti_platform_write(f, &o->topology, hosts, &o->speeds);
-    bad = ferror(f) != 0;
-    if (fclose(f) != 0 || bad)
-        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
     name_made(o, hosts, res);
     strcpy(res->platform_file, TI_SIM_PLATFORM);
-    return TI_OK;
+    return ti_scratch_finish(f, TI_SIM_PLATFORM, TI_OK, err);
 }
 
 /* Reads the sites file.  Warnings, and errors after the first, are printed at once. */
@@ -137,17 +133,13 @@ static ti_status platform_hosts(const struct ti_replay_options *o, struct ti_rep
 
 static ti_status write_hostfile(const struct ti_replay_result *res, struct ti_err *err)
 {
-    const char *path = ti_scratch_path(TI_SIM_HOSTS);
-    FILE *f = fopen(path, "we");
-    bool bad;
+    FILE *f;
+    ti_status st = ti_scratch_create(TI_SIM_HOSTS, &f, err);
 
-    if (!f)
-        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
+    if (st)
+        return st;
     ti_place_write(&res->hosts, res->host_of, res->np, f);
-    bad = ferror(f) != 0;
-    if (fclose(f) != 0 || bad)
-        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
-    return TI_OK;
+    return ti_scratch_finish(f, TI_SIM_HOSTS, TI_OK, err);
 }
 
 /* The error if no hosts are found in the platform. */

@@ -24,12 +24,6 @@ ti_status ti_replay_check(struct ti_replay_options *o, struct ti_replay_result *
 /* Whether the check will refuse a trace at once (ti_lint_mostly_missing()). */
 bool ti_replay_mostly_missing(const struct ti_replay_result *res);
 
-/* Sets up bursts with the rates of --rate. */
-static inline struct ti_bursts ti_replay_rated(const struct ti_replay_options *o)
-{
-    return (struct ti_bursts){.as = TI_BURSTS_RATES, .rates = o->rates, .rates_path = o->rate};
-}
-
 /* Writes the files of the simulation, and runs it. */
 ti_status ti_replay_act(struct ti_replay_options *o, struct ti_replay_result *res,
                         struct ti_err *err);

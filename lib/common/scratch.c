@@ -168,6 +168,23 @@ const char *ti_scratch_path(const char *name)
     return path;
 }
 
+ti_status ti_scratch_create(const char *name, FILE **out, struct ti_err *err)
+{
+    *out = fopen(ti_scratch_path(name), "we");
+    if (!*out)
+        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", ti_scratch_path(name));
+    return TI_OK;
+}
+
+ti_status ti_scratch_finish(FILE *f, const char *name, ti_status st, struct ti_err *err)
+{
+    bool bad = ferror(f) != 0;
+
+    if ((fclose(f) != 0 || bad) && !st)
+        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", ti_scratch_path(name));
+    return st;
+}
+
 static void on_signal(int sig)
 {
     stopped = sig;

@@ -9,6 +9,7 @@
 #define TI_COMMON_SCRATCH_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "common/err.h"
 
@@ -29,6 +30,11 @@ int ti_scratch_unnamed(const char *folder, struct ti_err *err);
 
 /* DIR/name into a buffer that is good until the next call. */
 const char *ti_scratch_path(const char *name);
+
+/* Create the file DIR/name, and close it when it is written.  ti_scratch_finish() returns `st` if
+ * that is an error, else TI_OK or TI_ERR_IO. */
+ti_status ti_scratch_create(const char *name, FILE **out, struct ti_err *err);
+ti_status ti_scratch_finish(FILE *f, const char *name, ti_status st, struct ti_err *err);
 
 /* From here on signals only set a mark: ti_stopped() tells which one, 0 if
  * none.  `ti_stop_die` ends the process by that signal. */

@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "common/map.h"
+#include "common/scratch.h"
 #include "replay-bridge/convert/target.h"
 #include "sound/collectives.h"
 
@@ -291,12 +292,12 @@ ti_status ti_dimemas_write(struct ti_conversion *conv, const char *name, struct 
     size_t cap = 0;
     long *offset;
     FILE *f;
-    ti_status st = ti_file_create(name, &f, err);
+    ti_status st = ti_scratch_create(name, &f, err);
 
     if (st)
         return st;
     offset = ti_grow(NULL, &cap, (size_t)conv->lint.np, sizeof *offset);
     st = write_all(conv, f, offset, err);
     free(offset);
-    return ti_file_finish(f, name, st, err);
+    return ti_scratch_finish(f, name, st, err);
 }

@@ -14,6 +14,7 @@
 
 #include "common/cli.h"
 #include "common/map.h"
+#include "common/scratch.h"
 #include "replay-bridge/convert/collectives.h"
 #include "replay-bridge/convert/target.h"
 
@@ -328,11 +329,11 @@ ti_status ti_goal_write(struct ti_conversion *conv, const char *name, struct ti_
 
     if (ti_conversion_unused_tag(conv) + conv->ncomms * TURNS > (int64_t)TAG_MOST)
         return ti_err_set(err, TI_ERR_INPUT, "the trace needs more tags than GOAL has");
-    st = ti_file_create(name, &f, err);
+    st = ti_scratch_create(name, &f, err);
     if (st)
         return st;
     fprintf(f, "num_ranks %" PRId64 "\n", conv->lint.np);
     for (int64_t rank = 0; rank < conv->lint.np && !st; rank++)
         st = write_rank(conv, rank, f, err);
-    return ti_file_finish(f, name, st, err);
+    return ti_scratch_finish(f, name, st, err);
 }

@@ -119,22 +119,3 @@ ti_status ti_conversion_walk(struct ti_conversion *conv, int64_t rank, struct ti
     ti_progress_clear();
     return got < 0 ? TI_ERR_INPUT : st;
 }
-
-/* ---- the file ---- */
-
-ti_status ti_file_create(const char *name, FILE **out, struct ti_err *err)
-{
-    *out = fopen(ti_scratch_path(name), "we");
-    if (!*out)
-        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", ti_scratch_path(name));
-    return TI_OK;
-}
-
-ti_status ti_file_finish(FILE *f, const char *name, ti_status st, struct ti_err *err)
-{
-    bool bad = ferror(f) != 0;
-
-    if ((fclose(f) != 0 || bad) && !st)
-        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", ti_scratch_path(name));
-    return st;
-}

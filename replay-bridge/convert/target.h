@@ -58,11 +58,6 @@ ti_status ti_conversion_walk(struct ti_conversion *conv, int64_t rank, struct ti
                                                struct ti_err *err),
                              void *arg, struct ti_err *err);
 
-/* Create a file in the scratch directory; close it.  ti_file_finish() returns `st` if that is an
- * error, else TI_ERR_IO if anything was not written. */
-ti_status ti_file_create(const char *name, FILE **out, struct ti_err *err);
-ti_status ti_file_finish(FILE *f, const char *name, ti_status st, struct ti_err *err);
-
 /* Whether nothing ever waits for the message: a buffered send completes locally. */
 static inline bool ti_msg_unwaited(const struct ti_msg *m)
 {

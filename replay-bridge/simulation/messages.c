@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/scratch.h"
+
 /* ---- counting ---- */
 
 /* Parses "15 TIME TYPE CONTAINER VALUE FROM KEY BYTES".  KEY is SENDER_RECEIVER_TAG_MESSAGE; ranks
@@ -37,18 +39,17 @@ void ti_messages_line(struct ti_messages *m, const char *line)
 }
 
 ti_status ti_messages_write(const struct ti_messages *m, const struct ti_hosts *hosts,
-                            const char *path, struct ti_err *err)
+                            const char *name, struct ti_err *err)
 {
-    FILE *f = fopen(path, "we");
-    bool bad;
+    FILE *f;
+    ti_status st = ti_scratch_create(name, &f, err);
 
-    if (!f)
-        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
+    if (st)
+        return st;
     for (size_t i = 0; i < m->pairs.n; i++)
         fprintf(f, "%s %s %" PRIu64 " %" PRIu64 "\n", hosts->list[m->pairs.key[i][0]].name,
                 hosts->list[m->pairs.key[i][1]].name, m->sum[i].messages, m->sum[i].bytes);
-    bad = ferror(f) != 0;
-    return fclose(f) == 0 && !bad ? TI_OK : ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
+    return ti_scratch_finish(f, name, TI_OK, err);
 }
 
 void ti_messages_free(struct ti_messages *m)

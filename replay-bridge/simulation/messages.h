@@ -29,9 +29,10 @@ struct ti_messages {
 /* Takes one line of SimGrid's tracing, without the newline. */
 void ti_messages_line(struct ti_messages *m, const char *line);
 
-/* Writes "FROM TO MESSAGES BYTES" for each pair of hosts, for ti-smpi-routes.  TI_ERR_IO. */
+/* Writes "FROM TO MESSAGES BYTES" for each pair of hosts, for ti-smpi-routes, into the file `name`
+ * of the scratch directory.  TI_ERR_IO. */
 ti_status ti_messages_write(const struct ti_messages *m, const struct ti_hosts *hosts,
-                            const char *path, struct ti_err *err);
+                            const char *name, struct ti_err *err);
 void ti_messages_free(struct ti_messages *m);
 
 /* Reads the result of ti-smpi-routes: an array of the links that messages took, the busiest first

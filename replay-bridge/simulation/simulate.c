@@ -110,12 +110,12 @@ static struct ti_args command(const struct ti_sim *sim)
 
 ti_status ti_sim_script(const struct ti_sim *sim, struct ti_err *err)
 {
-    const char *path = ti_scratch_path(TI_SIM_COMMAND);
     struct ti_args a;
-    FILE *f = fopen(path, "we");
+    FILE *f;
+    ti_status st = ti_scratch_create(TI_SIM_COMMAND, &f, err);
 
-    if (!f)
-        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
+    if (st)
+        return st;
     a = command(sim);
     fprintf(f, "#!/bin/sh\ncd \"$(dirname \"$0\")\" || exit\n");
     if (sim->np > 1 && ti_sim_can_open(sim->np))
@@ -132,9 +132,7 @@ ti_status ti_sim_script(const struct ti_sim *sim, struct ti_err *err)
     fprintf(f, "\n");
     ti_args_free(&a);
     fchmod(fileno(f), 0777 & ~022);
-    if (fclose(f) != 0)
-        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
-    return TI_OK;
+    return ti_scratch_finish(f, TI_SIM_COMMAND, TI_OK, err);
 }
 
 /* ---- the child ---- */

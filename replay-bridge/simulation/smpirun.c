@@ -213,8 +213,7 @@ static ti_status find_links(const struct ti_replay_options *o, struct ti_replay_
     struct ti_args command = {0};
     double wall_s;
     int exit_status;
-    ti_status st =
-        ti_messages_write(&res->messages, &res->hosts, ti_scratch_path(TI_SIM_PAIRS), err);
+    ti_status st = ti_messages_write(&res->messages, &res->hosts, TI_SIM_PAIRS, err);
 
     ti_smpirun_find("ti-smpi-routes", routes);
     if (!st)
@@ -227,15 +226,14 @@ static ti_status find_links(const struct ti_replay_options *o, struct ti_replay_
         st = ti_simulate(&sim, &exit_status, &wall_s, err);
     }
     ti_args_free(&command);
+    if (!st && exit_status)
+        st = ti_err_set(err, TI_ERR_IO,
+                        "cannot get the routes of SimGrid: ti-smpi-routes ended with status %d",
+                        exit_status);
     if (st)
         return st;
-    res->links = exit_status == 0 ? ti_messages_links(ti_scratch_path(TI_SIM_LINKS),
-                                                      ti_verdict_seconds(&res->verdict), err)
-                                  : NULL;
-    if (exit_status)
-        ti_err_set(err, TI_ERR_IO,
-                   "cannot get the routes of SimGrid: ti-smpi-routes ended with status %d",
-                   exit_status);
+    res->links =
+        ti_messages_links(ti_scratch_path(TI_SIM_LINKS), ti_verdict_seconds(&res->verdict), err);
     return res->links ? TI_OK : TI_ERR_IO;
 }
 

@@ -428,33 +428,16 @@ static const char *rank_file(int64_t rank)
     return name;
 }
 
-static ti_status create(const char *name, FILE **out, struct ti_err *err)
-{
-    *out = fopen(ti_scratch_path(name), "we");
-    if (!*out)
-        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", ti_scratch_path(name));
-    return TI_OK;
-}
-
-static ti_status finish(FILE *f, const char *name, ti_status st, struct ti_err *err)
-{
-    bool bad = ferror(f) != 0;
-
-    if ((fclose(f) != 0 || bad) && !st)
-        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", ti_scratch_path(name));
-    return st;
-}
-
 static ti_status lower_one(struct ti_source *s, struct ti_lint *lint, int64_t rank,
                            const struct ti_bursts *bursts, uint64_t *actions, struct ti_err *err)
 {
     FILE *f;
-    ti_status st = create(rank_file(rank), &f, err);
+    ti_status st = ti_scratch_create(rank_file(rank), &f, err);
 
     if (st)
         return st;
     st = ti_lower_rank(s, lint, rank, bursts, f, actions, err);
-    return finish(f, rank_file(rank), st, err);
+    return ti_scratch_finish(f, rank_file(rank), st, err);
 }
 
 /* Append up to SLICE_LINES lines of a rank's file, from *at on, to `out`;
@@ -494,7 +477,7 @@ static ti_status merge(int64_t np, struct ti_err *err)
     char *line = NULL;
     FILE *out;
     int64_t left = np;
-    ti_status st = create("all-ranks.txt", &out, err);
+    ti_status st = ti_scratch_create("all-ranks.txt", &out, err);
 
     if (!st) {
         while (left && !st) {
@@ -507,7 +490,7 @@ static ti_status merge(int64_t np, struct ti_err *err)
             if (!st)
                 st = ti_stop_check(err);
         }
-        st = finish(out, "all-ranks.txt", st, err);
+        st = ti_scratch_finish(out, "all-ranks.txt", st, err);
     }
     free(line);
     free(at);
@@ -532,12 +515,12 @@ ti_status ti_lower(struct ti_source *s, struct ti_lint *lint, const struct ti_bu
         st = merge(lint->np, err);
     if (st)
         return st;
-    st = create(TI_SIM_TRACES, &list, err);
+    st = ti_scratch_create(TI_SIM_TRACES, &list, err);
     if (st)
         return st;
     if (merged)
         fputs("all-ranks.txt\n", list);
     for (int64_t rank = 0; rank < lint->np && !merged; rank++)
         fprintf(list, "%s\n", rank_file(rank));
-    return finish(list, TI_SIM_TRACES, TI_OK, err);
+    return ti_scratch_finish(list, TI_SIM_TRACES, TI_OK, err);
 }
