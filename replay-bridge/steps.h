@@ -1,8 +1,8 @@
 /*
  * The steps of ti-replay, in the order of main.c.  Each fills its part of the result.
  */
-#ifndef TI_REPLAY_STEPS_H
-#define TI_REPLAY_STEPS_H
+#ifndef TI_REPLAY_BRIDGE_STEPS_H
+#define TI_REPLAY_BRIDGE_STEPS_H
 
 #include "replay-bridge/options.h"
 #include "replay-bridge/simulation/result.h"

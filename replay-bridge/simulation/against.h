@@ -2,8 +2,8 @@
  * Comparison of simulated time with real time (--against).  The real times are from a JSON file as
  * ti-calibrate --measure writes it.
  */
-#ifndef TI_REPLAY_BRIDGE_AGAINST_H
-#define TI_REPLAY_BRIDGE_AGAINST_H
+#ifndef TI_REPLAY_BRIDGE_SIMULATION_AGAINST_H
+#define TI_REPLAY_BRIDGE_SIMULATION_AGAINST_H
 
 #include <jansson.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /*
  * A calibration file as a replay uses it: speeds of a generated platform, and settings of SMPI.
  */
-#ifndef TI_REPLAY_BRIDGE_CALIBRATED_H
-#define TI_REPLAY_BRIDGE_CALIBRATED_H
+#ifndef TI_REPLAY_BRIDGE_SIMULATION_CALIBRATED_H
+#define TI_REPLAY_BRIDGE_SIMULATION_CALIBRATED_H
 
 #include <stdbool.h>
 

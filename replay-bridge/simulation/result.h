@@ -1,8 +1,8 @@
 /*
  * Result of a replay: each step of ti-replay fills in its part, report.h prints it.
  */
-#ifndef TI_REPLAY_BRIDGE_RESULT_H
-#define TI_REPLAY_BRIDGE_RESULT_H
+#ifndef TI_REPLAY_BRIDGE_SIMULATION_RESULT_H
+#define TI_REPLAY_BRIDGE_SIMULATION_RESULT_H
 
 #include <jansson.h>
 #include <limits.h>

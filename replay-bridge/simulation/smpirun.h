@@ -1,8 +1,8 @@
 /*
  * What the engines on SimGrid's smpirun share: the run itself, and the programs that it needs.
  */
-#ifndef TI_SMPIRUN_H
-#define TI_SMPIRUN_H
+#ifndef TI_REPLAY_BRIDGE_SIMULATION_SMPIRUN_H
+#define TI_REPLAY_BRIDGE_SIMULATION_SMPIRUN_H
 
 #include "replay-bridge/options.h"
 #include "replay-bridge/simulation/result.h"

@@ -7,6 +7,6 @@ $(O)/tests/engine/%.o: %.c
 	$(call say,CC)$(CC) $(flags) $(tool_flags) $(pkg_cflags) $(CPPFLAGS) $(CFLAGS) \
 	    '-DTI_ENGINES(X)=X(sums) X(stock) X(tiara)' -c -o $@ $<
 $(O)/tests/engine/ti-replay: $(addprefix $(O)/tests/engine/,$(engine_again:.c=.o) tests/engine/sums.o) \
-        $(call obj,$(filter-out $(engine_again),$(ti-replay_src)) $(formats_src) $(common_src))
+        $(call obj,$(filter-out $(engine_again),$(ti-replay_src)) $(lib_src))
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) $(ti-replay_libs) $(LDLIBS)
