@@ -8,6 +8,11 @@ programs=("$o/examples/hybrid" "$tmp/app")
 unset OMP_NUM_THREADS
 python3 "$top/tests/cli/advice.py" "$o/ti-acquire" "${programs[@]}" || fail 'advice goes in a circle'
 
+# what blocks cannot count at all is said before how to compile for it
+run 3 --dry-run --np 2 -c blocks --threads sum "$o/examples/hybrid"
+says err "blocks are counted for each thread alone"
+silent err "with ti-mpicc"
+
 # OpenMP with the counter blocks: said before the program runs, and what to do.
 if [ -x "$o/blocks/hybrid" ]; then
     run 0 --dry-run --np 2 -c blocks "$o/blocks/hybrid"
