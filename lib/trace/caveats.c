@@ -150,12 +150,14 @@ void ti_caveats_add_quality(struct ti_caveats *c, const struct ti_reader *r, boo
 void ti_caveats_add(struct ti_caveats *c, const struct ti_reader *r)
 {
     struct ti_caveats own = {.ranks = 1, .whole = ti_reader_end(r) == TI_END_COMPLETE};
+    const char *counter = ti_reader_info(r, "counter");
 
 #define ADD(name, key)                                                                             \
     if (key[0])                                                                                    \
         ti_reader_info_u64(r, key, &own.name);
     TI_CAVEATS(ADD)
 #undef ADD
+    own.blocks = counter && !strcmp(counter, "blocks");
     own.events = own.whole ? ti_reader_events(r) : 0;
     own.threaded = has_threads(own.caller_ns, own.other_ns);
     read_uncounted(&own, ti_reader_info(r, "uncounted_in"));
@@ -245,10 +247,10 @@ static bool threaded(const struct ti_caveats *c, char *buf, size_t bytes)
         return false;
     snprintf(buf, bytes,
              "threads that do not call MPI took %.0f %% of the CPU time, in %" PRIu64 " of %" PRIu64
-             " ranks, and what they executed is in no volume: trace with --threads sum, which "
-             "-c valgrind, -c papi and -c cputime can and blocks cannot",
+             " ranks, and what they executed is in no volume: trace with --threads sum%s",
              100 * (double)c->other_ns / ((double)c->caller_ns + (double)c->other_ns), c->threaded,
-             c->ranks);
+             c->ranks,
+             c->blocks ? ", which -c valgrind, -c papi and -c cputime can and blocks cannot" : "");
     return true;
 }
 

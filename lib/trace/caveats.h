@@ -27,6 +27,7 @@
                                          * not of the library; with the counter `blocks` only */   \
     X(uncounted, "uncounted")           /* samples in code that the counter does not see */        \
     X(unknown, "unknown")               /* samples where that is not known */                      \
+    X(blocks, "")                       /* ranks that `blocks` counted: it cannot sum threads */   \
     X(bounded, "")      /* ranks whose volumes are not exact, but within a bound */                \
     X(drawn, "")        /* those whose volumes are drawn from statistics */                        \
     X(drawn_extras, "") /* those whose extra values are */

@@ -98,11 +98,11 @@ static void samples_decide_once_for_all_tools(void **state)
     }
 }
 
-/* The advice is one that every counter can follow: blocks refuses --threads sum. */
+/* The advice is one that the counter can follow: blocks refuses --threads sum. */
 static void threads_are_summed_by_other_counters(void **state)
 {
     struct ti_caveats c = {
-        .ranks = 2, .threaded = 1, .caller_ns = 1000000000, .other_ns = 500000000};
+        .ranks = 2, .threaded = 1, .caller_ns = 1000000000, .other_ns = 500000000, .blocks = 2};
     char text[512];
 
     (void)state;
@@ -110,6 +110,9 @@ static void threads_are_summed_by_other_counters(void **state)
     assert_non_null(strstr(text, "took 33 % of the CPU time, in 1 of 2 ranks"));
     assert_non_null(strstr(text, "trace with --threads sum, which -c valgrind, -c papi and "
                                  "-c cputime can and blocks cannot"));
+    c.blocks = 0;
+    assert_true(ti_caveats_text(&c, 0, text, sizeof text));
+    assert_string_equal(strstr(text, "trace with"), "trace with --threads sum");
 }
 
 static void words_are_those_of_the_numbers(void **state)
