@@ -95,6 +95,19 @@ void ti_replay_warn_of_caveats(struct ti_source *s, struct ti_caveats *c)
         ti_warn("%s", text);
 }
 
+/* Whether an engine refuses the trace, too. */
+static bool refuses(const struct ti_engine *engine, const struct ti_replay_trace *t)
+{
+    struct ti_problems problems;
+    struct ti_lint lint;
+    struct ti_err ignored;
+    ti_status st =
+        ti_lint(t->source, engine->target, t->lint.eager_bytes, &lint, &problems, &ignored);
+
+    ti_lint_free(&lint);
+    return st || problems.n;
+}
+
 void ti_replay_hint(const struct ti_replay_options *o, const struct ti_replay_result *res,
                     const struct ti_replay_trace *t, struct ti_err *err)
 {
@@ -102,6 +115,7 @@ void ti_replay_hint(const struct ti_replay_options *o, const struct ti_replay_re
     const struct ti_lint *lint = &t->lint;
     struct ti_replay_options any = *o;
     struct ti_err none;
+    bool refused = lint->refused == t->problems.n;
 
     any.engine = 0;
     ti_engine_choose(&any, &best, &none);
@@ -114,10 +128,10 @@ void ti_replay_hint(const struct ti_replay_options *o, const struct ti_replay_re
     else if (lint->check.unmatched && lint->check.interrupted)
         ti_err_hint(err, "the trace has MPI_Pcontrol(0): all ranks must stop and resume recording "
                          "at matching points, between the same calls");
-    else if (lint->refused == t->problems.n && res->engine->actions && best != res->engine)
-        ti_err_hint(err, "SimGrid's own replay has no such calls; --engine %s may replay them",
+    else if (refused && res->engine->actions && best != res->engine && !refuses(best, t))
+        ti_err_hint(err, "SimGrid's own replay has no such calls; --engine %s can replay them",
                     best->name);
-    else if (lint->refused == t->problems.n)
+    else if (refused)
         ti_err_hint(err, "the trace is sound, but SimGrid cannot simulate such calls.  To leave "
                          "out a part of the program whose time does not matter, call "
                          "MPI_Pcontrol(0) before it and MPI_Pcontrol(1) after it, on all ranks");

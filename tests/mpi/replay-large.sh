@@ -120,4 +120,8 @@ refused 2 'takes a message of 2400000000 bytes for a small one' <<'END'
 0 send peer=1 tag=1 bytes=2400000000 esize=8
 1 recv peer=-1 tag=1 bytes=2400000000 esize=8
 END
+# advice of the other engine only where that can replay it
+"$o/ti-replay" --engine stock --lint "$tmp/t" >"$tmp/out" 2>&1 && fail 'stock: a size taken for a small one'
+grep -q '^hint:.*--engine tiara' "$tmp/out" && { fail 'advises an engine that refuses, too'; cat "$tmp/out"; }
+grep -q '^hint: the trace is sound' "$tmp/out" || { fail 'no hint'; cat "$tmp/out"; }
 finish
