@@ -48,32 +48,27 @@ static void print_jobs(const struct ti_replay_result *res)
                (long long)res->job[j].np, res->job[j].trace->path);
 }
 
-/* What the engine gives no time, though SimGrid itself does; false: nothing. */
-static bool untimed(const struct ti_replay_result *res, uint64_t *comms, uint64_t *probes)
+/* What the engine gives no time, though SimGrid itself does. */
+static struct ti_untimed untimed(const struct ti_replay_result *res)
 {
-    *comms = *probes = 0;
+    struct ti_untimed all = {0, 0};
+
     for (int j = 0; res->engine->actions && j < res->njobs; j++) {
-        *comms += res->job[j].trace->lint.untimed.comms;
-        *probes += res->job[j].trace->lint.untimed.probes;
+        all.comms += res->job[j].trace->lint.untimed.comms;
+        all.probes += res->job[j].trace->lint.untimed.probes;
     }
-    return *comms || *probes;
+    return all;
 }
 
 static void print_untimed(const struct ti_replay_result *res)
 {
-    uint64_t comms, probes;
-    char made[64] = "", probed[64] = "", n[32];
+    struct ti_untimed all = untimed(res);
+    char text[TI_UNTIMED_BYTES];
 
-    if (!untimed(res, &comms, &probes))
-        return;
-    if (comms)
-        snprintf(made, sizeof made, "making %s communicator%s", ti_format_count(comms, n, sizeof n),
-                 comms == 1 ? "" : "s");
-    if (probes)
-        snprintf(probed, sizeof probed, "%s probe%s", ti_format_count(probes, n, sizeof n),
-                 probes == 1 ? "" : "s");
-    printf("not timed:      %s%s%s (engine %s; engine tiara times them)\n", made,
-           comms && probes ? " and " : "", probed, res->engine->name);
+    ti_untimed_text(&all, text);
+    if (*text)
+        printf("not timed:      %s (engine %s; engine tiara times them)\n", text,
+               res->engine->name);
 }
 
 static void report_text(const struct ti_replay_options *o, const struct ti_replay_result *res)
@@ -212,13 +207,12 @@ static void add_simulation(json_t *j, const struct ti_replay_options *o,
         json_object_set_new(j, "rank_hosts", ti_place_json(&res->hosts, res->host_of, res->np));
     }
     if (res->actions && res->engine->actions) {
-        uint64_t comms, probes;
+        struct ti_untimed all = untimed(res);
 
-        untimed(res, &comms, &probes);
         json_object_set_new(j, "actions", json_integer((json_int_t)res->actions));
         json_object_set_new(j, "untimed",
-                            json_pack("{s:I, s:I}", "communicators", (json_int_t)comms, "probes",
-                                      (json_int_t)probes));
+                            json_pack("{s:I, s:I}", "communicators", (json_int_t)all.comms,
+                                      "probes", (json_int_t)all.probes));
     }
 }
 

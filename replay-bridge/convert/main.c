@@ -134,6 +134,7 @@ struct result {
     uint64_t read, written; /* actions, records or events read; things named by `unit` written */
     const char *unit;
     struct ti_problems problems;
+    struct ti_untimed untimed; /* what SimGrid's replay gives no time */
 };
 
 /* Why the options cannot be used together; NULL if they can. */
@@ -251,6 +252,7 @@ static ti_status to_simgrid(const struct options *o, struct ti_source *s,
         if (!o->times)
             warn_of_volumes(&lint.volumes);
         st = ti_lower(s, &lint, &pace->bursts, o->merged, &res->written, err);
+        res->untimed = lint.untimed;
     }
     ti_lint_free(&lint);
     return st;
@@ -307,7 +309,7 @@ static ti_status from_simgrid(struct options *o, struct result *res, struct ti_e
 
     o->import.speed = o->speed ? ti_speed_number(o->speed) : 0;
     st = ti_import(o->input, &o->import, &got, &res->problems, err);
-    *res = (struct result){got.np, got.lines, got.events, "events", res->problems};
+    *res = (struct result){got.np, got.lines, got.events, "events", res->problems, {0, 0}};
     return st;
 }
 
@@ -318,7 +320,7 @@ static ti_status from_otf2(const struct options *o, struct result *res, struct t
 
     if (!st)
         st = ti_import_check(o->input, &res->problems, err);
-    *res = (struct result){got.np, got.records, got.events, "events", res->problems};
+    *res = (struct result){got.np, got.records, got.events, "events", res->problems, {0, 0}};
     return st;
 }
 
@@ -351,6 +353,10 @@ static void report_json(const struct options *o, const struct result *res, ti_st
         json_object_set_new(j, "hint", text_json(err->hint));
     if (!st)
         json_object_set_new(j, res->unit, json_integer((json_int_t)res->written));
+    if (!st && o->to == TO_SIMGRID)
+        json_object_set_new(j, "untimed",
+                            json_pack("{s:I, s:I}", "communicators", (json_int_t)res->untimed.comms,
+                                      "probes", (json_int_t)res->untimed.probes));
     json_object_set_new(j, "problem_count", json_integer((json_int_t)res->problems.n));
     json_object_set_new(j, "problems", ti_problems_json(&res->problems));
     json_dumpf(j, stdout, JSON_INDENT(2));
@@ -361,7 +367,7 @@ static void report_json(const struct options *o, const struct result *res, ti_st
 static ti_status report(const struct options *o, const struct result *res, ti_status st,
                         const struct ti_err *err)
 {
-    char read[32], written[32];
+    char read[32], written[32], untimed[TI_UNTIMED_BYTES];
 
     if (st) {
         ti_cli_fail(&cli, st, err);
@@ -373,6 +379,9 @@ static ti_status report(const struct options *o, const struct result *res, ti_st
                o->from == FROM_OTF2 ? "records"
                : o->from            ? "actions"
                                     : "events");
+        ti_untimed_text(&res->untimed, untimed);
+        if (*untimed)
+            ti_say("not timed: %s; SimGrid's replay has no actions for that", untimed);
     }
     if (o->json)
         report_json(o, res, st, err);

@@ -360,6 +360,16 @@ double ti_study_point_time(const struct ti_study_point *point)
                                                                       : NAN;
 }
 
+struct ti_untimed ti_study_point_untimed(const struct ti_study_point *point)
+{
+    const json_t *of = result_of(point, "untimed");
+    json_int_t comms = json_integer_value(json_object_get(of, "communicators"));
+    json_int_t probes = json_integer_value(json_object_get(of, "probes"));
+
+    return (struct ti_untimed){(uint64_t)(comms > 0 ? comms : 0),
+                               (uint64_t)(probes > 0 ? probes : 0)};
+}
+
 void ti_study_print_settings(const struct ti_study *study, int64_t i, FILE *out)
 {
     for (size_t c = 0; c < study->sweep->n; c++)
@@ -397,10 +407,12 @@ static void write_csv(FILE *out, const void *what)
 
     for (size_t c = 0; c < study->sweep->n; c++)
         fprintf(out, "%s,", study->sweep->choice[c].opt->name);
-    fprintf(out, "simulated_time_s,clock_s,wall_time_s,status,error,id\n");
+    fprintf(out, "simulated_time_s,clock_s,wall_time_s,untimed_communicators,untimed_probes,status,"
+                 "error,id\n");
     for (int64_t i = 0; i < study->n; i++) {
         const struct ti_study_point *point = &study->point[i];
         const char *error = json_string_value(json_object_get(point->record, "error"));
+        struct ti_untimed untimed = ti_study_point_untimed(point);
 
         for (size_t c = 0; c < study->sweep->n; c++) {
             put_field(out, ti_sweep_value(study->sweep, i, c));
@@ -409,6 +421,11 @@ static void write_csv(FILE *out, const void *what)
         put_number(out, result_of(point, "simulated_time_s"));
         put_number(out, result_of(point, "clock_s"));
         put_number(out, result_of(point, "wall_time_s"));
+        if (ti_study_point_status(point))
+            fprintf(out, ",,");
+        else
+            fprintf(out, "%llu,%llu,", (unsigned long long)untimed.comms,
+                    (unsigned long long)untimed.probes);
         fprintf(out, "%d,", ti_study_point_status(point));
         put_field(out, error ? error : "");
         fprintf(out, ",%s\n", point->id);

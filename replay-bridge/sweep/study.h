@@ -17,6 +17,7 @@
 
 #include "bundle/source.h"
 #include "replay-bridge/sweep/sweep.h"
+#include "replay-bridge/trace/lint.h"
 
 struct ti_study_point {
     char id[17];
@@ -59,6 +60,9 @@ int ti_study_point_status(const struct ti_study_point *point);
 
 /* Simulated time of a point in seconds; NAN if the point failed. */
 double ti_study_point_time(const struct ti_study_point *point);
+
+/* What the engine of a point gave no time; zeros if it timed all. */
+struct ti_untimed ti_study_point_untimed(const struct ti_study_point *point);
 
 /* Prints the settings of point `i`, as "topology=torus:4,4 speed=8Gf". */
 void ti_study_print_settings(const struct ti_study *study, int64_t i, FILE *out);

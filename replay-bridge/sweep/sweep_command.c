@@ -58,6 +58,25 @@ static void print_extreme(const struct ti_study *study, const char *word, int64_
     putchar('\n');
 }
 
+/* What engine stock gave no time, at most: the number of copies may be swept. */
+static void print_untimed(const struct ti_study *study)
+{
+    struct ti_untimed untimed, found = {0, 0};
+    char text[TI_UNTIMED_BYTES];
+    int64_t n = 0;
+
+    for (int64_t i = 0; i < study->n; i++) {
+        untimed = ti_study_point_untimed(&study->point[i]);
+        if (untimed.comms + untimed.probes > found.comms + found.probes)
+            found = untimed;
+        n += untimed.comms || untimed.probes;
+    }
+    ti_untimed_text(&found, text);
+    if (n)
+        printf("not timed: %s, in %lld of %lld points (engine stock; engine tiara times them)\n",
+               text, (long long)n, (long long)study->n);
+}
+
 static void print_summary(const struct ti_study *study)
 {
     printf("points:   %lld", (long long)study->n);
@@ -66,6 +85,7 @@ static void print_summary(const struct ti_study *study)
     printf("\n");
     print_extreme(study, "fastest: ", extreme(study, 1));
     print_extreme(study, "slowest: ", extreme(study, -1));
+    print_untimed(study);
     ti_print(stdout, "results:  %s/results.csv, results.json, plot.svg\n", study->dir);
 }
 

@@ -53,6 +53,19 @@ void ti_lint_free(struct ti_lint *lint)
     *lint = (struct ti_lint){0};
 }
 
+void ti_untimed_text(const struct ti_untimed *u, char buf[TI_UNTIMED_BYTES])
+{
+    char comms[48] = "", probes[40] = "", n[24];
+
+    if (u->comms)
+        snprintf(comms, sizeof comms, "making %s communicator%s",
+                 ti_format_count(u->comms, n, sizeof n), u->comms == 1 ? "" : "s");
+    if (u->probes)
+        snprintf(probes, sizeof probes, "%s probe%s", ti_format_count(u->probes, n, sizeof n),
+                 u->probes == 1 ? "" : "s");
+    snprintf(buf, TI_UNTIMED_BYTES, "%s%s%s", comms, *comms && *probes ? " and " : "", probes);
+}
+
 /* ---- messages ---- */
 
 /* The class of the message needs at least `span` tags. */

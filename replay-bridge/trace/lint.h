@@ -25,7 +25,7 @@ struct ti_lint {
     uint64_t untraced; /* calls that are not traced */
     int64_t missing;   /* ranks without a complete trace */
     /* What stock replay gives no time. */
-    struct {
+    struct ti_untimed {
         uint64_t comms;  /* communicators that are made; one counts once, whatever its size */
         uint64_t probes; /* successful calls of probes */
     } untimed;
@@ -39,6 +39,10 @@ struct ti_lint {
     } * tags;
     size_t tags_cap;
 };
+
+/* Writes "making 4 communicators and 1 probe" into buf; "" if there is nothing. */
+#define TI_UNTIMED_BYTES 96
+void ti_untimed_text(const struct ti_untimed *u, char buf[TI_UNTIMED_BYTES]);
 
 /* Whether so many ranks are missing that the check reports them at once: its time and memory follow
  * what a trace holds, not how many ranks it claims to have. */

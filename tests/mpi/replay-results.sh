@@ -357,6 +357,18 @@ grep -qF 'not timed:      making 4 communicators and 1 probe (engine stock; engi
     { fail 'does not say what takes no time'; cat out; }
 replay --engine stock --json made || fail 'communicators, engine stock, --json'
 json 'assert j["untimed"] == {"communicators": 4, "probes": 1}, j["untimed"]'
+sweep_says='not timed: making 4 communicators and 1 probe, in 1 of 2 points (engine stock; engine tiara times them)'
+"$o/ti-replay" made --sweep engine=stock,tiara -o made.sweep >out 2>err || { fail sweep; cat err; }
+grep -qF "$sweep_says" out || { fail 'a sweep does not say what takes no time'; cat out; }
+python3 - <<'E' || { fail 'results.csv: what takes no time'; cat made.sweep/results.csv; }
+import csv
+rows = {r["engine"]: (r["untimed_communicators"], r["untimed_probes"])
+        for r in csv.DictReader(open("made.sweep/results.csv"))}
+assert rows == {"stock": ("4", "1"), "tiara": ("0", "0")}, rows
+E
+"$o/ti-convert" --to simgrid made -o made.actions --json >out 2>err || { fail 'ti-convert'; cat err; }
+grep -qF 'not timed: making 4 communicators and 1 probe' err || { fail 'ti-convert: what takes no time'; cat err; }
+json 'assert j["untimed"] == {"communicators": 4, "probes": 1}, j["untimed"]'
 replay --engine tiara made || { fail 'communicators, engine tiara'; cat err; }
 grep -q 'not timed' out && fail 'engine tiara times communicators'
 replay --engine stock late || fail 'late, engine stock'
