@@ -5,6 +5,7 @@
 
 #include "bundle/doubts.h"
 #include "common/cli.h"
+#include "fold/values.h"
 #include "replay-bridge/simulation/engines.h"
 
 /* Whether a valid speed equals 1Gf, in any notation. */
@@ -73,6 +74,69 @@ void ti_replay_warn_of_sites(struct ti_source *s, const struct ti_replay_options
                 ti_source_path(s), o->rate);
 }
 
+/* Volumes and durations of the bursts of a rank. */
+struct rank_sums {
+    int burst; /* extra column of durations */
+    double volume, ns;
+};
+
+static bool add_values(void *arg, const struct ti_values *v)
+{
+    struct rank_sums *sums = arg;
+    uint64_t volume, ns;
+
+    if (ti_values_sum(v, 0, &volume) && ti_values_sum(v, 1 + (uint32_t)sums->burst, &ns)) {
+        sums->volume += (double)volume;
+        sums->ns += (double)ns;
+    }
+    return true;
+}
+
+/* Sums up a rank; of a folded trace no event is read. */
+static void sum_rank(struct ti_reader *r, struct rank_sums *sums)
+{
+    const struct ti_folded *f = ti_reader_folded(r);
+    struct ti_event ev;
+
+    *sums = (struct rank_sums){.burst = ti_reader_extra(r, TI_EXTRA_BURST)};
+    if (sums->burst < 0)
+        return;
+    if (!f)
+        ti_reader_want_extras(r);
+    while (!f && ti_reader_next(r, &ev, NULL) > 0)
+        if (ev.extra) {
+            sums->volume += (double)ev.volume;
+            sums->ns += (double)ev.extra[sums->burst];
+        }
+    for (uint32_t i = 0; f && i < ti_shape_nodes(f); i++)
+        if (!ti_shape_node(f, i).loop)
+            ti_shape_values(f, i, 1 | 2u << sums->burst, add_values, sums);
+}
+
+/* Adds the doubt whether the ranks ran at one speed. */
+static void add_doubt_of_rates(struct ti_source *s, const char *unit, struct ti_doubts *doubts)
+{
+    double least = 0, most = 0, rate;
+    struct rank_sums sums;
+    struct ti_reader *r;
+    bool any = false;
+
+    for (int64_t rank = 0; rank < ti_source_nranks(s); rank++) {
+        if (ti_source_reader(s, rank, &r, NULL) != TI_OK)
+            continue;
+        sum_rank(r, &sums);
+        ti_reader_close(r);
+        if (!(sums.ns > 0))
+            continue;
+        rate = sums.volume * 1e9 / sums.ns;
+        least = any && least < rate ? least : rate;
+        most = any && most > rate ? most : rate;
+        any = true;
+    }
+    if (any)
+        ti_doubts_of_rates(least, most, unit, doubts);
+}
+
 void ti_replay_warn_of_times(struct ti_source *s, const struct ti_volumes *v)
 {
     struct ti_doubts doubts;
@@ -81,6 +145,7 @@ void ti_replay_warn_of_times(struct ti_source *s, const struct ti_volumes *v)
     if (ti_source_manifest_status(s, &why) != TI_OK)
         ti_warn("%s; whether bursts waited for a core is not known", why.text);
     ti_doubts_of_durations(ti_source_manifest(s), ti_doubts_slowed(v->counter), &doubts);
+    add_doubt_of_rates(s, v->unit[0] ? v->unit : "volume", &doubts);
     for (int i = 0; i < doubts.n; i++)
         ti_warn("%s", doubts.text[i]);
 }

@@ -14,8 +14,8 @@ void ti_replay_warn_of_volumes(const struct ti_replay_options *o, const struct t
 /* Warns if the file of --rate has rates of call sites, but none of these sites is in the trace. */
 void ti_replay_warn_of_sites(struct ti_source *s, const struct ti_replay_options *o);
 
-/* Warns if the recorded durations are longer than those of the program alone: under valgrind, or
- * where ranks shared a core. */
+/* Warns if the recorded durations are not those of the program alone: they were measured under
+ * valgrind, ranks shared a core, or ranks ran at different speeds. */
 void ti_replay_warn_of_times(struct ti_source *s, const struct ti_volumes *v);
 
 /* Warns of the gaps that `c` lists. */

@@ -457,12 +457,38 @@ static void print_json(const struct ti_source *s, const struct imbalance *x)
     json_decref(out);
 }
 
+/* The least and the largest rate of a rank, in volume a second; false: no rank has one. */
+static bool rates_of(const struct imbalance *x, double *least, double *most)
+{
+    bool any = false;
+
+    for (size_t at = 0; at < x->nrows;) {
+        int64_t rank = x->row[at].rank;
+        double volume = 0, ns = 0, rate;
+
+        for (; at < x->nrows && x->row[at].rank == rank; at++) {
+            volume += (double)x->row[at].own[VOLUME];
+            ns += (double)x->row[at].own[BURST_NS];
+        }
+        if (!(ns > 0))
+            continue;
+        rate = volume * 1e9 / ns;
+        *least = any && *least < rate ? *least : rate;
+        *most = any && *most > rate ? *most : rate;
+        any = true;
+    }
+    return any;
+}
+
 /* Times of bursts are compared between ranks, too. */
 static void warn_of_durations(const struct imbalance *x, const struct ti_source *s)
 {
     struct ti_doubts doubts;
+    double least, most;
 
     ti_doubts_of_durations(ti_source_manifest(s), x->slowed, &doubts);
+    if (rates_of(x, &least, &most))
+        ti_doubts_of_rates(least, most, x->unit ? x->unit : "volume", &doubts);
     for (int i = 0; i < doubts.n; i++)
         ti_warn("%s", doubts.text[i]);
 }

@@ -69,10 +69,19 @@ for text in "$shared" "$differ"; do
     says rates.err "warning: $text"
     says f.rates "Doubtful: $text."
 done
-run 0 ti-info --imbalance f.run
-says err "warning: $shared"
+ti-gather -q f.run -o f.tib --merge auto || fail "merge"
+for trace in f.run f.tib; do
+    run 0 ti-info --imbalance $trace
+    says err "warning: $shared"
+    says err "warning: $differ"
+    run 0 ti-replay --lint --times $trace
+    says err "warning: $shared"
+    says err "warning: $differ"
+done
 run 0 ti-info --imbalance t.run
-grep -q 'shared cores' err && fail "--imbalance warns of nothing"
+grep -qE 'shared cores|one rate' err && fail "--imbalance warns of nothing"
+run 0 ti-replay --lint --times t.run
+grep -qE 'shared cores|one rate' err && fail "--times warns of nothing"
 
 # damage in an extra value alone, which --verify finds, and who does not want them does not
 mktrace --np 1 --iterations 3 --times d.run
