@@ -50,6 +50,15 @@ static void note_open(struct ti_check_state *st, int64_t rank, int64_t gid)
     st->nopen[i]++;
 }
 
+/* Whether any of its receives may have taken a message that is not known. */
+static bool lost_any(const struct ti_check_state *st, int64_t rank)
+{
+    for (size_t i = 0; i < st->open.n; i++)
+        if (st->open.key[i][0] == rank)
+            return true;
+    return false;
+}
+
 /* Add the messages of a step to the sums; returns how many were sent. */
 static uint64_t add_messages(struct ti_check_state *st, int64_t rank, const struct ti_step *step)
 {
@@ -253,10 +262,25 @@ static ti_status name_leak(struct ti_check_state *st, struct ti_walk *w,
     return st->visitor->leak ? st->visitor->leak(st->visitor->arg, w, leak, err) : TI_OK;
 }
 
+/* All messages of a sound trace are received.  So one that is found and never received is one that
+ * never comes. */
+static void name_found(struct ti_check_state *st, struct ti_walk *w, const struct ti_found *found)
+{
+    char call[TI_CALL_BYTES] = "";
+
+    if (ti_problems_room(st->ps))
+        ti_event_text(st->s, ti_walk_rank(w), found->event, call, sizeof call);
+    ti_problems_add(st->ps, ti_walk_rank(w), found->event, call,
+                    "it finds a message from rank %lld with tag %lld that is never received",
+                    (long long)found->peer, (long long)found->tag);
+    st->check->unmatched = true;
+}
+
 static ti_status check_end(struct ti_check_state *st, struct ti_walk *w, const struct rank *rank,
                            struct ti_err *err)
 {
     struct ti_pending leak;
+    struct ti_found found;
     size_t at = 0;
     ti_status status = TI_OK;
 
@@ -265,6 +289,9 @@ static ti_status check_end(struct ti_check_state *st, struct ti_walk *w, const s
                         "its trace does not end with MPI_Finalize");
     while (!status && ti_walk_pending(w, &at, &leak))
         status = name_leak(st, w, &leak, err);
+    for (at = 0; !status && rank->sound && !lost_any(st, rank->number) &&
+                 ti_walk_unreceived(w, &at, &found);)
+        name_found(st, w, &found);
     return status;
 }
 

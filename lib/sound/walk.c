@@ -99,6 +99,8 @@ static ti_status resolve(struct ti_walk *w, struct ti_step *step, struct ti_err 
         ti__walk_probe(w, step);
     } else if (ti_op_is(ev->op, TI_T_PROBED)) {
         ti__walk_receive_probed(w, step, NULL);
+    } else if (ev->op == TI_OP_PROBE || ev->op == TI_OP_IPROBE) {
+        ti__walk_look(w, step);
     } else {
         st = ti__walk_post(w, step, ev, -1, NULL, err);
     }

@@ -140,4 +140,14 @@ struct ti_pending {
 /* Enumerate them: *at is 0 at first; false when there is no further one. */
 bool ti_walk_pending(const struct ti_walk *w, size_t *at, struct ti_pending *out);
 
+/* A message that a probe found and left in the queue, and that the rank has not received. */
+struct ti_found {
+    uint64_t event; /* index of the probe */
+    int64_t peer;   /* world rank of the sender */
+    int64_t tag;
+};
+
+/* Enumerate them, one for each channel, likewise. */
+bool ti_walk_unreceived(const struct ti_walk *w, size_t *at, struct ti_found *out);
+
 #endif

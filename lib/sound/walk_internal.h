@@ -53,7 +53,9 @@ struct ti_walk {
     struct count {
         uint64_t next;   /* number of the next message */
         uint64_t placed; /* messages posted; fewer than `next` while some are only probed */
-    } * count;           /* by channel */
+        uint64_t found;  /* messages that there are, as probes that left them in the queue tell */
+        uint64_t found_by; /* index of the first probe that told so */
+    } * count;             /* by channel */
     size_t counts_cap;
 };
 
@@ -86,6 +88,9 @@ ti_status ti__walk_post(struct ti_walk *w, struct ti_step *step, const struct ti
 
 /* Remove a cancelled message from its channel, or mark it as a hole. */
 void ti__walk_withdraw(struct ti_walk *w, struct ti_msg *m);
+
+/* The event is a probe that leaves its message in the queue. */
+void ti__walk_look(struct ti_walk *w, struct ti_step *step);
 
 /* The event is a matched probe; the receive of a probed message, with request *q or NULL. */
 void ti__walk_probe(struct ti_walk *w, struct ti_step *step);

@@ -146,6 +146,10 @@ uint64_t ti_walk_leave_out(struct ti_walk *w, const struct ti_walk_mark *m, uint
         if (w->probed[i].used && w->probed[i].msg.event != m->probed[i].msg.event)
             move_message(w, m, &w->probed[i].msg, trips);
     for (size_t i = 0; i < m->ncounts; i++) {
+        if (w->count[i].found != m->count[i].found) {
+            w->count[i].found += trips * (w->count[i].next - m->count[i].next);
+            w->count[i].found_by += trips * events;
+        }
         w->count[i].next += trips * (w->count[i].next - m->count[i].next);
         w->count[i].placed += trips * (w->count[i].placed - m->count[i].placed);
     }

@@ -169,6 +169,47 @@ void ti__walk_lot(struct ti_walk *w, struct ti_step *step, struct request *q)
         q->partitioned = 1 + (int64_t)counter(w, &m, PARTITIONED + (m.recv ? 1 : 0))->next++;
 }
 
+/* ------------------------------------------------------------------- probes -- */
+
+/* Receives that are posted take earlier messages, so the probe found the next one. */
+void ti__walk_look(struct ti_walk *w, struct ti_step *step)
+{
+    const struct ti_event *ev = &step->ev;
+    int64_t peer = ev->arg[TI_F_PEER], tag = ev->arg[TI_F_TAG];
+    struct ti_msg m = {.recv = true, .req = -1};
+    struct count *count;
+
+    if (peer == TI_NULL)
+        return;
+    if (peer == TI_ANY && (ev->mask & TI_M_FROM))
+        peer = ev->arg[TI_F_FROM];
+    if (tag == TI_ANY && (ev->mask & TI_M_FROMTAG))
+        tag = ev->arg[TI_F_FROMTAG];
+    if (!address(w, step, &m, ev->arg[TI_F_COMM], peer, tag))
+        return;
+    count = channel_of(w, &m);
+    if (count->next < count->found)
+        return;
+    count->found = count->next + 1;
+    count->found_by = step->index;
+}
+
+bool ti_walk_unreceived(const struct ti_walk *w, size_t *at, struct ti_found *out)
+{
+    for (; *at < w->channels.n; ++*at) {
+        const struct count *count = &w->count[*at];
+
+        if (count->found <= count->next)
+            continue;
+        *out = (struct ti_found){.event = count->found_by,
+                                 .tag = w->channels.key[*at][1],
+                                 .peer = w->channels.key[*at][2]};
+        ++*at;
+        return true;
+    }
+    return false;
+}
+
 /* ----------------------------------------------------------- matched probes -- */
 
 void ti__walk_probe(struct ti_walk *w, struct ti_step *step)

@@ -159,6 +159,36 @@ static void test_perhaps_cancelled(void **state)
             "1 recv peer=-1 tag=1 bytes=10\n0 send peer=1 tag=1 bytes=10\n");
 }
 
+/* A probe found a message, so one comes that the rank receives afterwards. */
+static void test_probes(void **state)
+{
+    (void)state;
+    sound(2, "0 send peer=1 tag=3 bytes=8\n1 probe peer=-1 tag=3\n1 iprobe peer=-1 tag=3\n"
+             "1 recv peer=-1 tag=3 bytes=8\n1 probe peer=null tag=3\n");
+    sound(2, "0 send peer=1 tag=3 bytes=8\n0 send peer=1 tag=4 bytes=8\n"
+             "1 irecv peer=any tag=any bytes=8 req=0\n"
+             "1 probe peer=any tag=any from=-1 fromtag=4\n1 wait req=0 from=-1 fromtag=3\n"
+             "1 recv peer=-1 tag=4 bytes=8\n");
+    sound(2, "0 send peer=1 tag=3 bytes=8\n1 probe peer=-1 tag=3\n"
+             "1 mprobe peer=-1 tag=3 msg=0\n1 mrecv peer=-1 tag=3 msg=0 bytes=8\n");
+    /* of a channel on which there is none, and after the last */
+    unsound(1, 1, 1, "it finds a message from rank 0 with tag 4 that is never received", 2,
+            "1 probe peer=-1 tag=4\n0 send peer=1 tag=3 bytes=8\n1 recv peer=-1 tag=3 bytes=8\n");
+    assert_true(check.unmatched);
+    unsound(1, 1, 2, "it finds a message from rank 0 with tag 3 that is never received", 2,
+            "0 send peer=1 tag=3 bytes=8\n1 recv peer=-1 tag=3 bytes=8\n"
+            "1 iprobe peer=any tag=3 from=-1\n1 probe peer=-1 tag=3\n");
+    /* a receive that is posted before takes the message */
+    unsound(1, 1, 2, "that is never received", 2,
+            "0 send peer=1 tag=3 bytes=8\n1 irecv peer=-1 tag=3 bytes=8 req=0\n"
+            "1 probe peer=-1 tag=3\n1 wait req=0\n");
+    unsound(1, 1, 1, "its partner is no rank of the communicator", 2, "1 probe peer=7 tag=3\n");
+    unsound(1, 1, 1, "what the wildcard matched is not in the trace", 2,
+            "1 probe peer=any tag=3\n");
+    /* which message a receive took is not known */
+    sound(2, "1 irecv peer=any tag=3 bytes=8 req=0\n1 probe peer=-1 tag=3\n");
+}
+
 static void test_matched_probes(void **state)
 {
     (void)state;
@@ -379,10 +409,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_persistent),     cmocka_unit_test(test_many_alike),
         cmocka_unit_test(test_cancelled),      cmocka_unit_test(test_perhaps_cancelled),
-        cmocka_unit_test(test_matched_probes), cmocka_unit_test(test_other_requests),
-        cmocka_unit_test(test_forms),          cmocka_unit_test(test_neighbours),
-        cmocka_unit_test(test_groups),         cmocka_unit_test(test_created),
-        cmocka_unit_test(test_windows),        cmocka_unit_test(test_files),
+        cmocka_unit_test(test_probes),         cmocka_unit_test(test_matched_probes),
+        cmocka_unit_test(test_other_requests), cmocka_unit_test(test_forms),
+        cmocka_unit_test(test_neighbours),     cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_created),        cmocka_unit_test(test_windows),
+        cmocka_unit_test(test_files),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
 

@@ -69,6 +69,24 @@ static void blocking_messages(void **state)
     assert_int_equal(check.conserved.collectives, 500);
 }
 
+/* Probes of messages that are received, and one in the last trip of one that is not. */
+static void probes_in_loops(void **state)
+{
+    (void)state;
+    begin();
+    REPEAT(500, say("0 send peer=1 tag=3 bytes=8\n1 probe peer=-1 tag=3\n"
+                    "1 recv peer=-1 tag=3 bytes=8\n"))
+    end(2);
+    must_be_sound();
+    must_read(100);
+    begin();
+    REPEAT(500, say("0 send peer=1 tag=3 bytes=8\n1 recv peer=-1 tag=3 bytes=8\n"
+                    "1 probe peer=-1 tag=3\n"))
+    end(2);
+    expect_problem("a probe too many", 1, 1, 1000, "from rank 0 with tag 3 that is never received");
+    assert_true(left_out() > 0);
+}
+
 /* The two sides of a channel are in loops of different shapes. */
 static void sides_have_other_loops(void **state)
 {
@@ -409,6 +427,10 @@ static void say_step(const struct step *s, int trip)
 
     switch (s->kind) {
     case 0:
+        say("0 send peer=1 tag=%d bytes=%d\n1 probe peer=-1 tag=%d\n", tag, size, other);
+        say("1 recv peer=-1 tag=%d bytes=%d\n%s", other, room,
+            what == 3 ? "1 probe peer=-1 tag=1\n" : "");
+        break;
     case 1:
         say("0 send peer=1 tag=%d bytes=%d\n1 recv peer=-1 tag=%d bytes=%d\n", tag, size, other,
             room);
@@ -505,6 +527,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocking_messages),
         cmocka_unit_test(sides_have_other_loops),
+        cmocka_unit_test(probes_in_loops),
         cmocka_unit_test(nested_loops),
         cmocka_unit_test(pipelines),
         cmocka_unit_test(events_are_counted_on),
