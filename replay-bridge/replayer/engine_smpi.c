@@ -120,10 +120,13 @@ void ti_engine_burst(const struct ti_replay_setup *setup, uint64_t amount, bool 
 /* Uses flops, because smpi_execute() ignores durations below smpi/cpu-threshold. */
 void ti_engine_combine(int64_t bytes)
 {
-    double rate = shared()->setup.reduce_rate;
+    struct ti_replay_setup *setup = &shared()->setup;
 
-    if (rate > 0)
-        smpi_execute_flops((double)bytes / rate * sg_host_get_speed(sg_host_self()));
+    if (!(setup->reduce_rate > 0))
+        return;
+    setup->computing++;
+    smpi_execute_flops((double)bytes / setup->reduce_rate * sg_host_get_speed(sg_host_self()));
+    setup->computing--;
 }
 
 /* A buffer of SMPI's shared memory maps one block repeatedly, so any size takes little memory. SMPI

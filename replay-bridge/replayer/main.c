@@ -480,7 +480,9 @@ static void replay(struct ti_replayer *p)
 
     ti_profile_start(p);
     ti_replay_world(p, make_world(p));
+    p->setup->computing++;
     ti_engine_wait_until(p->zero + job->start_s);
+    p->setup->computing--;
     p->start = ti_engine_clock();
     ti_replay_rank(p);
     p->end = ti_engine_clock() - p->zero;

@@ -265,8 +265,10 @@ static void burst(struct ti_replayer *p, const struct ti_event *ev)
 
     if (ti_bursts_next(&p->bursts, ev, p->index, &amount, &err))
         ti_replay_fail(p, TI_ERR_INPUT, "%s", err.text);
+    p->setup->computing++;
     if (amount)
         ti_engine_burst(p->setup, amount, bursts->as == TI_BURSTS_TIMES);
+    p->setup->computing--;
 }
 
 static void open_trace(struct ti_replayer *p)
@@ -301,6 +303,7 @@ void ti_replay_rank(struct ti_replayer *p)
         functions[ev.op](p, &ev);
         ti_profile_call(p);
         p->index++;
+        p->setup->replayed++;
     }
     p->ev = NULL;
     if (got < 0)

@@ -63,6 +63,8 @@ struct ti_replay_setup {
     int end;                /* exit status without a replay; TI_CLI_END: replay */
     int status;             /* TI_OK, or the reason not to start any rank */
     struct ti_err err;      /* message for `status`, if opening the trace failed */
+    uint64_t replayed;      /* events that all ranks of this process have replayed */
+    int64_t computing;      /* of these ranks, those in a burst, or that wait for their start */
 };
 
 /* A communicator of the trace, at its number. */

@@ -179,4 +179,41 @@ for rank in 0 1; do
     grep -q "rank $rank is at event 1, send(comm 0, peer [-+]*1, tag 7, bytes 1000" "$tmp/err" ||
         { fail "does not say where rank $rank waits"; cat "$tmp/err"; }
 done
+
+# ---- probes, in which SimGrid sees no deadlock ----
+
+# blocked NAME RANKS: the replay of the script on standard input ends with a deadlock
+blocked() {
+    rm -rf "$tmp/blocked"
+    { echo '* init level=0'; cat; echo '* finalize'; } | "$TI_BUILD/tests/mkscript" "$2" "$tmp/blocked" || fail mkscript
+    replay "$tmp/blocked"
+    [ $? -eq 3 ] || fail "$1: no error"
+    grep -q 'the replay ran into a deadlock' "$tmp/err" || { fail "$1: no deadlock"; cat "$tmp/err"; }
+    grep -q 'rank 1 is at event 1, i*probe(' "$tmp/err" || { fail "$1: does not say where ranks wait"; cat "$tmp/err"; }
+}
+blocked 'a probe and a receive' 2 <<'END2'
+1 probe peer=-1 tag=3
+1 send peer=-1 tag=3 bytes=8 esize=8
+0 recv peer=1 tag=3 bytes=8 esize=8
+0 send peer=1 tag=3 bytes=8 esize=8
+1 recv peer=-1 tag=3 bytes=8 esize=8
+END2
+blocked 'only probes, and a rank that ended' 3 <<'END2'
+0 probe peer=1 tag=3
+1 iprobe peer=-1 tag=4
+0 send peer=1 tag=4 bytes=8 esize=8
+1 send peer=-1 tag=3 bytes=8 esize=8
+0 recv peer=1 tag=3 bytes=8 esize=8
+1 recv peer=-1 tag=4 bytes=8 esize=8
+END2
+# a burst of six years is waited for
+rm -rf "$tmp/blocked"
+"$TI_BUILD/tests/mkscript" 2 "$tmp/blocked" <<'END2' || fail mkscript
+* init level=0
+1 probe peer=-1 tag=3
+0 send peer=1 tag=3 bytes=8 esize=8 v=200000000
+1 recv peer=-1 tag=3 bytes=8 esize=8
+* finalize
+END2
+replay "$tmp/blocked" --speed 1f || { fail 'a burst beside a probe'; cat "$tmp/err"; }
 finish

@@ -3,7 +3,7 @@
     replay_mutants.py BUILD FOLDER NUMBER [SEED]
 
 What no check promises is left out: that ranks cannot block each other (a replay that ends in a deadlock
-says so), that a probed message comes, that epochs of windows are open (so modes stay as they are), and
+says so), that epochs of windows are open (so modes stay as they are), and
 that a transfer fits into the window of its target (another rank's trace has its size).
 
 NUMBER mutants of the programs below are made, each with one change: another value of a field or in a
@@ -25,6 +25,13 @@ PROGRAMS = {
 2 irecv peer=any tag=2 bytes=80000 esize=4 req=0
 0 wait req=0
 2 wait req=0 from=-2 fromtag=2
+0 isend peer=2 tag=7 bytes=8 esize=8 req=0
+2 probe peer=-2 tag=7
+2 iprobe peer=any tag=any from=-2 fromtag=7
+0 recv peer=2 tag=8 bytes=8 esize=8
+2 send peer=-2 tag=8 bytes=8 esize=8
+2 recv peer=-2 tag=7 bytes=8 esize=8
+0 wait req=0
 0 ssend peer=1 tag=3 bytes=12 esize=12
 1 mprobe peer=-1 tag=3 msg=0
 1 mrecv peer=-1 tag=3 msg=0 bytes=12 esize=12
