@@ -8,6 +8,7 @@
 
 #define BINS       8         /* balanced ones */
 #define BINS_CLASS 4         /* of a class of a pattern */
+#define GAPS       3         /* bins more, at most, that end at a gap between values */
 #define FEW        64        /* with fewer values, a histogram has half or a quarter of its bins */
 #define PIECES     1024      /* of a run whose values differ */
 #define PATTERNED  (1 << 20) /* values of a column that may have a pattern, at most */
@@ -136,6 +137,14 @@ static void split_extreme(struct piece *p, struct ti_buffer *b, uint64_t minimum
     p->n--;
 }
 
+/* Whether the values above a piece are so far from it that no bin may hold both: twice as large,
+ * and further away than the mean of all.  A bin is drawn as its mean, so rare slow bursts would
+ * become more frequent ones that are not as slow. */
+static bool ends_at_gap(const struct piece *p, const struct piece *above, u128 mean)
+{
+    return above->n && above->first / 2 >= p->last && above->first - p->last > mean;
+}
+
 /* Put the bins of a histogram with `bins` balanced ones, and sort the pieces; returns how many they
  * are. */
 static uint64_t put_bins(struct ti_buffer *b, struct pieces *p, uint64_t minimum, size_t bins)
@@ -143,12 +152,16 @@ static uint64_t put_bins(struct ti_buffer *b, struct pieces *p, uint64_t minimum
     struct piece bin = {.n = 0}, *last = p->piece;
     struct ti_buffer end = {NULL, 0, 0};
     uint64_t rest = 0, n = 1;
+    int gaps = 0;
+    u128 mean = 0;
 
     qsort(p->piece, p->n, sizeof *p->piece, by_value);
     for (size_t i = 0; i < p->n; i++) {
         rest += p->piece[i].n;
+        mean += p->piece[i].sum;
         last = p->piece[i].last > last->last ? &p->piece[i] : last;
     }
+    mean /= rest;
     split_extreme(&p->piece[0], b, minimum, p->piece[0].first);
     if (last->n) {
         split_extreme(last, &end, minimum, last->last);
@@ -156,13 +169,18 @@ static uint64_t put_bins(struct ti_buffer *b, struct pieces *p, uint64_t minimum
     }
     rest -= n;
     for (size_t i = 0, done = 0; i < p->n; i++) {
+        bool full, gap;
+
         bin.n += p->piece[i].n;
         bin.sum += p->piece[i].sum;
-        if (bin.n && (bin.n >= (rest + bins - done - 1) / (bins - done) || i + 1 == p->n)) {
+        full = bin.n >= (rest + bins - done - 1) / (bins - done) || i + 1 == p->n;
+        gap = !full && gaps < GAPS && ends_at_gap(&p->piece[i], &p->piece[i + 1], mean);
+        if (bin.n && (full || gap)) {
             put_bin(b, minimum, bin.n, bin.sum);
             n++;
             rest -= bin.n;
-            done += done + 1 < bins;
+            gaps += gap;
+            done += full && done + 1 < bins;
             bin = (struct piece){.n = 0};
         }
     }

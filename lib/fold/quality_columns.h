@@ -15,7 +15,9 @@
  *
  * The first bin of a histogram is its minimum, the last one its maximum; in between, bins hold
  * about equally many values: a balanced histogram (Wu and Mueller, ScalaExtrap, PPoPP 2011,
- * section 3).  With statistics, the column's first value is its minimum.
+ * section 3).  A bin ends early at a large gap between values, so that rare slow bursts keep their
+ * number and duration; this makes up to three bins more.  With statistics, the column's first value
+ * is its minimum.
  *
  * A pattern is for a position that means several things in turn, such as the exchange of each grid
  * of a multigrid cycle: value k behind the one in front is drawn from the histogram of the class of

@@ -242,6 +242,30 @@ static void histograms_are_balanced(void **state)
     free(e.blob.data);
 }
 
+/* Rare slow values, here about 1 of 240, remain as many and as slow: they are not taken together
+ * with the largest of the others. */
+static void rare_values_remain_rare(void **state)
+{
+    const struct ti_quality q = {TI_STATISTICS, 0};
+    uint64_t value[2000], got[2000], slow = 0, drawn = 0;
+    struct encoded e;
+
+    (void)state;
+    for (size_t i = 0; i < 2000; i++) {
+        value[i] = (rnd(240) == 0 ? 60000 : 3000) + rnd(150);
+        slow += value[i] >= 60000;
+    }
+    e = encode(value, 2000, &q);
+    assert_true(decode(&e, 2000, 1, got));
+    for (size_t i = 0; i < 2000; i++) {
+        drawn += got[i] >= 60000;
+        assert_true(got[i] < 3150 || got[i] >= 60000);
+    }
+    assert_true(slow > 3);
+    assert_int_equal(drawn, slow);
+    free(e.blob.data);
+}
+
 /* The slow values of a period stay at their phases, and the first value where it is. */
 static void patterns_keep_phases(void **state)
 {
@@ -437,6 +461,7 @@ int main(void)
         cmocka_unit_test(large_noise_becomes_small_symbols),
         cmocka_unit_test(histograms_keep_what_they_promise),
         cmocka_unit_test(histograms_are_balanced),
+        cmocka_unit_test(rare_values_remain_rare),
         cmocka_unit_test(patterns_keep_phases),
         cmocka_unit_test(values_can_be_passed),
         cmocka_unit_test(malformed_histograms_are_refused),
