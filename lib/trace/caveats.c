@@ -354,7 +354,7 @@ static bool extras_from_statistics(const struct ti_caveats *c, char *buf, size_t
         return false;
     snprintf(buf, bytes,
              "durations and other extra values of %" PRIu64 " rank%s are drawn from statistics, "
-             "as --merge keeps them without --extras exact",
+             "as --merge --extras stats keeps them",
              c->drawn_extras, c->drawn_extras == 1 ? "" : "s");
     return true;
 }

@@ -360,6 +360,13 @@ double ti_study_point_time(const struct ti_study_point *point)
                                                                       : NAN;
 }
 
+bool ti_study_point_drawn(const struct ti_study_point *point)
+{
+    const json_t *copy = json_array_get(result_of(point, "jobs"), 0);
+
+    return result_of(point, "drawn_ranks") || json_object_get(copy, "drawn_ranks");
+}
+
 struct ti_untimed ti_study_point_untimed(const struct ti_study_point *point)
 {
     const json_t *of = result_of(point, "untimed");

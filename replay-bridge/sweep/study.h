@@ -61,6 +61,9 @@ int ti_study_point_status(const struct ti_study_point *point);
 /* Simulated time of a point in seconds; NAN if the point failed. */
 double ti_study_point_time(const struct ti_study_point *point);
 
+/* Whether bursts of a point were drawn from statistics. */
+bool ti_study_point_drawn(const struct ti_study_point *point);
+
 /* What the engine of a point gave no time; zeros if it timed all. */
 struct ti_untimed ti_study_point_untimed(const struct ti_study_point *point);
 

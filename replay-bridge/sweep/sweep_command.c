@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/scratch.h"
+#include "event/quality.h"
 #include "replay-bridge/sweep/study.h"
 
 static int64_t jobs_of(const struct ti_sweep_command *c, const struct ti_study *study)
@@ -77,6 +78,19 @@ static void print_untimed(const struct ti_study *study)
                text, (long long)n, (long long)study->n);
 }
 
+/* Where bursts were drawn from statistics. */
+static void print_drawn(const struct ti_study *study)
+{
+    int64_t n = 0;
+
+    for (int64_t i = 0; i < study->n; i++)
+        n += ti_study_point_drawn(&study->point[i]);
+    if (n)
+        printf("bursts:   drawn from statistics in %lld of %lld points, without their order: the "
+               "error is not known (%s in tests)\n",
+               (long long)n, (long long)study->n, TI_DRAWN_ERRORS);
+}
+
 static void print_summary(const struct ti_study *study)
 {
     printf("points:   %lld", (long long)study->n);
@@ -86,6 +100,7 @@ static void print_summary(const struct ti_study *study)
     print_extreme(study, "fastest: ", extreme(study, 1));
     print_extreme(study, "slowest: ", extreme(study, -1));
     print_untimed(study);
+    print_drawn(study);
     ti_print(stdout, "results:  %s/results.csv, results.json, plot.svg\n", study->dir);
 }
 

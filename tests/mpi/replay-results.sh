@@ -290,7 +290,7 @@ replay good stuck --cfg smpi/send-is-detached-thresh:100
 [ $? -eq 3 ] || fail 'a deadlock of the second job is no error'
 grep -q 'job 2, rank 1 is at event 1, send' err || { fail 'does not say which job waits'; cat err; }
 
-# ---- bursts drawn from statistics: how far the time may be off stands beside it ----
+# ---- bursts drawn from statistics: that the error is not known stands beside the time ----
 
 "$o/tests/mktrace" --np 4 --iterations 300 --noise 1000000 --times --exact loud || fail 'mktrace'
 "$o/ti-info" -q --merge --volumes stats --extras exact loud -o volumes.ti || fail '--volumes stats'
@@ -303,16 +303,22 @@ drawn() {
     if [ "$ranks" = 0 ]; then
         grep -q '^bursts:' out && fail "$*: says that bursts are drawn"
     else
-        grep -q "^bursts: *of $ranks ranks drawn from statistics: the time may be 7 % off" out ||
+        grep -q "^bursts: *of $ranks ranks drawn from statistics, without their order: the error is not known" out ||
             { fail "$*: does not say that bursts are drawn"; cat out; }
     fi
     replay --json "$@"
     json "assert sum(t.get('drawn_ranks', 0) for t in j.get('jobs', [j])) == $ranks
-assert all(t.get('expected_error_pct') == (7 if 'drawn_ranks' in t else None) for t in j.get('jobs', [j]))" "$*"
+for t in j.get('jobs', [j]):
+    drawn = 'drawn_ranks' in t
+    assert t.get('expected_error_pct', 'absent') == (None if drawn else 'absent'), t
+    assert ('order' in t.get('expected_error_reason', '')) == drawn, t" "$*"
 }
 drawn 0 loud
 drawn 4 volumes.ti
 drawn 0 volumes.ti --no-compute
+"$o/ti-replay" volumes.ti --sweep copies=1,2 -o drawn.sweep >out 2>err || { fail 'a sweep of drawn bursts'; cat err; }
+grep -q '^bursts: *drawn from statistics in 2 of 2 points, without their order: the error is not known' out ||
+    { fail 'a sweep does not say that bursts are drawn'; cat out; }
 drawn 0 volumes.ti --times
 drawn 0 extras.ti
 drawn 4 extras.ti --times
