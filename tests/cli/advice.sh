@@ -10,7 +10,7 @@ python3 "$top/tests/cli/advice.py" "$o/ti-acquire" "${programs[@]}" || fail 'adv
 
 # what blocks cannot count at all is said before how to compile for it
 run 3 --dry-run --np 2 -c blocks --threads sum "$o/examples/hybrid"
-says err "blocks are counted for each thread alone"
+says err "blocks counts each thread alone"
 silent err "with ti-mpicc"
 
 # OpenMP with the counter blocks: said before the program runs, and what to do.

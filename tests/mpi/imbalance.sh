@@ -144,7 +144,8 @@ check_program() {
     done
     "$TI_BUILD/ti-info" --imbalance --all "$dir/trace" >"$dir/imbalance" 2>"$dir/err" ||
         fail "$program: --imbalance: $(cat "$dir/err")"
-    [ -s "$dir/err" ] && fail "$program: --imbalance warns: $(cat "$dir/err")"
+    # ranks that share a busy machine may differ in their rates, which is said
+    grep -v 'one rate does not fit them$' "$dir/err" && fail "$program: --imbalance warns"
     "$TI_BUILD/ti-info" --imbalance --json "$dir/trace" >"$dir/imbalance.json" 2>"$dir/err" ||
         fail "$program: --imbalance --json: $(cat "$dir/err")"
     python3 "$scratch/check.py" "$dir" "$np" "${program##*/}" >"$dir/found" 2>&1 ||
@@ -160,7 +161,7 @@ check_program 4 "$built/wavefront"
 # A merged trace says the same; a rank that is missing is named, and the others count.
 "$TI_BUILD/ti-info" --merge --extras exact "$dir/trace" -o "$dir/merged" >"$dir/log" 2>&1 ||
     fail "merge: $(cat "$dir/log")"
-"$TI_BUILD/ti-info" --imbalance --all "$dir/merged" >"$dir/of-merged" 2>&1
+"$TI_BUILD/ti-info" --imbalance --all "$dir/merged" >"$dir/of-merged" 2>"$dir/err"
 same "$dir/imbalance" "$dir/of-merged" 'the imbalance of a merged trace'
 "$TI_BUILD/ti-info" --phases "$dir/trace" >"$dir/phases" 2>&1
 "$TI_BUILD/ti-info" --phases "$dir/merged" >"$dir/of-merged" 2>&1
