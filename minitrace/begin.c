@@ -5,7 +5,6 @@
  *   TIARA_TRACE_DIR  folder of the rank files [tiara.run in the current directory]
  *   TIARA_COUNTER    auto, papi[:EVENT], valgrind, blocks, cputime [auto]
  *   TIARA_THREADS    caller, sum: whose work a burst is [caller]
- *   TIARA_FOLD       0: do not fold events into loops [1]
  *   TIARA_TIMES      1: record durations of bursts and calls [0]
  *   TIARA_ALSO       PAPI events to count beside the volume [none]
  *   TIARA_MODE       full; whole: trace Init, Finalize and Abort only [full]
@@ -148,8 +147,8 @@ static bool open_counter(struct ti_err *err)
 
     if (!one_of("TIARA_THREADS", "caller", "sum", err) ||
         !one_of("TIARA_MODE", "full", "whole", err) || !one_of("TIARA_TIMES", "1", "0", err) ||
-        !one_of("TIARA_FOLD", "1", "0", err) || !read_buffer(err) || !read_linger(err) ||
-        !ti_nodes_read(err) || ti_counter_open(&wish, &ti_state.counter, err) != TI_OK)
+        !read_buffer(err) || !read_linger(err) || !ti_nodes_read(err) ||
+        ti_counter_open(&wish, &ti_state.counter, err) != TI_OK)
         return false;
     if (ti_extra_open(&ti_state.counter, ti_state.level != MPI_THREAD_SERIALIZED, &ti_state.extras,
                       err) == TI_OK)
@@ -181,14 +180,6 @@ static const char *copy(const char *text)
     return p ? memcpy(p, text, bytes) : NULL;
 }
 
-/* TIARA_FOLD */
-static bool folds(void)
-{
-    const char *text = getenv("TIARA_FOLD");
-
-    return !text || strcmp(text, "0") != 0;
-}
-
 static SHORT_LIVED bool open_trace(const char *dir, const uint8_t id[TI_RUN_ID_BYTES],
                                    struct ti_err *err)
 {
@@ -208,8 +199,7 @@ static SHORT_LIVED bool open_trace(const char *dir, const uint8_t id[TI_RUN_ID_B
                        &ti_state.writer, err))
         return false;
     ti_writer_extras(ti_state.writer, ti_state.extras);
-    if (ti_writer_buffer(ti_state.writer, (size_t)buffer_bytes, err) != TI_OK ||
-        (folds() && ti_writer_fold(ti_state.writer, err) != TI_OK)) {
+    if (ti_writer_buffer(ti_state.writer, (size_t)buffer_bytes, err) != TI_OK) {
         ti_writer_close(ti_state.writer, TI_END_STOPPED, NULL, 0, NULL);
         ti_state.writer = NULL;
         unlink(path);

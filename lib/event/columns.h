@@ -3,26 +3,43 @@
  *
  * Events are stored as columns.  Events with the same operation, call site and fields have the same
  * symbol, and each symbol has a column for each of its fields.  A chunk refers to nothing outside
- * itself, except strings, communicators and long vectors earlier in the file.
+ * itself, except strings, communicators and long vectors earlier in the file.  Or it goes on with
+ * the chunk of events before it: it has the symbols and columns of that one, and its data follows
+ * the data that these have so far.
  *
  * EVT:
  *
+ *   goes on   varint 1 if it goes on with the chunk before, else 0
  *   sequence  varint bytes of its data
- *   symbols   varint n, then n times: varint op, varint site, varint mask,
+ *   known     for each column of known symbols, in order: varint bytes
+ *   symbols   varint n, the new ones, then n times: varint op, varint site, varint mask,
  *             varint kinds, and varint bytes of each of its columns.  `kinds` has
  *             two bits for each field of TI_SPECIALS, in that order: 0 a number,
  *             1 TI_ANY, 2 TI_NULL, 3 TI_SELF.  A symbol has a column for each field
  *             of its mask whose kind is a number, in the order of TI_FIELDS, then
  *             one for each vector of its operation
- *   volumes   varint n, then n times: varint before, varint symbol, varint bytes.
+ *   known     for each known column of volumes, in order: varint bytes
+ *   volumes   varint n, the new ones, then n times: varint before, varint symbol, varint bytes.
  *             Each is a column with the volumes of the bursts before the events of
  *             `symbol` that follow an event of symbol `before` - 1; `before` is 0
- *             for the first event of the chunk
- *   data      the sequence, the columns of the symbols, the columns of volumes
+ *             for the first event of a chunk that does not go on
+ *   data      the sequence, the columns of the symbols, the columns of volumes; known
+ *             ones come first
  *
- * A column of values is a list of (varint run, zigzag difference).  It stands for `run` copies of
- * the last value, which is 0 at the start, then a value that is larger by `difference`, modulo
- * 2^64.  After the end of the list, the last value repeats for ever.
+ * A column of values is a list of tokens (varint run, zigzag difference).  A token stands for `run`
+ * copies of the last value, which is 0 at the start, then a value that is larger by `difference`,
+ * modulo 2^64.  After the end of the list, the last value repeats for ever.  Where a later chunk
+ * goes on, `run` counts these repetitions, too.
+ *
+ * Tokens that repeat others are copied: (varint count, 0, varint how), which no token is, since
+ * values that do not change are in runs.  The copy stands for `count` tokens, at least 1, of a part
+ * of the column, and after the last token of the part comes its first one again:
+ *
+ *   how 0 to 3  the tokens that follow those of the copy before, in its part; so many
+ *               of them are left out first
+ *   how 4 + n   the tokens of another part: of the n bytes before this copy, n above 0
+ *
+ * Copies inside of a part are no tokens of it.
  *
  * A column of vectors is a list of (varint run, zigzag length, elements).  It stands for `run`
  * copies of the last vector, which is empty at the start, then a new vector of `length` elements.
@@ -31,16 +48,19 @@
  * VEC chunk, whose vector is used once.  After the end of the list, the last vector repeats for
  * ever.
  *
- * The sequence is a list of (varint run, varint symbol).  The prediction for the next symbol is the
- * one that followed the present symbol last time.  `run` predictions are right, then `symbol`
- * comes. After the end of the list, all predictions are right.
+ * The sequence is a list of tokens (varint run, varint symbol + 1) and copies.  The prediction for
+ * the next symbol is the one that followed the present symbol last time.  `run` predictions are
+ * right, then `symbol` comes.  After the end of the list, all predictions are right.
+ *
+ * Before version 4 of the chunk there were no copies, the sequence had `symbol` itself, and no chunk
+ * went on: it began with the bytes of the sequence.
  *
  * XTR: an extra value belongs to a burst, as the volume does.  So each column of volumes in the
  * next EVT chunk has a column of each extra kind beside it.
  *
  *   extras    varint E, the number of extra columns of the trace; varint V, the number
  *             of columns of volumes; then V times E times varint bytes of a column
- *   data      these columns of values, in the same order
+ *   data      these columns of values, in the same order; known columns go on, too
  */
 #ifndef TI_EVENT_COLUMNS_H
 #define TI_EVENT_COLUMNS_H
@@ -93,6 +113,9 @@ static inline uint32_t ti_event_kinds(const struct ti_event *ev)
 #undef TI_KIND_OF
     return kinds;
 }
+
+/* The least `how` of a copy from another part; see above. */
+#define TI_COPY_NEW 4
 
 #define TI_VARINT_MAX 10 /* bytes */
 

@@ -192,7 +192,7 @@ static ti_status advance(struct ti_reader *r, bool skip, struct ti_err *err)
 {
     ti_status st = TI_OK;
 
-    ti__decoder_drop(&r->decoder);
+    r->decoder.left = 0;
     drop_folded_chunk(r);
     while (!st && !r->file.at_end) {
         struct ti_chunk c;

@@ -7,23 +7,43 @@
 
 #define NO_SYMBOL UINT32_MAX
 
-/* Add a column, whose size is at *p.  place_columns() sets its address later. */
-static bool add_column(struct decoder *d, const uint8_t **p, const uint8_t *end)
+/* -------------------------------------------------------------- tables -- */
+
+/* Read how many bytes the chunk adds to a column. */
+static bool load_bytes(struct column *c, const uint8_t **p, const uint8_t *end)
 {
     uint64_t bytes;
 
-    if (!ti_get_varint(p, end, &bytes) || bytes > TI_CHUNK_RAW_MAX || d->ncols == COLS_MAX)
+    if (!ti_get_varint(p, end, &bytes) || bytes > TI_CHUNK_RAW_MAX - c->bytes)
+        return false;
+    c->added = (uint32_t)bytes;
+    return true;
+}
+
+static bool add_column(struct decoder *d, bool copied, const uint8_t **p, const uint8_t *end)
+{
+    if (d->ncols == COLS_MAX)
         return false;
     d->col = ti_grow(d->col, &d->cols_cap, d->ncols + 1, sizeof *d->col);
-    d->col[d->ncols++] = (struct column){.bytes = (uint32_t)bytes};
-    return true;
+    d->col[d->ncols] = (struct column){.copied = copied};
+    return load_bytes(&d->col[d->ncols++], p, end);
+}
+
+/* The columns of fields and vectors that a symbol has. */
+static int columns_of(const struct symbol *s)
+{
+    const struct ti_op_info *op = ti_op_info(s->op);
+    int columns = __builtin_popcount(s->columns);
+
+    for (int i = 0; i < TI_VECS; i++)
+        columns += op->vec[i][0] != '\0';
+    return columns;
 }
 
 static bool load_symbol(struct decoder *d, struct symbol *s, const uint8_t **p, const uint8_t *end)
 {
-    const struct ti_op_info *op;
     uint64_t v[4];
-    int columns;
+    int columns, numbers;
 
     for (int k = 0; k < 4; k++)
         if (!ti_get_varint(p, end, &v[k]) || v[k] > UINT32_MAX)
@@ -36,131 +56,282 @@ static bool load_symbol(struct decoder *d, struct symbol *s, const uint8_t **p, 
     s->col = (uint32_t)d->ncols;
     if (s->site > d->tables->sites.n || !ti_symbol_numbers(s->op, s->mask, s->kinds, &s->columns))
         return false;
-    op = ti_op_info(s->op);
-    columns = __builtin_popcount(s->columns);
-    for (int i = 0; i < TI_VECS; i++)
-        columns += op->vec[i][0] != '\0';
-    for (; columns; columns--)
-        if (!add_column(d, p, end))
+    columns = columns_of(s);
+    numbers = __builtin_popcount(s->columns);
+    for (int i = 0; i < columns; i++)
+        if (!add_column(d, d->copies && i < numbers, p, end))
             return false;
     return true;
 }
 
+/* Known symbols, then new ones. */
 static bool load_symbols(struct decoder *d, const uint8_t **p, const uint8_t *end)
 {
     uint64_t n;
 
-    if (!ti_get_varint(p, end, &n) || n > (uint64_t)(end - *p) || n > SYMS_MAX)
+    for (size_t i = 0; i < d->nsyms; i++)
+        for (int k = 0; k < columns_of(&d->sym[i]); k++)
+            if (!load_bytes(&d->col[d->sym[i].col + (uint32_t)k], p, end))
+                return false;
+    if (!ti_get_varint(p, end, &n) || n > (uint64_t)(end - *p) || n > SYMS_MAX - d->nsyms)
         return false;
-    d->nsyms = (uint32_t)n;
-    d->sym = calloc(n + 1, sizeof *d->sym);
-    if (!d->sym)
-        return false;
-    for (uint64_t i = 0; i < n; i++)
-        if (!load_symbol(d, &d->sym[i], p, end))
+    d->sym = ti_grow(d->sym, &d->syms_cap, d->nsyms + n + 1, sizeof *d->sym);
+    for (; n; n--)
+        if (!load_symbol(d, &d->sym[d->nsyms++], p, end))
             return false;
     return true;
 }
 
-static inline uint32_t volume_slot(const struct decoder *d, uint32_t before, uint32_t symbol)
+/* The slot of a column of volumes, or the empty one where it would be. */
+static inline uint32_t *volume_slot(const struct decoder *d, uint32_t before, uint32_t symbol)
 {
     uint32_t slot = (before * 0x9e3779b1u ^ symbol * 0x85ebca6bu) >> 7 & (d->vol_slots - 1);
 
-    while (d->vol[slot].col && (d->vol[slot].before != before || d->vol[slot].symbol != symbol))
-        slot = (slot + 1) & (d->vol_slots - 1);
-    return slot;
+    for (; d->vol_slot[slot]; slot = (slot + 1) & (d->vol_slots - 1)) {
+        const struct volume *v = &d->vol[d->vol_slot[slot] - 1];
+
+        if (v->before == before && v->symbol == symbol)
+            break;
+    }
+    return &d->vol_slot[slot];
 }
 
-static bool load_volumes(struct decoder *d, const uint8_t **p, const uint8_t *end)
+/* Fill the hash table, which shall have room for `n` columns; false if it has one twice, or when
+ * memory is short. */
+static bool hash_volumes(struct decoder *d, size_t n)
 {
-    uint64_t n, before, symbol;
-
-    if (!ti_get_varint(p, end, &n) || n > COLS_MAX)
-        return false;
+    free(d->vol_slot);
     for (d->vol_slots = 16; d->vol_slots < 2 * n;)
         d->vol_slots *= 2;
-    d->vol = calloc(d->vol_slots, sizeof *d->vol);
-    if (!d->vol)
+    d->vol_slot = calloc(d->vol_slots, sizeof *d->vol_slot);
+    if (!d->vol_slot)
         return false;
-    d->first_vol = (uint32_t)d->ncols;
-    for (; n; n--) {
-        uint32_t slot;
+    for (uint32_t i = 0; i < d->nvols; i++) {
+        uint32_t *slot = volume_slot(d, d->vol[i].before, d->vol[i].symbol);
 
-        if (!ti_get_varint(p, end, &before) || !ti_get_varint(p, end, &symbol) ||
-            before > d->nsyms || symbol >= d->nsyms)
+        if (*slot)
             return false;
-        slot = volume_slot(d, (uint32_t)before, (uint32_t)symbol);
-        if (d->vol[slot].col) /* column 0 is the sequence */
-            return false;
-        d->vol[slot] = (struct volume_key){(uint32_t)before, (uint32_t)symbol, (uint32_t)d->ncols};
-        if (!add_column(d, p, end))
-            return false;
+        *slot = i + 1;
     }
     return true;
 }
 
+/* Known columns of volumes, then new ones. */
+static bool load_volumes(struct decoder *d, const uint8_t **p, const uint8_t *end)
+{
+    uint64_t n, before, symbol;
+
+    for (size_t i = 0; i < d->nvols; i++)
+        if (!load_bytes(&d->col[d->vol[i].col], p, end))
+            return false;
+    if (!ti_get_varint(p, end, &n) || n > COLS_MAX)
+        return false;
+    d->vol = ti_grow(d->vol, &d->vols_cap, d->nvols + n + 1, sizeof *d->vol);
+    for (; n; n--) {
+        if (!ti_get_varint(p, end, &before) || !ti_get_varint(p, end, &symbol) ||
+            before > d->nsyms || symbol >= d->nsyms)
+            return false;
+        d->vol[d->nvols++] =
+            (struct volume){(uint32_t)before, (uint32_t)symbol, (uint32_t)d->ncols};
+        if (!add_column(d, d->copies, p, end))
+            return false;
+    }
+    return hash_volumes(d, d->nvols);
+}
+
+/* ------------------------------------------------------------- columns -- */
+
+static bool get_varint(const struct column *c, uint32_t *at, uint32_t end, uint64_t *out)
+{
+    const uint8_t *p = c->data + *at;
+    bool fine = ti_get_varint(&p, c->data + end, out);
+
+    *at = (uint32_t)(p - c->data);
+    return fine;
+}
+
+static bool get_token(struct column *c, uint32_t *at, uint32_t end)
+{
+    return get_varint(c, at, end, &c->run) && get_varint(c, at, end, &c->word);
+}
+
+/* The next token of the part that is copied; false if it has none. */
+static bool copy_token(struct column *c)
+{
+    uint64_t how;
+
+    for (int wraps = 0; wraps < 2;) {
+        if (c->next == c->stop) {
+            c->next = c->begin;
+            wraps++;
+        } else if (!get_token(c, &c->next, c->stop)) {
+            return false;
+        } else if (c->word) {
+            return true;
+        } else if (!get_varint(c, &c->next, c->stop, &how)) {
+            return false;
+        }
+    }
+    return false;
+}
+
+/* Begin the copy at `item`, of which c->run is the count. */
+static bool begin_copy(struct column *c, uint32_t item)
+{
+    uint64_t how;
+
+    c->copies = c->run;
+    if (c->run == 0 || !get_varint(c, &c->at, c->bytes, &how))
+        return false;
+    if (how >= TI_COPY_NEW) {
+        how -= TI_COPY_NEW;
+        if (how == 0 || how > item)
+            return false;
+        c->begin = c->next = item - (uint32_t)how;
+        c->stop = item;
+        return true;
+    }
+    for (; how; how--)
+        if (!copy_token(c))
+            return false;
+    return true;
+}
+
+/* Advance to the next token of a column. */
 static bool column_step(struct column *c)
 {
-    uint64_t step;
+    uint32_t item = c->at;
 
-    c->more = c->at < c->end;
+    c->more = c->copies || c->at < c->bytes;
     if (!c->more)
         return true;
-    if (!ti_get_varint(&c->at, c->end, &c->run) || !ti_get_varint(&c->at, c->end, &step))
-        return false;
-    c->step = ti_unzigzag(step);
-    return true;
+    if (!c->copies) {
+        if (!get_token(c, &c->at, c->bytes))
+            return false;
+        if (c->word || !c->copied)
+            return true;
+        if (!begin_copy(c, item))
+            return false;
+    }
+    c->copies--;
+    return copy_token(c);
 }
 
-/* Set a column's data to *p, and advance *p past it. */
-static bool place_column(struct column *c, const uint8_t **p, const uint8_t *end)
+/* Go on with a column that has more data now.  Its next run has what was repeated before. */
+static bool go_on(struct column *c)
 {
-    if (c->bytes > (uint64_t)(end - *p))
+    uint64_t repeats = c->repeats;
+
+    if (!column_step(c))
         return false;
-    c->at = *p;
-    *p += c->bytes;
-    c->end = *p;
-    return true;
+    if (!c->more)
+        return true;
+    c->repeats = 0;
+    c->run -= repeats;
+    return c->run <= UINT64_MAX - repeats;
 }
 
-/* place_column() for all columns; their data must fill the rest of the payload. */
-static bool place_columns(struct decoder *d, const uint8_t *p, const uint8_t *end)
+/* Add the data at *p to a column, and advance *p past it.  *to is where all data of the column is
+ * to be, and advances, too; NULL: where it is now. */
+static bool place_column(struct column *c, const uint8_t **p, const uint8_t *end, uint8_t **to)
 {
-    for (size_t i = 0; i < d->ncols; i++)
-        if (!place_column(&d->col[i], &p, end) || (i > 0 && !column_step(&d->col[i])))
+    if (c->added > (uint64_t)(end - *p))
+        return false;
+    if (*to) {
+        memcpy(*to, c->data, c->bytes);
+        memcpy(*to + c->bytes, *p, c->added);
+        c->data = *to;
+        *to += c->bytes + c->added;
+    } else {
+        c->data = *p;
+    }
+    *p += c->added;
+    c->bytes += c->added;
+    return go_on(c);
+}
+
+static bool place_columns(struct decoder *d, const uint8_t *p, const uint8_t *end, uint8_t *to)
+{
+    if (!place_column(&d->col[0], &p, end, &to))
+        return false;
+    for (size_t i = 0; i < d->nsyms; i++)
+        for (int k = 0; k < columns_of(&d->sym[i]); k++)
+            if (!place_column(&d->col[d->sym[i].col + (uint32_t)k], &p, end, &to))
+                return false;
+    for (size_t i = 0; i < d->nvols; i++)
+        if (!place_column(&d->col[d->vol[i].col], &p, end, &to))
             return false;
     return p == end;
 }
 
-static bool sequence_step(struct decoder *d)
+/* Memory for the data of columns; NULL when it is short, or if a column was not read to its end. */
+static uint8_t *new_data(const struct column *c, size_t n)
 {
-    uint64_t s;
+    size_t bytes = 1;
 
-    d->seq_more = d->seq < d->seq_end;
-    if (!d->seq_more)
-        return true;
-    if (!ti_get_varint(&d->seq, d->seq_end, &d->seq_run) ||
-        !ti_get_varint(&d->seq, d->seq_end, &s) || s >= d->nsyms)
-        return false;
-    d->seq_symbol = (uint32_t)s;
-    return true;
+    for (size_t i = 0; i < n; i++) {
+        if (c[i].more)
+            return NULL;
+        bytes += c[i].bytes + c[i].added;
+    }
+    return bytes <= KEEP_MAX ? malloc(bytes) : NULL;
+}
+
+/* -------------------------------------------------------------- chunks -- */
+
+/* Release what is known of columns so far. */
+static void forget_columns(struct decoder *d)
+{
+    free(d->data);
+    free(d->sym);
+    free(d->col);
+    free(d->vol);
+    free(d->vol_slot);
+    d->data = NULL;
+    d->sym = NULL;
+    d->col = NULL;
+    d->vol = NULL;
+    d->vol_slot = NULL;
+    d->nsyms = d->syms_cap = d->ncols = d->cols_cap = d->nvols = d->vols_cap = 0;
+    d->prev = NO_SYMBOL;
+    d->left = 0;
+}
+
+static bool load_tables(struct decoder *d, const uint8_t **p, const uint8_t *end)
+{
+    bool sequence = d->ncols ? load_bytes(&d->col[0], p, end) : add_column(d, d->copies, p, end);
+
+    return sequence && load_symbols(d, p, end) && load_volumes(d, p, end);
 }
 
 bool ti__decoder_load(struct decoder *d, const struct ti_chunk *c, uint8_t *payload)
 {
     const uint8_t *p = payload, *end = p + c->raw;
+    uint8_t *data = NULL;
+    uint64_t goes_on = 0;
+    bool fine;
 
-    d->payload = payload;
-    if (c->events == 0 || !add_column(d, &p, end) || !load_symbols(d, &p, end) ||
-        !load_volumes(d, &p, end) || !place_columns(d, p, end))
-        return false;
-    d->left = c->events;
+    d->copies = c->version >= TI_CHUNK_VERSION_COPIES;
+    fine = c->events > 0 && (!d->copies || ti_get_varint(&p, end, &goes_on)) &&
+           goes_on <= (d->ncols > 0);
+    if (!fine || !goes_on)
+        forget_columns(d);
+    fine = fine && load_tables(d, &p, end);
+    if (fine && goes_on) {
+        data = new_data(d->col, d->ncols);
+        fine = data != NULL;
+    }
+    fine = fine && place_columns(d, p, end, data);
+    if (goes_on) {
+        free(d->data);
+        free(payload);
+    }
+    d->data = goes_on ? data : payload;
+    d->goes_on = goes_on;
+    d->left = fine ? c->events : 0;
     d->elements = ELEMENTS_MAX;
     memset(d->vec_of, 0, sizeof d->vec_of);
-    d->prev = NO_SYMBOL;
-    d->seq = d->col[0].at;
-    d->seq_end = d->col[0].end;
-    return sequence_step(d);
+    return fine;
 }
 
 bool ti__decoder_keep_extras(struct decoder *d, const struct ti_chunk *c, uint8_t *payload)
@@ -174,47 +345,79 @@ bool ti__decoder_keep_extras(struct decoder *d, const struct ti_chunk *c, uint8_
     return true;
 }
 
+static void forget_extras(struct decoder *d)
+{
+    free(d->beside);
+    free(d->beside_data);
+    d->beside = NULL;
+    d->beside_data = NULL;
+    d->nbeside = 0;
+}
+
+/* The extra columns, after those of the chunk before if it goes on with these. */
+static bool load_beside(struct decoder *d, size_t n, const uint8_t *p, const uint8_t *end)
+{
+    uint8_t *data, *to;
+    size_t known = d->nbeside;
+    struct column *beside = realloc(d->beside, (n + 1) * sizeof *beside);
+
+    if (!beside)
+        return false;
+    d->beside = beside;
+    d->nbeside = n;
+    for (size_t i = known; i < n; i++)
+        beside[i] = (struct column){.copied = d->copies};
+    for (size_t i = 0; i < n; i++)
+        if (!load_bytes(&beside[i], &p, end))
+            return false;
+    data = to = new_data(beside, n);
+    if (!data)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (!place_column(&beside[i], &p, end, &to)) {
+            free(data);
+            return false;
+        }
+    free(d->beside_data);
+    d->beside_data = data;
+    return p == end;
+}
+
 bool ti__decoder_load_extras(struct decoder *d, const struct ti_chunk *c)
 {
     const uint8_t *p = d->xtr, *end;
-    uint64_t extras, volumes, n, bytes;
+    uint64_t extras, volumes;
+    bool known = d->beside != NULL, fine = true;
 
+    if (!d->goes_on || !p)
+        forget_extras(d);
     if (!p)
         return true;
     end = p + d->xtr_bytes;
     if (d->xtr_first != c->first || d->xtr_events != c->events ||
         !ti_get_varint(&p, end, &extras) || !ti_get_varint(&p, end, &volumes) ||
-        extras != (uint64_t)d->tables->nextras || volumes != d->ncols - d->first_vol)
+        extras != (uint64_t)d->tables->nextras || volumes != d->nvols ||
+        extras * volumes > (uint64_t)(end - p)) /* each size takes at least a byte */
         return false;
-    n = extras * volumes;
-    if (n > (uint64_t)(end - p)) /* each size takes at least a byte */
-        return false;
-    d->beside = calloc(n + 1, sizeof *d->beside);
-    if (!d->beside)
-        return false;
-    for (uint64_t i = 0; i < n; i++) {
-        if (!ti_get_varint(&p, end, &bytes) || bytes > TI_CHUNK_RAW_MAX)
-            return false;
-        d->beside[i].bytes = (uint32_t)bytes;
-    }
-    for (uint64_t i = 0; i < n; i++)
-        if (!place_column(&d->beside[i], &p, end) || !column_step(&d->beside[i]))
-            return false;
-    return p == end;
+    if (!d->goes_on || known) /* else the chunk before had none to go on with */
+        fine = load_beside(d, extras * volumes, p, end);
+    free(d->xtr);
+    d->xtr = NULL;
+    return fine;
 }
 
 /* -------------------------------------------------------------- events -- */
 
 static inline bool column_next(struct column *c, uint64_t *out)
 {
-    if (c->more) {
-        if (c->run) {
-            c->run--;
-        } else {
-            c->last += (uint64_t)c->step;
-            *out = c->last;
-            return column_step(c);
-        }
+    if (!c->more) {
+        c->repeats++;
+    } else if (c->run) {
+        c->run--;
+    } else {
+        c->last += (uint64_t)ti_unzigzag(c->word);
+        *out = c->last;
+        return column_step(c);
     }
     *out = c->last;
     return true;
@@ -222,18 +425,24 @@ static inline bool column_next(struct column *c, uint64_t *out)
 
 static bool next_symbol(struct decoder *d, uint32_t *out)
 {
-    if (!d->seq_more || d->seq_run) {
-        if (d->seq_more)
-            d->seq_run--;
+    struct column *seq = &d->col[0];
+
+    if (!seq->more || seq->run) {
+        if (seq->more)
+            seq->run--;
+        else
+            seq->repeats++;
         if (d->prev == NO_SYMBOL || d->sym[d->prev].next == NO_SYMBOL)
             return false;
         *out = d->sym[d->prev].next;
         return true;
     }
-    *out = d->seq_symbol;
+    if (seq->word - d->copies >= d->nsyms)
+        return false;
+    *out = (uint32_t)(seq->word - d->copies);
     if (d->prev != NO_SYMBOL)
-        d->sym[d->prev].next = d->seq_symbol;
-    return sequence_step(d);
+        d->sym[d->prev].next = *out;
+    return column_step(seq);
 }
 
 /* Read `len` elements at *p. */
@@ -255,13 +464,18 @@ static bool get_elements(const uint8_t **p, const uint8_t *end, int64_t *out, in
     return true;
 }
 
-/* Read the vector at *p into the buffer. */
-static bool get_vec(struct decoder *d, const struct column *c, const uint8_t **p, int which)
+/* Read the vector at *at into the buffer. */
+static bool get_vec(struct decoder *d, const struct column *c, uint32_t *at, int which)
 {
+    const uint8_t *p = c->data + *at;
+    bool fine;
+
     d->vec_buf[which] =
         ti_grow(d->vec_buf[which], &d->vec_cap[which], (size_t)c->len, sizeof *d->vec_buf[which]);
     d->vec_of[which] = c;
-    return get_elements(p, c->end, d->vec_buf[which], c->len);
+    fine = get_elements(&p, c->data + c->bytes, d->vec_buf[which], c->len);
+    *at = (uint32_t)(p - c->data);
+    return fine;
 }
 
 static bool next_long_vec(struct decoder *d, uint64_t number, int which, struct ti_vec *out)
@@ -277,16 +491,16 @@ static bool next_long_vec(struct decoder *d, uint64_t number, int which, struct 
 static bool next_vec(struct decoder *d, struct column *c, int which, struct ti_vec *out)
 {
     bool fresh = c->more && c->run == 0, ok = true;
-    const uint8_t *again = c->elements;
+    uint32_t again = c->elements;
 
     if (fresh) {
-        c->len = c->step;
+        c->len = ti_unzigzag(c->word);
         c->elements = c->at;
         if (c->len < 0)
             return next_long_vec(d, ~(uint64_t)c->len, which, out) && column_step(c);
     }
     /* a vector may repeat, so the bytes of the chunk do not limit the elements */
-    if (c->len < 0 || c->len > TI_VEC_INLINE || (d->elements -= c->len) < 0)
+    if (c->len < 0 || c->len > TI_VEC_INLINE || (!d->copies && (d->elements -= c->len) < 0))
         return false;
     if (fresh)
         ok = get_vec(d, c, &c->at, which) && column_step(c);
@@ -294,14 +508,16 @@ static bool next_vec(struct decoder *d, struct column *c, int which, struct ti_v
         ok = get_vec(d, c, &again, which);
     if (!fresh && c->more)
         c->run--;
+    else if (!fresh)
+        c->repeats++;
     *out = (struct ti_vec){d->vec_buf[which], 8, c->len};
     return ok;
 }
 
-/* Read the extra values of an event whose volume is in column `vol`. */
+/* Read the extra values of an event whose volume is in column `vol` of these. */
 static bool decode_extras(struct decoder *d, uint32_t vol, struct ti_event *ev)
 {
-    struct column *c = &d->beside[(size_t)(vol - d->first_vol) * (size_t)d->tables->nextras];
+    struct column *c = &d->beside[(size_t)vol * (size_t)d->tables->nextras];
 
     for (int i = 0; i < d->tables->nextras; i++)
         if (!column_next(&c[i], &d->extra_values[i]))
@@ -323,7 +539,7 @@ bool ti__decoder_next(struct decoder *d, struct ti_event *ev)
     const struct ti_op_info *op;
     struct column *c;
     struct symbol *s;
-    uint32_t number, slot, before, kinds;
+    uint32_t number, vol, before, kinds;
     uint64_t v;
 
     if (d->used[0].data || d->used[1].data)
@@ -332,11 +548,11 @@ bool ti__decoder_next(struct decoder *d, struct ti_event *ev)
         return false;
     s = &d->sym[number];
     before = d->prev == NO_SYMBOL ? 0 : d->prev + 1;
-    slot = volume_slot(d, before, number);
-    if (!d->vol[slot].col || !column_next(&d->col[d->vol[slot].col], &ev->volume))
+    vol = *volume_slot(d, before, number);
+    if (!vol || !column_next(&d->col[d->vol[vol - 1].col], &ev->volume))
         return false;
     ev->extra = NULL;
-    if (d->beside && !decode_extras(d, d->vol[slot].col, ev))
+    if (d->beside && !decode_extras(d, vol - 1, ev))
         return false;
     ev->op = s->op;
     ev->site = s->site;
@@ -369,18 +585,10 @@ bool ti__decoder_next(struct decoder *d, struct ti_event *ev)
 
 void ti__decoder_drop(struct decoder *d)
 {
-    free(d->payload);
-    free(d->sym);
-    free(d->col);
-    free(d->vol);
+    forget_columns(d);
+    forget_extras(d);
     free(d->xtr);
-    free(d->beside);
-    d->payload = d->xtr = NULL;
-    d->sym = NULL;
-    d->col = d->beside = NULL;
-    d->ncols = d->cols_cap = 0;
-    d->vol = NULL;
-    d->left = 0;
+    d->xtr = NULL;
 }
 
 void ti__decoder_free(struct decoder *d)

@@ -94,8 +94,10 @@ ti_status ti__file_chunk(struct trace_file *f, struct ti_chunk *c, struct ti_err
         f->at_end = true;
         return TI_OK;
     }
-    wrong = c->events > EVENTS_MAX && c->type != TI_CHUNK_FLD ? "a chunk is too large"
-                                                              : ti_chunk_lengths(c);
+    wrong = c->events > EVENTS_MAX && c->type != TI_CHUNK_FLD &&
+                    c->version < TI_CHUNK_VERSION_COPIES
+                ? "a chunk is too large"
+                : ti_chunk_lengths(c);
     if (wrong)
         return ti__file_damaged(f, f->at, err, wrong);
     if (f->nchunks == 0)

@@ -15,8 +15,9 @@
  * more than deflate can make of its bytes.  Tables take at most KEEP_MAX.  A chunk of events yields
  * at most EVENTS_MAX events with ELEMENTS_MAX inline elements, from SYMS_MAX symbols and COLS_MAX
  * columns, which takes less than a second.  The writer stays far below these limits; of elements it
- * may reach half.  A chunk of folded events (FLD) yields up to 2^32 - 1 events, of at most
- * TI_CHUNK_COLUMNS columns: its memory is limited, the time to read all its events is not.
+ * may reach half.  A chunk of events that repeat, in columns with copies or folded (FLD), yields up
+ * to 2^32 - 1 events, of at most TI_CHUNK_COLUMNS columns: its memory is limited, the time to read
+ * all its events is not.
  */
 #ifndef TI_TRACE_READER_INTERNAL_H
 #define TI_TRACE_READER_INTERNAL_H
@@ -146,14 +147,20 @@ int32_t *ti__rank_lists_share(struct ti_rank_lists *lists, int32_t *list, int64_
 /* ----------------------------------------------------- reader_columns.c -- */
 
 struct column {
-    const uint8_t *at, *end;
+    const uint8_t *data; /* of this chunk and those that it goes on with */
     uint32_t bytes;
+    uint32_t added; /* by this chunk */
+    uint32_t at;    /* the next token or copy */
+    bool copied;    /* it may have copies */
+    bool more;      /* a token is there; else `last` repeats for ever */
     uint64_t last;
-    uint64_t run; /* how often `last` still repeats before `step` applies */
-    int64_t step;
-    bool more;               /* `step` is valid; else `last` repeats for ever */
-    const uint8_t *elements; /* of the last vector ... */
-    int64_t len;             /* ... and their number; below 0: it is in a VEC chunk */
+    uint64_t run; /* of the token: how often `last` still repeats before `word` applies */
+    uint64_t word;
+    uint64_t repeats;           /* how often `last` was repeated without a token */
+    uint64_t copies;            /* tokens still to come from a part of the column: ... */
+    uint32_t begin, stop, next; /* ... where it begins and ends, and the next token of it */
+    uint32_t elements;          /* of the last vector ... */
+    int64_t len;                /* ... and their number; below 0: it is in a VEC chunk */
 };
 
 struct symbol {
@@ -162,27 +169,27 @@ struct symbol {
     uint32_t next;                           /* predicted successor */
 };
 
-struct volume_key {
+struct volume {
     uint32_t before, symbol, col;
 };
 
 /* An EVT chunk (event/columns.h), and the XTR chunk beside it. */
 struct decoder {
     struct tables *tables; /* of the trace */
-    uint8_t *payload;
+    uint8_t *data;    /* of the columns */
     uint32_t left;    /* events in it still to be returned */
-    int64_t elements; /* inline elements that it may still yield */
+    int64_t elements; /* inline elements that it may still yield, if there are no copies */
     struct symbol *sym;
-    uint32_t nsyms;
-    struct column *col;
+    size_t nsyms, syms_cap;
+    struct column *col; /* the first one is the sequence */
     size_t ncols, cols_cap;
-    struct volume_key *vol; /* hash table */
-    uint32_t vol_slots;
+    struct volume *vol;
+    size_t nvols, vols_cap;
+    uint32_t *vol_slot; /* hash table: the number in vol[] + 1; 0: none */
+    uint32_t vol_slots; /* power of two */
     uint32_t prev; /* symbol of the event before, or NO_SYMBOL */
-    const uint8_t *seq, *seq_end;
-    uint64_t seq_run;
-    uint32_t seq_symbol;
-    bool seq_more;
+    bool copies;   /* its columns may have copies */
+    bool goes_on;  /* with the columns of the chunk before */
     int64_t *vec_buf[TI_VECS];
     size_t vec_cap[TI_VECS];
     const struct column *vec_of[TI_VECS]; /* whose last vector is in vec_buf */
@@ -191,8 +198,9 @@ struct decoder {
     uint8_t *xtr; /* for this EVT chunk, or for the next one if XTR was read already */
     uint64_t xtr_first;
     uint32_t xtr_events, xtr_bytes;
-    uint32_t first_vol;    /* number of the first column of volumes */
     struct column *beside; /* the extra columns of each column of volumes; NULL: none */
+    size_t nbeside;
+    uint8_t *beside_data;
     uint64_t extra_values[TI_EXTRAS_MAX];
 };
 
@@ -200,7 +208,8 @@ struct decoder {
  * is one already. */
 bool ti__decoder_keep_extras(struct decoder *d, const struct ti_chunk *c, uint8_t *payload);
 
-/* Load the payload of an EVT chunk, which is ours; false if it is malformed. */
+/* Load the payload of an EVT chunk, which is ours; false if it is malformed.  It may go on with the
+ * columns of the chunk before. */
 bool ti__decoder_load(struct decoder *d, const struct ti_chunk *c, uint8_t *payload);
 
 /* Load the XTR chunk, if there is one; false if it is malformed, or not that of EVT chunk *c. */
@@ -210,7 +219,7 @@ bool ti__decoder_load_extras(struct decoder *d, const struct ti_chunk *c);
  * extra values are valid until the next call. */
 bool ti__decoder_next(struct decoder *d, struct ti_event *ev);
 
-/* Release the chunk; _free: everything. */
+/* Release what is known of chunks so far; _free: everything. */
 void ti__decoder_drop(struct decoder *d);
 void ti__decoder_free(struct decoder *d);
 

@@ -29,8 +29,8 @@
  *        intercommunicator, varint size and members of the other group follow
  *   VEC  one long vector: varint number, varint length, zigzag differences
  *   EVT  events, see event/columns.h
- *   FLD  events, in place of EVT and XTR where that is smaller: a nest of loops with
- *        columns; see fold/record_layout.h
+ *   FLD  events, in place of EVT and XTR, from versions 2 and 3 of chunks: a nest of
+ *        loops with columns; see fold/record_layout.h
  *   XTR  extra values of the events of the next EVT chunk; its header repeats that
  *        chunk's first event and number of events; see event/columns.h
  *   TOT  volume u64, events u64, hash u64 (event/event.h), state u8
@@ -60,8 +60,9 @@
 #define TI_MAGIC_BYTES   8
 #define TI_MAJOR         1
 #define TI_MINOR         0
-#define TI_CHUNK_VERSION 3
-#define TI_CHUNK_VERSION_LEAST 2 /* that is read: it has no TI_CODEC_METADATA */
+#define TI_CHUNK_VERSION 4
+#define TI_CHUNK_VERSION_LEAST  2 /* that is read: it has no TI_CODEC_METADATA */
+#define TI_CHUNK_VERSION_COPIES 4 /* the first one with copies in columns */
 #define TI_HEADER_BYTES  48
 #define TI_CHUNK_BYTES   32
 #define TI_CRC_BYTES     4

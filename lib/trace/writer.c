@@ -52,8 +52,10 @@ uint64_t ti__now_ns(void)
 static uint32_t next_limit(const struct ti_writer *w)
 {
     uint64_t limit = CHUNK_SHARE * w->events + TI_CHUNK_EVENTS_FIRST;
+    uint64_t most = w->events / CHUNK_PART > w->chunk_most ? w->events / CHUNK_PART : w->chunk_most;
 
-    return limit < w->chunk_most ? (uint32_t)limit : w->chunk_most;
+    limit = limit < most ? limit : most;
+    return limit < UINT32_MAX ? (uint32_t)limit : UINT32_MAX;
 }
 
 void ti__flush(struct ti_writer *w)
@@ -65,11 +67,11 @@ void ti__flush(struct ti_writer *w)
 
         ti__strings_write(w);
         ti__comms_write(w);
-        ti__fold_or_columns_write(w);
+        ti__events_write(w);
         w->flush_ns += ti__now_ns() - start;
         w->chunk_limit = next_limit(w);
+        ti__events_go_on(w);
     }
-    ti__events_reset(w);
 }
 
 void ti_writer_flush(struct ti_writer *w)
@@ -143,8 +145,6 @@ ti_status ti_writer_close(struct ti_writer *w, enum ti_end how, const char *cons
         write_end(w, how, pairs, n);
     ti__out_close(w);
     st = ti_writer_error(w, err);
-    if (w->fold)
-        munmap(w->fold, TI_FOLD_BYTES);
     if (w->store_mapped)
         munmap(w->store, w->store_mapped);
     munmap(w, TI_WRITER_BYTES);

@@ -2,16 +2,11 @@
  * Writer of one rank's trace, in the traced process.
  *
  * The writer's memory is one mapping of TI_WRITER_BYTES, made by ti_writer_open(), and what
- * ti_writer_buffer() and ti_writer_fold() map beside it.  The writer allocates nothing else.
- * Events go into columns.  The columns are compressed into the file as one chunk when a table or
- * the column store is full, or when TI_CHUNK_EVENTS events are there.  When the process dies, the
- * chunks written so far stay readable.
- *
- * After ti_writer_fold(), events are also folded into a nest of loops.  Each chunk has the smaller
- * of the two forms.  Where the nest is smaller when the columns are full, further events of the
- * chunk are only folded.  Such a chunk ends when the memory of the nest is full, when the nest has
- * taken twice the memory that it had when it was compared, or when the chunk has a quarter as many
- * events as are in the file.  So the trace of a regular program hardly grows.
+ * ti_writer_buffer() maps beside it.  The writer allocates nothing else.  Events go into columns,
+ * where values that are as before, or repeat with a period, take no memory.  The columns are
+ * compressed into the file as one chunk when a table or the column store is full, or when the chunk
+ * has as many events as follows from those in the file: three times as many, or, in a longer trace,
+ * a quarter.  So the trace of a regular program hardly grows.
  *
  * When the process dies after n events, the file lacks those of the chunk in progress: at most
  *
@@ -48,7 +43,8 @@
 
 /* Most events of a chunk.  The first chunk holds TI_CHUNK_EVENTS_FIRST, so that a short trace of a
  * killed rank is not lost.  Each further chunk holds as many more as three times the events in the
- * file, up to TI_CHUNK_EVENTS, or TI_CHUNK_EVENTS_MOST in a larger buffer. */
+ * file, up to TI_CHUNK_EVENTS, or TI_CHUNK_EVENTS_MOST in a larger buffer; or, where that is more,
+ * up to a quarter of the events in the file. */
 #define TI_CHUNK_EVENTS_FIRST 256
 #define TI_CHUNK_EVENTS       16384
 #define TI_CHUNK_EVENTS_MOST  32768
@@ -76,11 +72,6 @@ ti_status ti_writer_open(const char *path, uint32_t rank, uint32_t nranks,
  * first event.  More than TI_BUFFER_DEFAULT is mapped beside TI_WRITER_BYTES.  TI_ERR_USAGE for
  * other sizes, TI_ERR_IO when memory is short. */
 ti_status ti_writer_buffer(struct ti_writer *w, size_t bytes, struct ti_err *err);
-
-/* Fold events, in TI_FOLD_BYTES of memory; call it before the first event and after
- * ti_writer_extras().  TI_ERR_IO when memory is short. */
-#define TI_FOLD_BYTES (64 * 1024)
-ti_status ti_writer_fold(struct ti_writer *w, struct ti_err *err);
 
 /* Bytes that the writer has mapped. */
 size_t ti_writer_memory(const struct ti_writer *w);

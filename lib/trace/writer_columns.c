@@ -2,16 +2,12 @@
 
 #include <sys/mman.h>
 
-static inline struct block *block_at(const struct ti_writer *w, uint16_t b)
-{
-    return (struct block *)(w->store + (size_t)b * w->block_bytes);
-}
-
 void ti__columns_reset(struct ti_writer *w)
 {
     w->nblocks = 0;
+    w->nperiods = 0;
     w->ncols = 1;
-    w->col[0] = (struct column){.head = NONE, .tail = NONE};
+    w->col[0] = (struct column){.head = NONE, .tail = NONE, .symbol = NONE};
 }
 
 struct column *ti__column_new(struct ti_writer *w)
@@ -19,11 +15,11 @@ struct column *ti__column_new(struct ti_writer *w)
     struct column *c = &w->col[w->ncols++];
 
     ti__look_for_room(w);
-    *c = (struct column){.head = NONE, .tail = NONE};
+    *c = (struct column){.head = NONE, .tail = NONE, .symbol = NONE};
     return c;
 }
 
-static void column_byte(struct ti_writer *w, struct column *c, uint8_t byte)
+void ti__column_byte(struct ti_writer *w, struct column *c, uint8_t byte)
 {
     if (c->tail == NONE || c->fill == w->block_data) {
         uint16_t b = w->nblocks++;
@@ -31,47 +27,48 @@ static void column_byte(struct ti_writer *w, struct column *c, uint8_t byte)
         if (c->tail == NONE) {
             c->head = b;
         } else {
-            block_at(w, c->tail)->next = b;
+            ti__block(w, c->tail)->next = b;
             c->full++;
         }
         c->tail = b;
         c->fill = 0;
         ti__look_for_room(w);
     }
-    block_at(w, c->tail)->data[c->fill++] = byte;
+    ti__block(w, c->tail)->data[c->fill++] = byte;
 }
 
 void ti__column_varint(struct ti_writer *w, struct column *c, uint64_t v)
 {
     while (v >= 0x80) {
-        column_byte(w, c, (uint8_t)(v | 0x80));
+        ti__column_byte(w, c, (uint8_t)(v | 0x80));
         v >>= 7;
     }
-    column_byte(w, c, (uint8_t)v);
+    ti__column_byte(w, c, (uint8_t)v);
 }
 
 void ti__column_change(struct ti_writer *w, struct column *c, uint64_t v)
 {
-    ti__column_varint(w, c, c->run);
-    ti__column_varint(w, c, ti_zigzag((int64_t)(v - c->last)));
+    ti__column_token(w, c, ti_zigzag((int64_t)(v - c->last)));
     c->last = v;
-    c->run = 0;
 }
 
 uint32_t ti__column_bytes(const struct ti_writer *w, const struct column *c)
 {
-    return c->tail == NONE ? 0 : c->full * w->block_data + c->fill;
+    return ti__column_stored(w, c) - c->written;
 }
 
 void ti__column_put(struct ti_writer *w, const struct column *c)
 {
+    uint32_t skip = c->written;
     uint16_t b = c->head;
 
     if (c->tail == NONE)
         return;
-    for (; b != c->tail; b = block_at(w, b)->next)
-        ti__chunk_put(w, block_at(w, b)->data, w->block_data);
-    ti__chunk_put(w, block_at(w, b)->data, c->fill);
+    for (; b != c->tail && skip >= w->block_data; b = ti__block(w, b)->next)
+        skip -= w->block_data;
+    for (; b != c->tail; b = ti__block(w, b)->next, skip = 0)
+        ti__chunk_put(w, ti__block(w, b)->data + skip, w->block_data - skip);
+    ti__chunk_put(w, ti__block(w, b)->data + skip, c->fill - skip);
 }
 
 void ti_writer_extras(struct ti_writer *w, int n)
@@ -119,5 +116,5 @@ ti_status ti_writer_buffer(struct ti_writer *w, size_t bytes, struct ti_err *err
 
 size_t ti_writer_memory(const struct ti_writer *w)
 {
-    return TI_WRITER_BYTES + w->store_mapped + (w->fold ? TI_FOLD_BYTES : 0);
+    return TI_WRITER_BYTES + w->store_mapped;
 }

@@ -85,7 +85,6 @@ static struct column *volume_column(struct ti_writer *w, uint16_t prev, uint16_t
     if (w->vol_slot[slot] == NONE) {
         w->vol_slot[slot] = w->ncols;
         c = ti__column_new(w);
-        c->is_volume = true;
         c->before = before;
         c->symbol = symbol;
         if (w->extras)
@@ -230,10 +229,7 @@ static void put_event(struct ti_writer *w, const struct ti_event *ev)
         w->col[0].run++;
     } else {
         s = symbol_of(w, ev, kinds);
-        c = &w->col[0];
-        ti__column_varint(w, c, c->run);
-        ti__column_varint(w, c, s);
-        c->run = 0;
+        ti__column_token(w, &w->col[0], (uint64_t)s + 1);
         w->sym[w->prev].next = s;
     }
     ti__column_value(w, volume_column(w, w->prev, s), ev->volume);
@@ -253,19 +249,15 @@ static void put_event(struct ti_writer *w, const struct ti_event *ev)
  * event one more call. */
 __attribute__((noinline)) ti_status ti_writer_event(struct ti_writer *w, const struct ti_event *ev)
 {
-    bool alone;
-
     if (ti__is_over(w))
         return w->failed;
     ti__begin(w);
-    alone = w->folding && (w->folding == FOLD_ALONE || !has_room(w, ev)) && ti__fold_alone(w, ev);
-    if (!alone) {
-        if (w->folding == FOLD_ALONE || !has_room(w, ev))
-            ti__flush(w);
-        put_event(w, ev);
-        if (w->folding)
-            ti__fold_beside(w, ev);
+    if (__builtin_expect(!has_room(w, ev), 0)) {
+        ti__flush(w);
+        if (!has_room(w, ev))
+            ti__events_reset(w);
     }
+    put_event(w, ev);
     w->chunk_events++;
     w->events++;
     w->volume += ev->volume;
@@ -280,8 +272,7 @@ ti_status ti_writer_event_extra(struct ti_writer *w, const struct ti_event *ev,
 
     w->busy |= w->more_to_come;
     w->more_to_come = 1;
-    w->extra = extra;
-    if (ti_writer_event(w, ev) == TI_OK && w->folding != FOLD_ALONE) {
+    if (ti_writer_event(w, ev) == TI_OK) {
         c = &w->col[w->sym[w->prev].vol_col];
         for (int k = 0; k < w->extras; k++)
             ti__column_value(w, ++c, extra[k]);
@@ -292,6 +283,13 @@ ti_status ti_writer_event_extra(struct ti_writer *w, const struct ti_event *ev,
 
 /* ---------------------------------------------------------------- chunks -- */
 
+static void begin_chunk(struct ti_writer *w)
+{
+    w->chunk_first = w->events;
+    w->chunk_events = 0;
+    w->chunk_room = w->chunk_limit;
+}
+
 void ti__events_reset(struct ti_writer *w)
 {
     memset(w->sym_slot, 0xff, sizeof w->sym_slot);
@@ -300,19 +298,33 @@ void ti__events_reset(struct ti_writer *w)
     w->sym[NO_SYMBOL] = (struct symbol){.op = NONE, .next = NO_SYMBOL};
     w->kept_used = 0;
     w->prev = NO_SYMBOL;
-    w->chunk_first = w->events;
-    w->chunk_events = 0;
-    w->chunk_room = w->chunk_limit;
+    w->syms_written = w->cols_written = 0;
     ti__columns_reset(w);
-    ti__fold_reset(w);
+    begin_chunk(w);
 }
 
-static int count_volumes(const struct ti_writer *w)
+/* There should be room for as much again. */
+void ti__events_go_on(struct ti_writer *w)
+{
+    if (w->nblocks + w->nperiods > w->most_blocks / 2u || w->ncols > w->most_cols / 2u ||
+        w->nsyms > SYMS / 2) {
+        ti__events_reset(w);
+        return;
+    }
+    for (struct column *c = w->col; c < w->col + w->ncols; c++)
+        c->written = ti__column_stored(w, c);
+    w->syms_written = w->nsyms;
+    w->cols_written = w->ncols;
+    begin_chunk(w);
+}
+
+/* Columns of volumes from column `from` on. */
+static int count_volumes(const struct ti_writer *w, uint16_t from)
 {
     int volumes = 0;
 
-    for (const struct column *c = w->col; c < w->col + w->ncols; c++)
-        volumes += c->is_volume;
+    for (const struct column *c = w->col + from; c < w->col + w->ncols; c++)
+        volumes += c->symbol != NONE;
     return volumes;
 }
 
@@ -324,46 +336,75 @@ static void extras_write(struct ti_writer *w)
         return;
     ti__chunk_begin(w, TI_CHUNK_XTR, TI_CODEC_ZLIB);
     ti__chunk_put_varint(w, w->extras);
-    ti__chunk_put_varint(w, (uint64_t)count_volumes(w));
+    ti__chunk_put_varint(w, (uint64_t)count_volumes(w, 0));
     for (c = w->col; c < end; c++)
-        for (int k = 1; c->is_volume && k <= w->extras; k++)
+        for (int k = 1; c->symbol != NONE && k <= w->extras; k++)
             ti__chunk_put_varint(w, ti__column_bytes(w, &c[k]));
     for (c = w->col; c < end; c++)
-        for (int k = 1; c->is_volume && k <= w->extras; k++)
+        for (int k = 1; c->symbol != NONE && k <= w->extras; k++)
             ti__column_put(w, &c[k]);
     ti__chunk_end(w, w->chunk_first, w->chunk_events);
 }
 
-void ti__events_write(struct ti_writer *w)
+/* The symbols with the bytes of their columns: of known ones these only. */
+static void put_symbols(struct ti_writer *w)
 {
-    const struct column *end = w->col + w->ncols, *c;
+    for (uint16_t i = 0; i <= w->nsyms; i++) {
+        const struct symbol *s = &w->sym[i];
 
-    extras_write(w);
-    ti__chunk_begin(w, TI_CHUNK_EVT, TI_CODEC_ZLIB);
-    ti__chunk_put_varint(w, ti__column_bytes(w, &w->col[0]));
-    ti__chunk_put_varint(w, w->nsyms);
-    for (const struct symbol *s = w->sym; s < w->sym + w->nsyms; s++) {
-        ti__chunk_put_varint(w, s->op);
-        ti__chunk_put_varint(w, s->site);
-        ti__chunk_put_varint(w, s->mask);
-        ti__chunk_put_varint(w, s->kinds);
-        for (int i = 0; i < s->ncols; i++)
-            ti__chunk_put_varint(w, ti__column_bytes(w, &w->col[s->col + i]));
+        if (i == w->syms_written)
+            ti__chunk_put_varint(w, w->nsyms - w->syms_written);
+        if (i == w->nsyms)
+            return;
+        if (i >= w->syms_written) {
+            ti__chunk_put_varint(w, s->op);
+            ti__chunk_put_varint(w, s->site);
+            ti__chunk_put_varint(w, s->mask);
+            ti__chunk_put_varint(w, s->kinds);
+        }
+        for (int k = 0; k < s->ncols; k++)
+            ti__chunk_put_varint(w, ti__column_bytes(w, &w->col[s->col + k]));
     }
-    ti__chunk_put_varint(w, (uint64_t)count_volumes(w));
-    for (c = w->col; c < end; c++) {
-        if (!c->is_volume)
+}
+
+/* The same for columns of volumes. */
+static void put_volumes(struct ti_writer *w)
+{
+    for (uint16_t i = 0; i <= w->ncols; i++) {
+        const struct column *c = &w->col[i];
+
+        if (i == w->cols_written)
+            ti__chunk_put_varint(w, (uint64_t)count_volumes(w, i));
+        if (i == w->ncols)
+            return;
+        if (c->symbol == NONE)
             continue;
-        ti__chunk_put_varint(w, c->before);
-        ti__chunk_put_varint(w, c->symbol);
+        if (i >= w->cols_written) {
+            ti__chunk_put_varint(w, c->before);
+            ti__chunk_put_varint(w, c->symbol);
+        }
         ti__chunk_put_varint(w, ti__column_bytes(w, c));
     }
+}
+
+void ti__events_write(struct ti_writer *w)
+{
+    const struct column *end = w->col + w->ncols;
+
+    for (struct column *c = w->col; c < end; c++)
+        ti__column_copied(w, c);
+    extras_write(w);
+    ti__chunk_begin(w, TI_CHUNK_EVT, TI_CODEC_ZLIB);
+    ti__chunk_put_varint(w, w->cols_written > 0);
+    ti__chunk_put_varint(w, ti__column_bytes(w, &w->col[0]));
+    put_symbols(w);
+    put_volumes(w);
     ti__column_put(w, &w->col[0]);
     for (const struct symbol *s = w->sym; s < w->sym + w->nsyms; s++)
         for (int i = 0; i < s->ncols; i++)
             ti__column_put(w, &w->col[s->col + i]);
-    for (c = w->col; c < end; c++)
-        if (c->is_volume)
+    for (const struct column *c = w->col; c < end; c++)
+        if (c->symbol != NONE)
             ti__column_put(w, c);
     ti__chunk_end(w, w->chunk_first, w->chunk_events);
 }

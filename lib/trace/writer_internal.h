@@ -2,14 +2,13 @@
  * The parts of a writer (trace/writer.h), for its own files:
  *
  *   writer_events.c   events become symbols and columns; these become EVT, XTR and VEC chunks
- *   writer_fold.c     the choice between columns and a nest of loops, which becomes a FLD chunk
  *   writer_columns.c  the store of columns while a chunk of events is filled
+ *   writer_periods.c  what repeats in a column
  *   writer_tables.c   metadata, strings and communicators, which become INF, STR and COM chunks
  *   writer_file.c     chunks and bytes into the file
  *   writer.c          opening, flushing, closing
  *
- * All memory is in struct ti_writer, one mapping, but for a larger column store and the memory of
- * folding.
+ * All memory is in struct ti_writer, one mapping, but for a larger column store.
  * Functions ti__X() that change the writer are called between ti__begin() and ti__end().
  */
 #ifndef TI_TRACE_WRITER_INTERNAL_H
@@ -20,7 +19,6 @@
 #include <zlib.h>
 
 #include "event/columns.h"
-#include "fold/online.h"
 #include "trace/writer.h"
 
 /* Sizes of the tables; together they must fit TI_WRITER_BYTES. */
@@ -33,17 +31,21 @@
 #define PENDING_BYTES  1024
 #define COMMS_BYTES    1024
 #define KEPT_BYTES     2048
-#define CHUNK_SHARE    3 /* events of a chunk for each one in the file, as writer.h promises */
-#define DEFLATE_BYTES  (31 * 1024) /* zlib's memory with the settings below */
+#define PERIODS        80  /* columns that are searched for periods; at most UINT8_MAX */
+#define CHUNK_SHARE    3 /* events of a chunk for each one in the file, as writer.h promises ... */
+#define CHUNK_PART     4 /* ... and, in a long trace, for how many in the file there is one */
+#define DEFLATE_BYTES  (23 * 1024) /* zlib's memory with the settings below */
 #define DEFLATE_LEVEL  6
 #define DEFLATE_WINDOW 11
-#define DEFLATE_MEM    5
+#define DEFLATE_MEM    4
 
 #define NONE      UINT16_MAX
 #define NO_SYMBOL SYMS /* an entry of the table that equals no event's symbol */
 
-/* An event without vectors adds at most this much: a value of each column is two varints. */
+/* An event without vectors adds at most this much: a value of each column is a token of two
+ * varints, before which a copy of two varints and a byte may end. */
 #define EVENT_COLS   (2 + TI_F_COUNT + TI_VECS)
+#define TOKEN_BYTES  (5 + TI_VARINT_MAX + 5 + 1 + 5)
 #define EVENT_BLOCKS (EVENT_COLS * 2)
 #define VALUE_BYTES  (2 * TI_VARINT_MAX)
 
@@ -69,8 +71,34 @@ struct column {
     uint16_t head, tail;
     uint16_t full;           /* blocks before the tail */
     uint8_t fill;            /* bytes used in the tail */
-    bool is_volume;          /* a column of volumes, for `before` and `symbol` */
-    uint16_t before, symbol; /* as in columns.h */
+    uint8_t period;          /* 1 + its number in the writer's period[]; 0: none */
+    uint16_t before, symbol; /* of a column of volumes, as in columns.h; else symbol is NONE */
+    uint32_t written;        /* bytes in the chunks so far */
+};
+
+/* A place in the bytes of a column. */
+struct place {
+    uint32_t at;    /* number of the byte */
+    uint16_t block; /* where it is: the block, ... */
+    uint8_t offset; /* ... and the byte in it, or the end of the block */
+};
+
+/* What repeats in a column (writer_periods.c). */
+struct period {
+    struct place mark;    /* searching: the token that new ones are compared with */
+    struct place begin;   /* of the part of the column that repeats */
+    struct place next;    /* of that part, the next token; searching: after those that matched */
+    uint32_t end;         /* number of the byte after the part */
+    uint32_t count;       /* tokens copied since `how`, ... */
+    uint32_t before;      /* ... and by this copy, in chunks before */
+    uint32_t tokens;      /* searching: new tokens since the search began, ... */
+    uint32_t limit;       /* ... and after how many the mark moves */
+    uint8_t matched;      /* searching: last tokens that equal those from the mark on, ... */
+    uint8_t need;         /* ... and how many are a period */
+    uint8_t misses;       /* resuming: tokens that did not equal the next one */
+    uint8_t shorts;       /* short copies in a row */
+    uint8_t how;          /* of the copy, as in columns.h; TI_COPY_NEW: of another part */
+    uint8_t state;        /* SEARCHING, COPYING, RESUMING */
 };
 
 struct symbol {
@@ -111,30 +139,19 @@ struct ti_writer {
     uint8_t comms[COMMS_BYTES];
 
     /* the chunk of events being filled */
-    uint16_t nsyms, ncols, nblocks, prev;
+    uint16_t nsyms, ncols, nblocks, nperiods, prev;
+    uint16_t syms_written, cols_written; /* in the chunks with which this one goes on */
     uint16_t extras;                 /* columns behind each one of volumes */
     uint16_t most_cols, most_blocks; /* up to these, another event surely fits */
     uint16_t sym_slot[SYM_SLOTS], vol_slot[VOL_SLOTS];
     struct symbol sym[SYMS + 1];
     struct column col[COLS];
+    struct period period[PERIODS];
     uint8_t *store; /* the blocks: `own_store`, or a mapping of store_mapped bytes */
     size_t store_mapped;
     uint32_t block_bytes, blocks, block_data;
     uint32_t chunk_most, vec_inline; /* limits, at most TI_CHUNK_EVENTS_MOST and TI_VEC_INLINE */
     _Alignas(8) uint8_t own_store[TI_BUFFER_DEFAULT];
-
-    /* the same chunk as a nest of loops */
-    struct ti_online *fold; /* NULL: nothing is folded */
-    enum {
-        FOLD_OFF,    /* the chunk has columns only */
-        FOLD_BESIDE, /* columns and nest */
-        FOLD_WINS,   /* the same, and the nest takes fewer bytes */
-        FOLD_ALONE   /* the nest only */
-    } folding;
-    size_t fold_most;      /* memory that the nest may take in this chunk, once it has won */
-    uint32_t fold_pause;   /* chunks that are not folded after the next one that was not worth it */
-    uint32_t fold_paused;  /* of the present pause, chunks still to come */
-    const uint64_t *extra; /* of the event being added */
 
     uint16_t kept_used;
     _Alignas(8) uint8_t kept[KEPT_BYTES];
@@ -144,8 +161,6 @@ struct ti_writer {
     uint64_t at;         /* where its next stored byte goes */
     uint8_t type, codec;
     uint32_t raw_bytes, stored_crc;
-    bool measuring; /* chunks are not written: only their bytes are counted */
-    uint64_t measured;
     uint64_t nchunks;
     uint32_t all_crc; /* over the CRCs of all chunks */
     z_stream z;
@@ -236,22 +251,9 @@ void ti__comms_write(struct ti_writer *w);
 /* Write the chunk of events, and the chunk of extra values before it. */
 void ti__events_write(struct ti_writer *w);
 
-/* Begin a new chunk of events. */
+/* Begin a new chunk of events, with what is known of those so far, or without. */
+void ti__events_go_on(struct ti_writer *w);
 void ti__events_reset(struct ti_writer *w);
-
-/* -------------------------------------------------------- writer_fold.c -- */
-
-/* Begin a new chunk. */
-void ti__fold_reset(struct ti_writer *w);
-
-/* Fold an event, beside the columns. */
-void ti__fold_beside(struct ti_writer *w, const struct ti_event *ev);
-
-/* Fold an event in place of the columns, after those before it.  False if this chunk must end. */
-bool ti__fold_alone(struct ti_writer *w, const struct ti_event *ev);
-
-/* Write the chunk of events in its smaller form. */
-void ti__fold_or_columns_write(struct ti_writer *w);
 
 /* ----------------------------------------------------- writer_columns.c -- */
 
@@ -264,7 +266,7 @@ void ti__columns_reset(struct ti_writer *w);
 /* Update `chunk_room`; call it after taking a symbol, a column or a block. */
 static inline void ti__look_for_room(struct ti_writer *w)
 {
-    if (w->nsyms == SYMS || w->ncols > w->most_cols || w->nblocks > w->most_blocks)
+    if (w->nsyms == SYMS || w->ncols > w->most_cols || w->nblocks + w->nperiods > w->most_blocks)
         w->chunk_room = 0;
 }
 
@@ -273,8 +275,17 @@ struct column *ti__column_new(struct ti_writer *w);
 
 /* Append bytes to a column; see columns.h for what they stand for.  ti__column_change() appends a
  * value that differs from the last one. */
+void ti__column_byte(struct ti_writer *w, struct column *c, uint8_t byte);
 void ti__column_varint(struct ti_writer *w, struct column *c, uint64_t v);
 void ti__column_change(struct ti_writer *w, struct column *c, uint64_t v);
+static inline struct block *ti__block(const struct ti_writer *w, uint16_t b)
+{
+    return (struct block *)(w->store + (size_t)b * w->block_bytes);
+}
+static inline uint32_t ti__column_stored(const struct ti_writer *w, const struct column *c)
+{
+    return c->tail == NONE ? 0 : c->full * w->block_data + c->fill;
+}
 static inline void ti__column_value(struct ti_writer *w, struct column *c, uint64_t v)
 {
     if (__builtin_expect(v == c->last, 1))
@@ -283,8 +294,16 @@ static inline void ti__column_value(struct ti_writer *w, struct column *c, uint6
         ti__column_change(w, c, v);
 }
 
-/* Size of a column; put its bytes into the chunk that was begun. */
+/* Bytes of a column that no chunk has yet; put them into the chunk that was begun. */
 uint32_t ti__column_bytes(const struct ti_writer *w, const struct column *c);
 void ti__column_put(struct ti_writer *w, const struct column *c);
+
+/* ----------------------------------------------------- writer_periods.c -- */
+
+/* Append a token, after the c->run repetitions of which it tells; `word` is not 0. */
+void ti__column_token(struct ti_writer *w, struct column *c, uint64_t word);
+
+/* Append what was copied so far. */
+void ti__column_copied(struct ti_writer *w, struct column *c);
 
 #endif

@@ -42,7 +42,7 @@ static struct {
     uint64_t kept, most; /* `most` as in writer.h: events of a chunk of columns */
 } rank;
 
-static void begin(size_t buffer, bool folds, int extras)
+static void begin(size_t buffer, int extras)
 {
     const char *const info[] = {"host", "here", "extra", "burst_ns:ns call_ns:ns"};
     struct ti_err err;
@@ -56,8 +56,6 @@ static void begin(size_t buffer, bool folds, int extras)
     ti_writer_info(rank.w, info, extras ? 2 : 1);
     if (extras)
         ti_writer_extras(rank.w, extras);
-    if (folds)
-        assert_int_equal(ti_writer_fold(rank.w, &err), TI_OK);
     for (int i = 0; i < 300; i++)
         ti_writer_string(rank.w, TI_STRING_SITE, "app+0x1");
     ti_writer_string(rank.w, TI_STRING_CALL, "MPI_Foo");
@@ -91,7 +89,7 @@ static void append(const struct ti_event *ev, const uint64_t *extra)
 }
 
 /* Write the trace at `program_path` once more, and look after each event. */
-static void again(size_t buffer, bool folds)
+static void again(size_t buffer)
 {
     struct ti_reader *r;
     struct ti_event ev;
@@ -101,7 +99,7 @@ static void again(size_t buffer, bool folds)
     assert_int_equal(ti_reader_open(program_path, &r, &err), TI_OK);
     ti_reader_want_extras(r);
     extras = ti_reader_extras(r);
-    begin(buffer, folds, extras);
+    begin(buffer, extras);
     while (ti_reader_next(r, &ev, &err) > 0) {
         ev.site %= 300;
         append(&ev, extras ? ev.extra : NULL);
@@ -121,7 +119,7 @@ static void random_programs(void **state)
 
         program_trace(program_path, program, 1 + (int)program_rnd(200), i % 5 == 0,
                       i % 3 ? 30000 : 2000, TI_END_COMPLETE);
-        again(buffers[i % 3], i % 4 != 0);
+        again(buffers[i % 3]);
         program_free(program);
     }
 }
@@ -130,21 +128,19 @@ static void random_programs(void **state)
 static void chunks_that_end_early(void **state)
 {
     (void)state;
-    for (int folds = 0; folds < 2; folds++) {
-        begin(TI_BUFFER_LEAST, folds, 0);
-        for (int i = 0; i < 40000; i++) {
-            bool rich = i < 600;
-            struct ti_event ev = {.op = TI_OP_SEND,
-                                  .mask = ti_op_info(TI_OP_SEND)->fields,
-                                  .site = rich ? (uint32_t)(i * 7 % 300) : 0,
-                                  .volume = rich ? (uint64_t)i * i * i * 977 : 5};
+    begin(TI_BUFFER_LEAST, 0);
+    for (int i = 0; i < 40000; i++) {
+        bool rich = i < 600;
+        struct ti_event ev = {.op = TI_OP_SEND,
+                              .mask = ti_op_info(TI_OP_SEND)->fields,
+                              .site = rich ? (uint32_t)(i * 7 % 300) : 0,
+                              .volume = rich ? (uint64_t)i * i * i * 977 : 5};
 
-            ev.arg[TI_F_TAG] = rich ? i * 7919 : 0;
-            ev.arg[TI_F_BYTES] = rich ? (int64_t)i * i * 104729 : 8;
-            append(&ev, NULL);
-        }
-        end();
+        ev.arg[TI_F_TAG] = rich ? i * 7919 : 0;
+        ev.arg[TI_F_BYTES] = rich ? (int64_t)i * i * 104729 : 8;
+        append(&ev, NULL);
     }
+    end();
 }
 
 /* A steady loop, a steady loop with noise, and one without a pattern: 200,000 events. */
@@ -152,7 +148,7 @@ static void long_runs(void **state)
 {
     (void)state;
     for (int kind = 0; kind < 3; kind++) {
-        begin(TI_BUFFER_DEFAULT, true, 0);
+        begin(TI_BUFFER_DEFAULT, 0);
         for (int i = 0; i < 200000; i++) {
             struct ti_event ev = {.op = i % 2 ? TI_OP_RECV : TI_OP_SEND,
                                   .volume = kind ? program_rnd(1000) : 1000};
