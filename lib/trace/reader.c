@@ -135,6 +135,7 @@ static ti_status open_folded_chunk(struct ti_reader *r, const struct ti_chunk *c
     if (r->decoder.xtr)
         return ti__file_damaged(&r->file, r->chunk_at, err,
                                 "extra values are not followed by their events");
+    ti__decoder_drop(&r->decoder); /* no chunk goes on with this one */
     st = ti__file_payload(&r->file, c, &r->folded_payload, err);
     if (st)
         return st;

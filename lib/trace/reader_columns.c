@@ -238,7 +238,8 @@ static bool place_column(struct column *c, const uint8_t **p, const uint8_t *end
     if (c->added > (uint64_t)(end - *p))
         return false;
     if (*to) {
-        memcpy(*to, c->data, c->bytes);
+        if (c->bytes) /* the data of a new column is NULL */
+            memcpy(*to, c->data, c->bytes);
         memcpy(*to + c->bytes, *p, c->added);
         c->data = *to;
         *to += c->bytes + c->added;
@@ -264,7 +265,8 @@ static bool place_columns(struct decoder *d, const uint8_t *p, const uint8_t *en
     return p == end;
 }
 
-/* Memory for the data of columns; NULL when it is short, or if a column was not read to its end. */
+/* Memory for the data of columns.  NULL when it is short, if they have more data than a writer
+ * keeps, or if one was not read to its end. */
 static uint8_t *new_data(const struct column *c, size_t n)
 {
     size_t bytes = 1;
@@ -274,7 +276,7 @@ static uint8_t *new_data(const struct column *c, size_t n)
             return NULL;
         bytes += c[i].bytes + c[i].added;
     }
-    return bytes <= KEEP_MAX ? malloc(bytes) : NULL;
+    return bytes <= STORE_MAX ? malloc(bytes) : NULL;
 }
 
 /* -------------------------------------------------------------- chunks -- */
@@ -309,11 +311,10 @@ bool ti__decoder_load(struct decoder *d, const struct ti_chunk *c, uint8_t *payl
     const uint8_t *p = payload, *end = p + c->raw;
     uint8_t *data = NULL;
     uint64_t goes_on = 0;
-    bool fine;
+    bool known = d->ncols > 0 && d->copies, fine;
 
     d->copies = c->version >= TI_CHUNK_VERSION_COPIES;
-    fine = c->events > 0 && (!d->copies || ti_get_varint(&p, end, &goes_on)) &&
-           goes_on <= (d->ncols > 0);
+    fine = c->events > 0 && (!d->copies || ti_get_varint(&p, end, &goes_on)) && goes_on <= known;
     if (!fine || !goes_on)
         forget_columns(d);
     fine = fine && load_tables(d, &p, end);

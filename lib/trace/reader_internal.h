@@ -12,12 +12,12 @@
  * reader.c sees events through the functions of struct decoder only.
  *
  * Limits on what a malicious file can cost.  A chunk takes at most 64 MiB and, if compressed, no
- * more than deflate can make of its bytes.  Tables take at most KEEP_MAX.  A chunk of events yields
- * at most EVENTS_MAX events with ELEMENTS_MAX inline elements, from SYMS_MAX symbols and COLS_MAX
- * columns, which takes less than a second.  The writer stays far below these limits; of elements it
- * may reach half.  A chunk of events that repeat, in columns with copies or folded (FLD), yields up
- * to 2^32 - 1 events, of at most TI_CHUNK_COLUMNS columns: its memory is limited, the time to read
- * all its events is not.
+ * more than deflate can make of its bytes.  Tables take at most KEEP_MAX, and the columns that a
+ * chunk goes on with STORE_MAX.  A chunk of events has at most SYMS_MAX symbols and COLS_MAX
+ * columns.  Before version 4 it yields at most EVENTS_MAX events with ELEMENTS_MAX inline elements,
+ * which takes less than a second.  The writer stays far below these limits; of elements it may
+ * reach half.  A chunk of events that repeat, in columns with copies or folded (FLD), yields up to
+ * 2^32 - 1 events: its memory is limited, the time to read all its events is not.
  */
 #ifndef TI_TRACE_READER_INTERNAL_H
 #define TI_TRACE_READER_INTERNAL_H
@@ -33,6 +33,7 @@
 #define ELEMENTS_MAX (2 * TI_CHUNK_EVENTS * TI_VECS * TI_VEC_INLINE)
 #define SYMS_MAX     4096
 #define COLS_MAX     8192
+#define STORE_MAX    TI_BUFFER_MOST
 
 /* -------------------------------------------------------- reader_file.c -- */
 

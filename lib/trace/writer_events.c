@@ -190,7 +190,7 @@ static bool has_room_for_vecs(const struct ti_writer *w, const struct ti_event *
     for (int v = 0; v < TI_VECS; v++)
         if (ev->vec[v].len && ev->vec[v].len <= w->vec_inline)
             blocks += ev->vec[v].len * VALUE_BYTES / w->block_data + 1;
-    return w->nblocks + blocks <= w->most_blocks;
+    return w->nblocks + w->nperiods + blocks <= w->most_blocks;
 }
 
 /* Whether the columns surely have room for this event.  False negatives only end a chunk early. */
@@ -299,15 +299,23 @@ void ti__events_reset(struct ti_writer *w)
     w->kept_used = 0;
     w->prev = NO_SYMBOL;
     w->syms_written = w->cols_written = 0;
+    w->events_written = 0;
     ti__columns_reset(w);
     begin_chunk(w);
 }
 
-/* There should be room for as much again. */
+/* Whether there is room for as much again.  Counters of a column have 32 bits, so chunks that go on
+ * with each other have fewer events. */
+static bool may_go_on(const struct ti_writer *w)
+{
+    return w->nblocks + w->nperiods <= w->most_blocks / 2u && w->ncols <= w->most_cols / 2u &&
+           w->nsyms <= SYMS / 2 &&
+           (uint64_t)w->events_written + w->chunk_events + w->chunk_limit <= UINT32_MAX;
+}
+
 void ti__events_go_on(struct ti_writer *w)
 {
-    if (w->nblocks + w->nperiods > w->most_blocks / 2u || w->ncols > w->most_cols / 2u ||
-        w->nsyms > SYMS / 2) {
+    if (!may_go_on(w)) {
         ti__events_reset(w);
         return;
     }
@@ -315,6 +323,7 @@ void ti__events_go_on(struct ti_writer *w)
         c->written = ti__column_stored(w, c);
     w->syms_written = w->nsyms;
     w->cols_written = w->ncols;
+    w->events_written += w->chunk_events;
     begin_chunk(w);
 }
 

@@ -139,8 +139,9 @@ struct ti_writer {
     uint8_t comms[COMMS_BYTES];
 
     /* the chunk of events being filled */
-    uint16_t nsyms, ncols, nblocks, nperiods, prev;
-    uint16_t syms_written, cols_written; /* in the chunks with which this one goes on */
+    uint16_t nsyms, ncols, nblocks, nperiods, prev, kept_used;
+    uint16_t syms_written, cols_written; /* in the chunks with which this one goes on, ... */
+    uint32_t events_written;             /* ... and the events in these */
     uint16_t extras;                 /* columns behind each one of volumes */
     uint16_t most_cols, most_blocks; /* up to these, another event surely fits */
     uint16_t sym_slot[SYM_SLOTS], vol_slot[VOL_SLOTS];
@@ -152,8 +153,6 @@ struct ti_writer {
     uint32_t block_bytes, blocks, block_data;
     uint32_t chunk_most, vec_inline; /* limits, at most TI_CHUNK_EVENTS_MOST and TI_VEC_INLINE */
     _Alignas(8) uint8_t own_store[TI_BUFFER_DEFAULT];
-
-    uint16_t kept_used;
     _Alignas(8) uint8_t kept[KEPT_BYTES];
 
     /* the chunk being written to the file */
@@ -174,6 +173,8 @@ _Static_assert(TI_STRING_BYTES + 2 * TI_VARINT_MAX + 1 <= PENDING_BYTES, "a stri
 _Static_assert(sizeof(struct ti_writer) <= TI_WRITER_BYTES, "the writer outgrew its cap");
 _Static_assert(EVENT_BLOCKS + TI_VECS + 2 * TI_EXTRAS_MAX < TI_BUFFER_LEAST / BLOCK_BYTES,
                "an event must fit an empty chunk");
+_Static_assert(TOKEN_BYTES < BLOCK_BYTES - sizeof(struct block),
+               "a column takes at most one more block for a token, and one for its period");
 _Static_assert(TI_VEC_INLINE *VALUE_BYTES *TI_VECS +
                        (EVENT_BLOCKS + TI_VECS + 2 * TI_EXTRAS_MAX) * BLOCK_BYTES <
                    TI_BUFFER_DEFAULT,
