@@ -302,43 +302,20 @@ static uint32_t slots_of(uint32_t window)
     return slots;
 }
 
-struct ti_fold *ti_fold_new(const struct ti_pool *pool, uint32_t window, uint32_t nvolumes)
+struct ti_fold *ti_fold_new(uint32_t window, uint32_t nvolumes)
 {
-    struct ti_pool own = *pool;
-    struct ti_fold *f = ti_pool_take(&own, sizeof *f);
+    struct ti_pool pool = {.at = NULL};
+    struct ti_fold *f = ti_pool_take(&pool, sizeof *f);
 
     f->window = window < 8 ? 8 : window;
     f->slots = slots_of(f->window);
-    f->list = ti_pool_take(&own, (f->window + 1) * sizeof *f->list);
-    f->chain = ti_pool_take(&own, f->slots * sizeof *f->chain);
+    f->list = ti_pool_take(&pool, (f->window + 1) * sizeof *f->list);
+    f->chain = ti_pool_take(&pool, f->slots * sizeof *f->chain);
     f->nodes.nvolumes = nvolumes;
-    f->nodes.pool = own;
+    f->nodes.pool = pool;
     f->done_end = &f->done;
     make_powers(f);
     return f;
-}
-
-/*
- * Each column that is folded away is moved to the end of another one, which may need a run in
- * addition (ti_column_move()), and one more for a run that is cut: at most half of the columns are
- * moved.  A loop that is folded away may make a loop of the nodes that it is added to: that takes a
- * node, its column, and an arrival more for its first leaf, whose columns move.  All loops may be
- * folded away, and the new leaf can begin and end two.
- */
-bool ti_fold_has_room(const struct ti_fold *f, uint32_t nfields)
-{
-    const struct ti_node_store *all = &f->nodes;
-    uint64_t leaf = all->nvolumes + nfields, loops = all->loops + 2;
-    uint64_t columns = leaf + loops * (1 + all->widest + all->nvolumes);
-
-    return columns * sizeof(struct ti_column) + (loops + 1) * sizeof(struct ti_fold_node) +
-               (all->ncolumns + leaf) * sizeof(struct ti_runs) <=
-           ti_pool_left(&all->pool);
-}
-
-struct ti_pool *ti_fold_pool(struct ti_fold *f)
-{
-    return &f->nodes.pool;
 }
 
 /* Of the window, only links are set, which folding sets anew. */

@@ -51,20 +51,13 @@ struct ti_fold_node {
 struct ti_fold;
 
 /* `nvolumes`: how many values each leaf has that belong to the burst before it, at least 1.  A
- * window of less than 8 nodes is made 8.  All memory is taken from `pool`, which the fold uses
- * until ti_fold_free(); *pool is empty, or has what ti_pool_use() gave it. */
-struct ti_fold *ti_fold_new(const struct ti_pool *pool, uint32_t window, uint32_t nvolumes);
+ * window of less than 8 nodes is made 8. */
+struct ti_fold *ti_fold_new(uint32_t window, uint32_t nvolumes);
 
 /* Append a symbol with its volumes and `nfields` further values.  A symbol has the same number of
  * fields each time. */
 void ti_fold_add(struct ti_fold *f, uint32_t symbol, const int64_t *volumes, const int64_t *fields,
                  uint32_t nfields);
-
-/* Whether the next ti_fold_add() with that many fields needs no more memory than the pool has. */
-bool ti_fold_has_room(const struct ti_fold *f, uint32_t nfields);
-
-/* The pool, of which a caller may take pieces, too. */
-struct ti_pool *ti_fold_pool(struct ti_fold *f);
 
 /* The shape so far: the first of a list of *n nodes, which belong to `f`. */
 const struct ti_fold_node *ti_fold_shape(struct ti_fold *f, uint64_t *n);

@@ -8,14 +8,11 @@
 
 static struct ti_column *new_columns(struct ti_node_store *all, uint32_t n)
 {
-    all->ncolumns += n;
-    all->widest = n > all->widest ? n : all->widest;
     return ti_pool_take(&all->pool, n * sizeof(struct ti_column));
 }
 
 static void drop_columns(struct ti_node_store *all, struct ti_column *c, uint32_t n)
 {
-    all->ncolumns -= n;
     ti_pool_give(&all->pool, c, n * sizeof *c);
 }
 
@@ -30,13 +27,11 @@ struct ti_fold_node *ti__leaf_new(struct ti_node_store *all, uint32_t ncolumns)
 
 struct ti_fold_node *ti__loop_new(struct ti_node_store *all)
 {
-    all->loops++;
     return ti__leaf_new(all, 1);
 }
 
 void ti__node_drop(struct ti_node_store *all, struct ti_fold_node *node)
 {
-    all->loops -= node->child != NULL;
     for (struct ti_fold_node *child = node->child, *next; child; child = next) {
         next = child->next;
         ti__node_drop(all, child);

@@ -11,8 +11,7 @@
 struct ti_node_store {
     struct ti_pool pool;
     uint32_t nvolumes;
-    uint64_t n, loops, ncolumns;
-    uint32_t widest; /* most columns that a node has had */
+    uint64_t n;
 };
 
 /* A leaf with `ncolumns` empty columns, or a loop. */

@@ -80,7 +80,7 @@ void *ti_pool_take_any(struct ti_pool *p, size_t bytes)
         *at = piece->next;
         return piece;
     }
-    if (bytes > ti_pool_left(p))
+    if (bytes > (size_t)(p->end - p->at))
         more(p, bytes);
     piece = (void *)p->at;
     p->at += bytes;
@@ -113,10 +113,4 @@ void ti_pool_free(struct ti_pool *p)
         munmap(slab, slab->bytes);
     }
     memset(p, 0, sizeof *p);
-}
-
-void ti_pool_use(struct ti_pool *p, void *memory, size_t bytes)
-{
-    p->at = memory;
-    p->end = p->at + bytes;
 }

@@ -1,8 +1,7 @@
 /*
  * Memory of a fold: pieces of many sizes.  A piece that is given back is taken again for a piece of
  * the same size.  A zeroed struct is an empty pool.  The pool maps memory when it has none
- * left.  When that fails, it prints a message and aborts the program.  The library in a traced
- * process asks ti_pool_left() first.
+ * left.  When that fails, it prints a message and aborts the program.
  */
 #ifndef TI_FOLD_POOL_H
 #define TI_FOLD_POOL_H
@@ -32,16 +31,7 @@ void *ti_pool_take_any(struct ti_pool *p, size_t bytes);
 /* Give back a piece of `bytes` bytes.  NULL is fine. */
 void ti_pool_give(struct ti_pool *p, void *piece, size_t bytes);
 
-/* Bytes that the pool has before it must map more. */
-static inline size_t ti_pool_left(const struct ti_pool *p)
-{
-    return (size_t)(p->end - p->at);
-}
-
-/* Give back everything; the pool is empty then, without what ti_pool_use() gave it. */
+/* Give back everything; the pool is empty then. */
 void ti_pool_free(struct ti_pool *p);
-
-/* The empty pool takes `bytes` bytes at `memory`, zeros, before it maps any. */
-void ti_pool_use(struct ti_pool *p, void *memory, size_t bytes);
 
 #endif

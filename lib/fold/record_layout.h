@@ -71,7 +71,7 @@
 #define TI_OFFSET_MARK   "+0x" /* in call sites */
 #define TI_OFFSET_DIGITS 15
 
-#define TI_CHUNK_COLUMNS (1u << 16) /* numbers of a FLD chunk, and blobs; writers make < 2^14 */
+#define TI_CHUNK_COLUMNS (1u << 16) /* numbers of a FLD chunk, and blobs; writers made < 2^14 */
 
 #define TI_DECIMALS_MAX 9 /* of a number in metadata, and 18 digits in all */
 

@@ -45,32 +45,16 @@ static void add(struct items *l, uint32_t symbol)
     l->n++;
 }
 
-/* Fold items; in `memory`, if that is not NULL, as many as fit: *n of them. */
-static struct ti_fold *fold_in(const struct items *l, uint32_t window, uint32_t nvolumes,
-                               void *memory, size_t bytes, size_t *n)
-{
-    struct ti_pool pool = {.at = NULL};
-    struct ti_fold *f;
-
-    if (memory)
-        ti_pool_use(&pool, memory, bytes);
-    f = ti_fold_new(&pool, window, nvolumes);
-    for (*n = 0; *n < l->n; ++*n) {
-        const struct item *item = &l->item[*n];
-        uint32_t nfields = fields_of(item->symbol);
-
-        if (memory && !ti_fold_has_room(f, nfields))
-            break;
-        ti_fold_add(f, item->symbol, item->volumes, item->fields, nfields);
-    }
-    return f;
-}
-
 static struct ti_fold *fold_of(const struct items *l, uint32_t window, uint32_t nvolumes)
 {
-    size_t n;
+    struct ti_fold *f = ti_fold_new(window, nvolumes);
 
-    return fold_in(l, window, nvolumes, NULL, 0, &n);
+    for (size_t i = 0; i < l->n; i++) {
+        const struct item *item = &l->item[i];
+
+        ti_fold_add(f, item->symbol, item->volumes, item->fields, fields_of(item->symbol));
+    }
+    return f;
 }
 
 /* --------------------------------------------------------------- expansion -- */
@@ -210,24 +194,6 @@ static void must_stand(const char *what, struct ti_fold *f, const struct items *
                  (unsigned long long)e.nodes, (unsigned long long)nodes);
 }
 
-/* A fold in little memory folds as many items as fit, and needs no more memory. */
-static void must_fit(const char *what, const struct items *l, uint32_t window, uint32_t nvolumes)
-{
-    static _Alignas(8) uint8_t memory[64 << 10];
-    size_t bytes = (12u << 10) + records_below(sizeof memory - (12u << 10));
-    struct items some = *l;
-    struct ti_fold *f;
-
-    memset(memory, 0, bytes);
-    memset(memory + bytes, 0xaa, sizeof memory - bytes);
-    f = fold_in(l, window < 128 ? window : 128, nvolumes, memory, bytes, &some.n);
-    must_stand(what, f, &some, nvolumes);
-    assert_null(ti_fold_pool(f)->slabs);
-    ti_fold_free(f);
-    for (; bytes < sizeof memory; bytes++)
-        assert_int_equal(memory[bytes], 0xaa);
-}
-
 /* The shape of the items stands for them. */
 static void must_fold(const char *what, const struct items *l, uint32_t window, uint32_t nvolumes)
 {
@@ -235,7 +201,6 @@ static void must_fold(const char *what, const struct items *l, uint32_t window, 
 
     must_stand(what, f, l, nvolumes);
     ti_fold_free(f);
-    must_fit(what, l, window, nvolumes);
 }
 
 /* ---------------------------------------------------------- random programs -- */
@@ -569,19 +534,17 @@ static void test_depth(void **state)
     free(l.item);
 }
 
-/* Memory does not depend on trips, for leaves with any number of columns. */
-static void test_memory(void **state)
+/* Nodes do not depend on trips, for leaves with any number of columns. */
+static void test_nodes(void **state)
 {
     (void)state;
     for (uint32_t nvolumes = 1; nvolumes <= 17; nvolumes++) {
         static const int64_t volumes[17];
-        struct ti_pool pool = {.at = NULL};
-        struct ti_fold *f = ti_fold_new(&pool, 64, nvolumes);
+        struct ti_fold *f = ti_fold_new(64, nvolumes);
 
         for (int i = 0; i < 13 * 2000; i++) /* ((a a a b) * 3 c) * 2000 */
             ti_fold_add(f, i % 13 == 12 ? 'c' : i % 13 % 4 == 3 ? 'b' : 'a', volumes, NULL, 0);
         assert_int_equal(ti_fold_nodes(f), 6);
-        assert_in_range(ti_fold_pool(f)->slab_bytes, 1, 64 << 10); /* one slab */
         ti_fold_free(f);
     }
 }
@@ -591,7 +554,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_programs),    cmocka_unit_test(test_random),
         cmocka_unit_test(test_adversaries), cmocka_unit_test(test_shapes),
-        cmocka_unit_test(test_depth),       cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_depth),       cmocka_unit_test(test_nodes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
