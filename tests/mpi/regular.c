@@ -1,7 +1,7 @@
 /*
- * A regular loop, which the library folds while the program runs, and what comes into its way:
+ * A regular loop, and what comes into its way:
  *
- *   folding plain|fork|threads|abort|exit|kill [TRIPS]
+ *   regular plain|fork|threads|abort|exit|kill [TRIPS]
  *
  * fork: in the middle of the loop a child goes on with it on its own, calls MPI, and exits.
  * threads: the threads of a rank take turns, a call each (MPI_THREAD_SERIALIZED).
