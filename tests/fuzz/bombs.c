@@ -3,8 +3,8 @@
  *
  *   bombs DIR
  *
- * Each but the first two, which are the most that a reader grants, blows up without
- * the guard that its comment names.
+ * Each but "events", "elements" and "copies", which are the most that a reader grants,
+ * blows up without the guard that its comment names.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +24,7 @@ struct bytes {
 
 static struct bytes file;
 static const char *dir;
+static uint8_t version = TI_CHUNK_VERSION; /* of chunks */
 
 static void put_varint(struct bytes *b, uint64_t v)
 {
@@ -37,7 +38,7 @@ static void put_chunk(enum ti_chunk_type type, uint32_t events, uint32_t raw, en
 
     memset(h, 0, TI_CHUNK_BYTES);
     h[0] = (uint8_t)type;
-    h[2] = TI_CHUNK_VERSION;
+    h[2] = version;
     h[3] = (uint8_t)codec;
     ti_put_u32(h + 16, events);
     ti_put_u32(h + 20, raw);
@@ -112,14 +113,21 @@ static void put_constant_vec(struct bytes *b, int64_t len)
         put_varint(b, (uint64_t)len);
 }
 
+/* Volumes: the first is 0, and `n` bytes say which ones the others are. */
+static const uint8_t *volumes;
+static size_t nvolumes;
+
 /* A chunk of the same event over and over: fields are 0, or those in `value`, and
  * vectors have the length value[TI_F_COUNT + v]. */
 static void put_events(enum ti_op op, uint32_t events, const int64_t value[VALUES])
 {
-    static const uint8_t always_the_first[] = {0, 0, 0, 0};
+    const bool copies = version >= TI_CHUNK_VERSION_COPIES;
+    const uint8_t always_the_first[] = {0, copies, 0, copies};
     const struct ti_op_info *of = ti_op_info(op);
     struct bytes *b = calloc(1, sizeof *b), *data = calloc(1, sizeof *data);
 
+    if (copies)
+        put_varint(b, 0); /* goes on with none */
     put_varint(b, sizeof always_the_first);
     put_varint(b, 1);
     put_varint(b, op);
@@ -141,11 +149,14 @@ static void put_events(enum ti_op op, uint32_t events, const int64_t value[VALUE
     for (uint64_t after = 0; after < 2; after++) {
         put_varint(b, after);
         put_varint(b, 0);
-        put_varint(b, 0);
+        put_varint(b, after ? nvolumes : 0);
     }
     memcpy(b->data + b->n, always_the_first, sizeof always_the_first);
     memcpy(b->data + b->n + sizeof always_the_first, data->data, data->n);
     b->n += sizeof always_the_first + data->n;
+    if (nvolumes)
+        memcpy(b->data + b->n, volumes, nvolumes);
+    b->n += nvolumes;
     put_raw(TI_CHUNK_EVT, events, b);
     free(b);
     free(data);
@@ -267,6 +278,49 @@ static void nest(const char *name, int64_t trips, uint64_t numbers, uint64_t blo
     free(b);
 }
 
+/* A chunk of 2^32 - 1 barriers in few bytes: its memory is limited, but not the time to read it. */
+static void copies(void)
+{
+    static const uint8_t tokens[] = {0, 2, 0xff, 0xff, 0xff, 0xff, 0x0f, 0, TI_COPY_NEW + 2};
+    const int64_t value[VALUES] = {0};
+
+    volumes = tokens;
+    nvolumes = sizeof tokens;
+    of_events("copies", 1, UINT32_MAX, TI_OP_BARRIER, value);
+    nvolumes = 0;
+}
+
+/* Chunks that go on with each other, a million bytes each: STORE_MAX. */
+static void goes_on(void)
+{
+    enum { EVENTS_EACH = 50000, CHUNKS = 17 };
+    static const uint8_t token[20] = {0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0,
+                                      0x82, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0};
+    const int64_t value[VALUES] = {0};
+    struct bytes *b = calloc(1, sizeof *b);
+
+    begin(1);
+    put_events(TI_OP_BARRIER, 2, value);
+    for (int i = 0; i < CHUNKS; i++) {
+        b->n = 0;
+        put_varint(b, 1);
+        put_varint(b, 0); /* the sequence, the communicators, new symbols, first volumes */
+        put_varint(b, 0);
+        put_varint(b, 0);
+        put_varint(b, 0);
+        put_varint(b, sizeof token * EVENTS_EACH);
+        put_varint(b, 0);
+        for (int k = 0; k < EVENTS_EACH; k++, b->n += sizeof token) {
+            memcpy(b->data + b->n, token, sizeof token);
+            if (k == 0 && i == 0)
+                b->data[b->n] |= 1; /* a volume was repeated before */
+        }
+        put_deflated(TI_CHUNK_EVT, EVENTS_EACH, b);
+    }
+    end("goes-on");
+    free(b);
+}
+
 int main(int argc, char **argv)
 {
     int64_t value[VALUES] = {0};
@@ -276,6 +330,7 @@ int main(int argc, char **argv)
         return 2;
     }
     dir = argv[1];
+    version = TI_CHUNK_VERSION_COPIES - 1; /* of the limits that chunks had before */
     of_events("events", 15, EVENTS, TI_OP_BARRIER, value);
     of_events("events-over", 1, UINT32_MAX, TI_OP_BARRIER, value); /* EVENTS_MAX */
     value[TI_F_COUNT] = value[TI_F_COUNT + 1] = TI_VEC_INLINE;
@@ -283,9 +338,13 @@ int main(int argc, char **argv)
     of_events("elements-over", 150, EVENTS, TI_OP_ALLTOALLV, value); /* ELEMENTS_MAX */
     value[TI_F_COUNT] = value[TI_F_COUNT + 1] = 1 << 27;
     of_events("inline-length", 1, 1, TI_OP_ALLTOALLV, value); /* TI_VEC_INLINE, ELEMENTS_MAX */
+    version = TI_CHUNK_VERSION;
+    of_events("inline-length-4", 1, 1, TI_OP_ALLTOALLV, value); /* TI_VEC_INLINE */
     communicators();
     dimensions();
     topologies();
+    copies();
+    goes_on();
     nest("nest", 1000, 8, 6);
     nest("nest-trips", INT64_C(1000) << 32 | 1000, 8, 6); /* the events of its header */
     nest("nest-columns", 1000, 70000, 70000);             /* TI_CHUNK_COLUMNS */

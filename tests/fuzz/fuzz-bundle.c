@@ -84,7 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         for (int tried = 0; rank < nranks && tried < RANKS_READ; rank++, tried++) {
             struct ti_reader *r;
 
-            if (ti_source_has(s, rank) != (ti_source_bytes(s, rank) >= 0) ||
+            if ((!ti_source_has(s, rank) && ti_source_bytes(s, rank) >= 0) ||
                 ti_source_has(s, rank) != (ti_source_name(s, rank) != NULL))
                 abort();
             if (ti_source_reader(s, rank, &r, &err) == TI_OK) {

@@ -16,7 +16,11 @@ static ti_status see_event(void *arg, struct ti_walk *w, const struct ti_step *s
 {
     char text[TI_CALL_BYTES];
 
-    (void)arg, (void)sound, (void)err;
+    uint64_t *events = arg;
+
+    (void)sound;
+    if (++*events > TI_FUZZ_EVENTS)
+        return ti_err_set(err, TI_ERR_PARTIAL, "enough");
     if (step->index % 16 == 0)
         ti_call_text(ti_walk_reader(w), &step->ev, text, sizeof text);
     return TI_OK;
@@ -24,14 +28,18 @@ static ti_status see_event(void *arg, struct ti_walk *w, const struct ti_step *s
 
 static void check(struct ti_source *s)
 {
-    const struct ti_visitor visitor = {.event = see_event};
+    uint64_t events = 0;
+    const struct ti_visitor visitor = {.event = see_event, .arg = &events};
     struct ti_problems problems = {0};
     struct ti_check result;
     struct ti_err err;
     size_t *order, at = 0;
 
-    if (ti_check(s, &visitor, &result, &problems, &err) != TI_OK)
-        abort();
+    if (ti_check(s, &visitor, &result, &problems, &err) != TI_OK) {
+        if (events <= TI_FUZZ_EVENTS)
+            abort();
+        return;
+    }
     order = ti_pairs_sorted(&result.pairs);
     while (at < result.pairs.keys.n)
         ti_pairs_next(&result.pairs, order, &at);

@@ -22,14 +22,18 @@ int ti_fuzz_file(const uint8_t *data, size_t bytes);
  */
 void ti_fuzz_repair(uint8_t *trace, size_t bytes);
 
+/* Events that are read.  A chunk of few bytes may have 2^32 - 1 of them. */
+#define TI_FUZZ_EVENTS (1u << 21)
+
 /* Read a trace to its end, every byte that the reader gives: event by event,
  * with extra values and without,
  * skipping, half and half, seeking if it is folded, and verifying.  Aborts where
- * these disagree. */
+ * these disagree.  Of more than TI_FUZZ_EVENTS events the rest is not read. */
 void ti_fuzz_read(int fd, int64_t offset, int64_t bytes);
 
 /* The same of a copy of a record of a merged trace, which may claim any number
- * of events: at most `limit` events and elements of vectors are read. */
+ * of events: at most `limit` events are read, and 64 times as many elements of
+ * vectors. */
 struct ti_record;
 void ti_fuzz_read_record(const struct ti_record *record, uint32_t nranks, uint64_t limit);
 

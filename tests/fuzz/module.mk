@@ -61,7 +61,8 @@ fuzz-corpus: $(O)/tests/fuzz/seeds $(O)/tests/fuzz/bombs $(O)/ti-gather
 	cp $(O)/tests/fuzz/merged/* tests/fuzz/corpus/merged
 	@mkdir -p tests/fuzz/corpus/folded
 	cp $(O)/tests/fuzz/folded/* tests/fuzz/corpus/folded
-	$(O)/ti-gather --quiet --force -o tests/fuzz/corpus/bundle/sound $(O)/tests/fuzz/run
+	$(O)/ti-gather --quiet --force --merge none -o tests/fuzz/corpus/bundle/sound $(O)/tests/fuzz/run
+	$(O)/ti-gather --quiet --force -o tests/fuzz/corpus/bundle/merged $(O)/tests/fuzz/run
 .PHONY: fuzz-corpus
 
 # A seed of target blocks: the text, its length in front, and what it became.

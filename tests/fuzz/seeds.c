@@ -35,7 +35,7 @@ static const char *const info[] = {"rank",    "1",
                                    "counter", "papi",
                                    "unit",    "instructions",
                                    "extra",   "burst_ns:ns call_ns:ns A::B:events"};
-static int extras, folds; /* columns: 3, or none */
+static int extras; /* columns: 3, or none */
 static const char *dir;
 
 static void check(int ok, const char *what)
@@ -150,8 +150,6 @@ static struct ti_writer *start(uint32_t nranks)
     check(ti_writer_open(path, 1, nranks, run_id, &w, &err) == TI_OK, err.text);
     ti_writer_info(w, info, extras ? 4 : 3);
     ti_writer_extras(w, extras);
-    if (folds)
-        check(ti_writer_fold(w, &err) == TI_OK, err.text);
     ti_writer_comm(w, 0, TI_KIND_WORLD, 1, nranks, NULL, 0, NULL);
     ti_writer_comm(w, 1, TI_KIND_SELF, 0, 1, self, 0, NULL);
     ti_writer_comm(w, 2, TI_KIND_SPLIT, 1, 2, odd, 0, NULL);
@@ -241,6 +239,25 @@ static void extra_columns(const char *name)
         event(w, TI_OP_SEND, turn % 2, 0);
         event(w, TI_OP_ALLREDUCE, 0, 0);
         if (turn == 70)
+            ti_writer_flush(w);
+    }
+    finish(w, name);
+    extras = 0;
+}
+
+/* Chunks that go on with each other, with copies and with vectors; some have new symbols. */
+static void periods(const char *name, int columns)
+{
+    struct ti_writer *w;
+
+    extras = columns;
+    w = start(NP);
+    for (int turn = 0; turn < 1000; turn++) {
+        event(w, turn % 50 ? TI_OP_SEND : TI_OP_ALLTOALLV, turn % 7 * 4, turn % 50 ? 0 : 4);
+        event(w, TI_OP_WAITALL, 0, turn / 200);
+        if (turn % 150 == 0)
+            event(w, TI_OP_BARRIER + (uint32_t)turn / 150, 0, 0);
+        if (turn == 100 || turn % 300 == 299)
             ti_writer_flush(w);
     }
     finish(w, name);
@@ -455,12 +472,9 @@ int main(int argc, char **argv)
     every_operation(2, "every-null");
     every_operation(3, "every-root-self");
     loop("loop");
-    folds = 1;
-    loop("folded-loop");
-    every_operation(0, "folded-operations");
-    extra_columns("folded-extra-columns");
-    folds = 0;
     extra_columns("extra-columns");
+    periods("periods", 0);
+    periods("periods-extra", 3);
     long_vectors();
     communicators();
     finish(start(NP), "empty");
