@@ -114,6 +114,18 @@ static inline uint32_t ti_event_kinds(const struct ti_event *ev)
     return kinds;
 }
 
+/* The value of a field that is not a number, by the `kinds` of its symbol; 0 if it is a number. */
+static inline int64_t ti_kind_value(uint32_t kinds, uint32_t field)
+{
+#define TI_KIND_VALUE(name)                                                                        \
+    if (field == TI_F_##name)                                                                      \
+        return kinds & 3 ? TI_ANY + (int64_t)((kinds & 3) - 1) : 0;                                \
+    kinds >>= 2;
+    TI_SPECIALS(TI_KIND_VALUE)
+#undef TI_KIND_VALUE
+    return 0;
+}
+
 /* The least `how` of a copy from another part; see above. */
 #define TI_COPY_NEW 4
 

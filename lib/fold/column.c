@@ -303,6 +303,28 @@ bool ti_cursor_skip(struct ti_cursor *c, uint64_t n)
     }
 }
 
+bool ti_cursor_take(struct ti_cursor *c, uint64_t n, uint64_t *runs, struct ti_pool *pool,
+                    struct ti_column *to)
+{
+    while (n) {
+        struct ti_column_run run = {.n = n};
+
+        if (!c->left && (c->at < c->end || c->again) && (*runs == 0 || !ti_cursor_run(c)))
+            return false;
+        if (c->left) {
+            run.stride = c->stride;
+            run.n = n < c->left ? n : c->left;
+            c->left -= run.n;
+            *runs -= *runs > 0;
+        }
+        run.first = c->last + run.stride;
+        c->last += run.n * run.stride;
+        n -= run.n;
+        ti_column_add_run(pool, to, &run);
+    }
+    return true;
+}
+
 /* ------------------------------------------------------------------ sums -- */
 
 struct adder {

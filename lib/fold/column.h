@@ -70,6 +70,12 @@ void ti_cursor_start(struct ti_cursor *c, uint64_t first, const uint8_t *blob, s
  * call it for a new cursor only, see ti_draw_skip(). */
 bool ti_cursor_skip(struct ti_cursor *c, uint64_t n);
 
+/* Append the next `n` values to a column in memory, run by run, with the memory of `pool`.  The
+ * runs that were read are subtracted from *runs; false if the blob is malformed, or there would be
+ * more. Not for values of a histogram. */
+bool ti_cursor_take(struct ti_cursor *c, uint64_t n, uint64_t *runs, struct ti_pool *pool,
+                    struct ti_column *to);
+
 /* Read the next run; false if the blob is malformed.  For ti_cursor_next() only. */
 bool ti_cursor_run(struct ti_cursor *c);
 

@@ -3,6 +3,7 @@
  *
  *   decode_open.c   the record becomes symbols, nodes and cursors
  *   decode.c        the iterator over events
+ *   parts.c         what numbers and blobs mean (parts.h)
  *   shape.c         the shape and its statistics (shape.h)
  *   seek.c          the iterator goes to another place (seek.h)
  *   trips.c         the iterator leaves out trips of loops (trips.h)
@@ -13,6 +14,7 @@
 
 #include "fold/column.h"
 #include "fold/decode.h"
+#include "fold/parts.h"
 #include "fold/quality_columns.h"
 #include "fold/record_layout.h"
 
@@ -33,6 +35,7 @@ struct symbol {
     uint32_t op, site, mask;
     uint32_t constants, nconstants; /* its constants: number of the first, how many */
     uint32_t columns;               /* mask of the fields that have a column */
+    uint32_t vector_columns;        /* the same of vectors */
     bool vectors;                   /* it has one */
     uint8_t vector_is[TI_VECS];     /* enum vector_is */
     int64_t vector[TI_VECS];        /* number of a constant vector */
@@ -86,6 +89,12 @@ struct ti_folded {
     uint64_t extra[TI_EXTRAS_MAX];
     uint64_t *passes; /* of each node in a trip, for trips.c; NULL: not needed yet */
 };
+
+/* ti_folded_open(), which also notes in *parts, unless it is NULL, what the numbers and blobs in
+ * front of the columns of nodes mean. */
+const char *ti__folded_open(const struct ti_record *record, uint32_t nranks,
+                            struct ti_record_parts *parts, struct ti_folded **out,
+                            struct ti_folded_tables *tables);
 
 /* Add up the volumes of all events; false if a column of them is malformed. */
 bool ti__sum_volumes(struct ti_folded *f, uint64_t *volume);

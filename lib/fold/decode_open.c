@@ -17,7 +17,17 @@ struct input {
     const uint8_t *at, *end; /* of the pattern */
     const int64_t *number, *numbers_end;
     const struct ti_bytes *blob, *blobs_end;
+
+    /* What they mean; NULL: nobody asks.  `now` is the meaning of the next ones. */
+    struct ti_record_parts *parts;
+    struct ti_record_part now;
 };
+
+static void meaning(struct input *in, enum ti_part_kind kind, size_t of, uint32_t which)
+{
+    in->now =
+        (struct ti_record_part){.kind = (uint8_t)kind, .which = (uint8_t)which, .of = (uint32_t)of};
+}
 
 /* What has no elements may be NULL, which has no end. */
 static struct input start(const struct ti_record *r)
@@ -54,13 +64,19 @@ static bool next_number(struct input *in, int64_t low, int64_t high, int64_t *ou
 {
     if (in->number == in->numbers_end)
         return false;
+    if (in->parts)
+        in->parts->number[in->parts->nnumbers - (size_t)(in->numbers_end - in->number)] = in->now;
     *out = *in->number++;
     return *out >= low && *out <= high;
 }
 
 static const struct ti_bytes *next_blob(struct input *in)
 {
-    return in->blob == in->blobs_end ? NULL : in->blob++;
+    if (in->blob == in->blobs_end)
+        return NULL;
+    if (in->parts)
+        in->parts->blob[in->parts->nblobs - (size_t)(in->blobs_end - in->blob)] = in->now;
+    return in->blob++;
 }
 
 bool ti_record_is_copy(const struct ti_record *record)
@@ -101,6 +117,7 @@ static bool read_totals(struct input *in, struct ti_folded_tables *t)
     t->have_totals = have;
     if (!have)
         return true;
+    meaning(in, TI_PART_HASH, 0, 0);
     if (!next_number(in, INT64_MIN, INT64_MAX, &value))
         return false;
     put_u64(&t->totals, 0); /* volume and events are set when they are known */
@@ -164,6 +181,7 @@ static bool read_metadata(struct input *in, struct ti_folded_tables *t)
 
         put_text(out, &(struct ti_bytes){key, bytes});
         key += bytes + 1;
+        meaning(in, TI_PART_INFO, i, 0);
         if (!read_value(in, out))
             return false;
     }
@@ -210,16 +228,21 @@ static bool put_members(struct input *in, struct ti_buffer *out, int64_t size)
 }
 
 /* *members: how many there may be still. */
-static bool read_comm(struct input *in, uint32_t nranks, int64_t *members, struct ti_buffer *out)
+static bool read_comm(struct input *in, uint32_t nranks, size_t number, int64_t *members,
+                      struct ti_buffer *out)
 {
     uint64_t index;
     uint8_t kind, inter;
     int64_t rank, size, remote_size = 0;
 
+    meaning(in, TI_PART_COMM_RANK, number, 0);
     if (!get(in, TI_RANKS_MAX, &index) || !get_byte(in, &kind) || !get_byte(in, &inter) ||
-        !next_number(in, 0, nranks, &rank) || !next_number(in, 1, nranks, &size) ||
-        inter != (kind == TI_KIND_INTER))
+        !next_number(in, 0, nranks, &rank) || inter != (kind == TI_KIND_INTER))
         return false;
+    meaning(in, TI_PART_COMM_SIZE, number, 0);
+    if (!next_number(in, 1, nranks, &size))
+        return false;
+    meaning(in, TI_PART_REMOTE_SIZE, number, 0);
     if (inter && !next_number(in, 1, nranks, &remote_size))
         return false;
     *members -= size + remote_size;
@@ -229,11 +252,13 @@ static bool read_comm(struct input *in, uint32_t nranks, int64_t *members, struc
     ti_buffer_varint(out, (uint64_t)rank);
     ti_buffer_varint(out, (uint64_t)size);
     ti_buffer_put(out, &kind, 1);
+    meaning(in, TI_PART_MEMBERS, number, 0);
     if (!put_members(in, out, size))
         return false;
     if (!inter)
         return true;
     ti_buffer_varint(out, (uint64_t)remote_size);
+    meaning(in, TI_PART_REMOTE_MEMBERS, number, 0);
     return put_members(in, out, remote_size);
 }
 
@@ -244,8 +269,8 @@ static bool read_comms(struct input *in, uint32_t nranks, struct ti_folded_table
 
     if (!get_count(in, &n))
         return false;
-    for (; n; n--)
-        if (!read_comm(in, nranks, &members, &t->comms))
+    for (uint64_t i = 0; i < n; i++)
+        if (!read_comm(in, nranks, i, &members, &t->comms))
             return false;
     return true;
 }
@@ -272,6 +297,7 @@ static bool put_site(struct ti_buffer *out, const struct ti_bytes *text, int64_t
 static bool read_strings(struct input *in, struct ti_folded_tables *t, uint64_t *sites)
 {
     static const uint8_t kinds[] = {TI_STRING_SITE, TI_STRING_CALL, TI_STRING_FILE};
+    static const enum ti_part_kind parts[] = {TI_PART_SITE, TI_PART_CALL, TI_PART_FILE};
     uint64_t n[sizeof kinds];
 
     for (size_t k = 0; k < sizeof kinds; k++)
@@ -281,8 +307,10 @@ static bool read_strings(struct input *in, struct ti_folded_tables *t, uint64_t 
     for (size_t k = 0; k < sizeof kinds; k++) {
         for (uint64_t i = 1; i <= n[k]; i++) {
             int64_t offset = -1;
-            const struct ti_bytes *text = next_blob(in);
+            const struct ti_bytes *text;
 
+            meaning(in, parts[k], i, 0);
+            text = next_blob(in);
             if (!text || (kinds[k] == TI_STRING_SITE && !next_number(in, -1, OFFSET_MOST, &offset)))
                 return false;
             ti_buffer_varint(&t->strings, i);
@@ -314,29 +342,20 @@ static bool read_vectors(struct input *in, struct ti_folded *f)
     uint64_t elements;
     int64_t n, first[VECTOR_COLUMNS];
 
+    meaning(in, TI_PART_VECTORS, 0, 0);
     if (!next_number(in, 0, TI_RECORD_VECTORS, &n))
         return false;
     f->nvectors = (size_t)n;
     f->vector_first = in->number;
     f->vector_blob = in->blob;
-    for (int i = 0; i < VECTOR_COLUMNS; i++)
+    for (uint32_t i = 0; i < VECTOR_COLUMNS; i++) {
+        meaning(in, TI_PART_LENGTHS + i, 0, 0); /* their order is that of the columns */
         if (!next_number(in, INT64_MIN, INT64_MAX, &first[i]) || !next_blob(in))
             return false;
+    }
     return ti_column_sum((uint64_t)first[0], f->vector_blob->data, f->vector_blob->n, f->nvectors,
                          &lengths, &f->runs, &elements) &&
            elements <= TI_RECORD_VECTORS;
-}
-
-/* A field's value that is not a number; 0 if it is one. */
-static int64_t special(uint32_t kinds, uint32_t field)
-{
-#define SPECIAL(name)                                                                              \
-    if (field == TI_F_##name)                                                                      \
-        return kinds & 3 ? TI_ANY + (int64_t)((kinds & 3) - 1) : 0;                                \
-    kinds >>= 2;
-    TI_SPECIALS(SPECIAL)
-#undef SPECIAL
-    return 0;
 }
 
 static bool read_constants(struct input *in, struct ti_folded *f, struct symbol *s, uint32_t kinds,
@@ -350,7 +369,8 @@ static bool read_constants(struct input *in, struct ti_folded *f, struct symbol 
         struct constant *c = &f->constant[i];
 
         c->field = (uint32_t)__builtin_ctz(rest);
-        c->value = special(kinds, c->field);
+        c->value = ti_kind_value(kinds, c->field);
+        meaning(in, TI_PART_FIELD, (size_t)(s - f->symbol), c->field);
         if (numbers & 1u << c->field && !next_number(in, INT64_MIN, INT64_MAX, &c->value))
             return false;
     }
@@ -372,6 +392,7 @@ static bool read_symbol(struct input *in, struct ti_folded *f, struct symbol *s,
     s->site = (uint32_t)site;
     s->mask = (uint32_t)mask;
     s->columns = (uint32_t)columns;
+    s->vector_columns = (uint32_t)vectors;
     if (!read_constants(in, f, s, (uint32_t)kinds, numbers))
         return false;
     for (int v = 0; v < TI_VECS; v++) {
@@ -384,6 +405,7 @@ static bool read_symbol(struct input *in, struct ti_folded *f, struct symbol *s,
         }
         s->vectors = true;
         s->vector_is[v] = column ? VECTOR_COLUMN : VECTOR_CONSTANT;
+        meaning(in, TI_PART_VECTOR, (size_t)(s - f->symbol), (uint32_t)v);
         if (!column && !next_number(in, 0, (int64_t)f->nvectors - 1, &s->vector[v]))
             return false;
     }
@@ -546,13 +568,15 @@ static bool is_at_end(const struct input *in)
     return in->at == in->end && in->number == in->numbers_end && in->blob == in->blobs_end;
 }
 
-static const char *open_record(const struct ti_record *record, uint32_t nranks, struct ti_folded *f,
+static const char *open_record(const struct ti_record *record, uint32_t nranks,
+                               struct ti_record_parts *parts, struct ti_folded *f,
                                struct ti_folded_tables *t)
 {
     struct input in = start(record);
     uint64_t version, sites, volume;
     const char *wrong;
 
+    in.parts = parts;
     if (!ti_get_varint(&in.at, in.end, &version))
         return MALFORMED;
     if (version < TI_RECORD_EXACT || version > TI_RECORD_VERSION)
@@ -607,7 +631,8 @@ static bool read_parts(const uint8_t *p, const uint8_t *end, struct ti_folded *f
         return false;
     blob = f->parts;
     number = (int64_t *)(void *)(blob + blobs);
-    *in = (struct input){in->at, in->end, number, number + numbers, blob, blob + blobs};
+    *in = (struct input){in->at, in->end,      number,       number + numbers,
+                         blob,   blob + blobs, .parts = NULL};
     for (i = 0; i < numbers && ti_get_varint(&p, end, &value); i++)
         number[i] = ti_unzigzag(value);
     for (i = 0; i < blobs; at += blob[i++].n) {
@@ -641,8 +666,9 @@ const char *ti_folded_open_chunk(const uint8_t *payload, size_t bytes, uint64_t 
     return wrong;
 }
 
-const char *ti_folded_open(const struct ti_record *record, uint32_t nranks, struct ti_folded **out,
-                           struct ti_folded_tables *tables)
+const char *ti__folded_open(const struct ti_record *record, uint32_t nranks,
+                            struct ti_record_parts *parts, struct ti_folded **out,
+                            struct ti_folded_tables *tables)
 {
     struct ti_folded *f = calloc(1, sizeof *f);
     const char *wrong;
@@ -652,7 +678,7 @@ const char *ti_folded_open(const struct ti_record *record, uint32_t nranks, stru
         return "memory is short";
     f->rank = record->rank;
     f->runs = TI_RECORD_RUNS;
-    wrong = open_record(record, nranks, f, tables);
+    wrong = open_record(record, nranks, parts, f, tables);
     if (wrong) {
         ti_folded_close(f);
         ti_folded_tables_free(tables);
@@ -660,6 +686,12 @@ const char *ti_folded_open(const struct ti_record *record, uint32_t nranks, stru
         *out = f;
     }
     return wrong;
+}
+
+const char *ti_folded_open(const struct ti_record *record, uint32_t nranks, struct ti_folded **out,
+                           struct ti_folded_tables *tables)
+{
+    return ti__folded_open(record, nranks, NULL, out, tables);
 }
 
 void ti_folded_tables_free(struct ti_folded_tables *t)

@@ -5,8 +5,8 @@
  *   numbers  integers that may differ: the pattern says how many there are, and what they mean
  *   blobs    byte strings that may differ: texts, lists, columns of volumes
  *
- * Two ranks that run the same program in the same way have equal patterns.  Only
- * record_layout.h knows the meaning of the three.
+ * Two ranks that run the same program in the same way have equal patterns.  record_layout.h
+ * describes the three; parts.h says what each number and each blob of a record means.
  */
 #ifndef TI_FOLD_RECORD_H
 #define TI_FOLD_RECORD_H
@@ -28,6 +28,10 @@ struct ti_record {
     size_t nblobs;
     void *memory; /* of all the above, if ti_record_free() is to release it; else NULL */
 };
+
+/* Change number `k` of a record with memory of its own.  The hash in the totals does not follow
+ * (ti_record_rehash() in merged/builder.h). */
+void ti_record_set(struct ti_record *record, size_t k, int64_t value);
 
 /* Release what the record was allocated with; *record becomes empty. */
 void ti_record_free(struct ti_record *record);

@@ -9,16 +9,106 @@ uint32_t ti_shape_nodes(const struct ti_folded *f)
     return (uint32_t)f->nnodes;
 }
 
+/* Number of columns of a call. */
+static uint32_t columns_of(const struct ti_folded *f, const struct node *leaf)
+{
+    const struct symbol *s = &f->symbol[leaf->symbol];
+
+    return leaf->arrivals * f->nvolumes +
+           (uint32_t)(__builtin_popcount(s->columns) + __builtin_popcount(s->vector_columns));
+}
+
 struct ti_shape_node ti_shape_node(const struct ti_folded *f, uint32_t i)
 {
     const struct node *node = &f->node[i];
     const struct symbol *s;
 
     if (node->symbol == LOOP)
-        return (struct ti_shape_node){.end = node->end, .loop = true, .passes = node->passes};
+        return (struct ti_shape_node){
+            .end = node->end, .loop = true, .passes = node->passes, .columns = 1};
     s = &f->symbol[node->symbol];
-    return (struct ti_shape_node){
-        .end = i + 1, .passes = node->passes, .op = s->op, .site = s->site, .mask = s->mask};
+    return (struct ti_shape_node){.end = i + 1,
+                                  .passes = node->passes,
+                                  .columns = columns_of(f, node),
+                                  .symbol = node->symbol,
+                                  .arrivals = node->arrivals,
+                                  .op = s->op,
+                                  .site = s->site,
+                                  .mask = s->mask};
+}
+
+uint32_t ti_shape_symbols(const struct ti_folded *f)
+{
+    return (uint32_t)f->nsymbols;
+}
+
+void ti_shape_symbol(const struct ti_folded *f, uint32_t symbol, struct ti_call *out)
+{
+    const struct symbol *s = &f->symbol[symbol];
+
+    *out = (struct ti_call){.op = s->op,
+                            .site = s->site,
+                            .mask = s->mask,
+                            .columns = s->columns,
+                            .vector_columns = s->vector_columns};
+    for (uint32_t k = 0; k < s->nconstants; k++)
+        out->arg[f->constant[s->constants + k].field] = f->constant[s->constants + k].value;
+    memcpy(out->vector, s->vector, sizeof out->vector);
+}
+
+uint32_t ti_shape_vectors(const struct ti_folded *f)
+{
+    return (uint32_t)f->nvectors;
+}
+
+bool ti_shape_vector_at(struct ti_folded *f, uint32_t number, struct ti_vec *out)
+{
+    return ti__folded_vector(f, number, out);
+}
+
+/* The bit number `k` of those that are set in a mask. */
+static uint32_t bit_at(uint32_t mask, uint32_t k)
+{
+    while (k--)
+        mask &= mask - 1;
+    return (uint32_t)__builtin_ctz(mask);
+}
+
+/* What column `k` of a node is, and how many values it has. */
+static struct ti_record_part part_of(const struct ti_folded *f, uint32_t i, uint32_t k, uint64_t *n)
+{
+    const struct node *node = &f->node[i];
+    const struct symbol *s = &f->symbol[node->symbol == LOOP ? 0 : node->symbol];
+    struct ti_record_part part = {.kind = TI_PART_TRIPS, .of = i};
+    uint32_t fields;
+
+    *n = node->passes;
+    if (node->symbol == LOOP)
+        return part;
+    if (k < node->arrivals * f->nvolumes) {
+        part.arrival = k / f->nvolumes;
+        *n = ti__leaf_arrivals(node, part.arrival);
+        part.kind = k % f->nvolumes ? TI_PART_EXTRAS : TI_PART_VOLUMES;
+        part.which = (uint8_t)(k % f->nvolumes ? k % f->nvolumes - 1 : 0);
+        return part;
+    }
+    k -= node->arrivals * f->nvolumes;
+    fields = (uint32_t)__builtin_popcount(s->columns);
+    part.kind = k < fields ? TI_PART_FIELDS : TI_PART_VECTOR_NUMBERS;
+    part.which =
+        (uint8_t)(k < fields ? bit_at(s->columns, k) : bit_at(s->vector_columns, k - fields));
+    return part;
+}
+
+struct ti_shape_column ti_shape_column(const struct ti_folded *f, uint32_t i, uint32_t k)
+{
+    uint32_t column = f->node[i].cursor + k;
+    struct ti_shape_column out = {.first = f->column_first[column],
+                                  .blob = f->column_blob[column],
+                                  .tokens = !f->cursor[column].draw};
+
+    out.part = part_of(f, i, k, &out.n);
+    return out;
 }
 
 static bool column_stats(const struct ti_folded *f, uint32_t column, uint64_t n,

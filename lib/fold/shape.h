@@ -5,6 +5,10 @@
  * with node i + 1 and ends before node `end`.  Statistics read the runs of columns, not the events:
  * the cost depends on the record, not on the length of the trace.
  *
+ * Each node has columns, one value for each time that the program passed it, or reached it by one
+ * arrival (fold/fold.h).  Calls that differ only in these have the same symbol.  Statistics of a
+ * column, or its runs, are the way to all its values; a call's constant fields are in its symbol.
+ *
  * ti_reader_folded() (trace/reader.h) gives the folded trace of a reader.  Each function with a
  * bool result returns false if the record is malformed.
  */
@@ -13,17 +17,49 @@
 
 #include "fold/column.h"
 #include "fold/decode.h"
+#include "fold/parts.h"
 
 struct ti_shape_node {
     uint32_t end; /* the node after it, and after its body */
     bool loop;
-    uint64_t passes; /* how often the program passed it */
-    /* of a call, as in struct ti_event */
+    uint64_t passes;  /* how often the program passed it */
+    uint32_t columns; /* how many; a loop has one, its trip counts */
+    /* of a call: its symbol, 1 + the loops that begin with it, and as in struct ti_event */
+    uint32_t symbol, arrivals;
     uint32_t op, site, mask;
 };
 
 uint32_t ti_shape_nodes(const struct ti_folded *f);
 struct ti_shape_node ti_shape_node(const struct ti_folded *f, uint32_t i);
+
+/* A symbol: what its calls have in common. */
+struct ti_call {
+    uint32_t op, site, mask; /* as in struct ti_event */
+    uint32_t columns;        /* of these fields, those that have a column */
+    uint32_t vector_columns; /* bit v: vector v has a column */
+    int64_t arg[TI_F_COUNT]; /* the other fields; only those in mask & ~columns are set */
+    int64_t vector[TI_VECS]; /* numbers of the other vectors, 0 where the operation has none */
+};
+
+uint32_t ti_shape_symbols(const struct ti_folded *f);
+void ti_shape_symbol(const struct ti_folded *f, uint32_t symbol, struct ti_call *out);
+
+/* Number of different vectors; and one of them, from 0, valid until the trace is closed. */
+uint32_t ti_shape_vectors(const struct ti_folded *f);
+bool ti_shape_vector_at(struct ti_folded *f, uint32_t number, struct ti_vec *out);
+
+/* Column `k` of node `i`, below its `columns`.  Read a list of tokens by ti_cursor_start() and
+ * ti_cursor_take(); its last value repeats for ever.  Values that are no list of tokens are drawn
+ * from a histogram, or moved within a bound (fold/quality_columns.h): ti_shape_volumes() and
+ * ti_shape_values() (fold/values.h) read these, too. */
+struct ti_shape_column {
+    struct ti_record_part part;
+    uint64_t n;           /* values */
+    int64_t first;        /* the first one */
+    struct ti_bytes blob; /* the rest; belongs to the record */
+    bool tokens;          /* it is a list of tokens */
+};
+struct ti_shape_column ti_shape_column(const struct ti_folded *f, uint32_t i, uint32_t k);
 
 /* Trip counts of loop `i`. */
 bool ti_shape_trips(const struct ti_folded *f, uint32_t i, struct ti_column_stats *out);

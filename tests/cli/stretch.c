@@ -40,7 +40,7 @@ int main(int argc, char **argv)
         for (size_t i = 0; i < record.nnumbers; i++)
             for (int k = 3; k < argc; k += 2)
                 if (record.number[i] == strtoll(argv[k], NULL, 0)) {
-                    ((int64_t *)(uintptr_t)record.number)[i] = strtoll(argv[k + 1], NULL, 0);
+                    ti_record_set(&record, i, strtoll(argv[k + 1], NULL, 0));
                     break;
                 }
         if (ti_merger_add(m, &record, &err))
