@@ -180,9 +180,9 @@ int64_t ti_source_count(const struct ti_source *s)
     return s->merged ? ti_merged_count(s->merged) : s->nentries;
 }
 
-bool ti_source_merged(const struct ti_source *s)
+struct ti_merged *ti_source_merged(const struct ti_source *s)
 {
-    return s->merged != NULL;
+    return s->merged;
 }
 
 static int64_t bytes_of(const struct ti_source *s, const struct entry *e)

@@ -31,8 +31,10 @@ const char *ti_source_path(const struct ti_source *s);
 /* "bundle", "run directory", "rank file" or "merged trace". */
 const char *ti_source_kind(const struct ti_source *s);
 
-/* Whether the ranks are in a merged trace, alone or in a bundle or run directory. */
-bool ti_source_merged(const struct ti_source *s);
+/* The merged trace that has the ranks, alone or in a bundle or run directory; it belongs to the
+ * source.  NULL: each rank has a file. */
+struct ti_merged;
+struct ti_merged *ti_source_merged(const struct ti_source *s);
 
 /* Number of ranks of the run, present or not: from a trace's header, else from the manifest. */
 int64_t ti_source_nranks(const struct ti_source *s);

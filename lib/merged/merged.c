@@ -65,8 +65,7 @@ int64_t ti_merged_count(const struct ti_merged *m)
     return m->nrecords;
 }
 
-/* The run that has a rank below nranks. */
-static const struct run *run_of(const struct ti_merged *m, int64_t rank)
+const struct run *ti__merged_run(const struct ti_merged *m, int64_t rank)
 {
     size_t low = 0, high = m->nruns;
 
@@ -83,7 +82,7 @@ static const struct run *run_of(const struct ti_merged *m, int64_t rank)
 
 bool ti_merged_has(const struct ti_merged *m, int64_t rank)
 {
-    return rank >= 0 && rank < m->nranks && run_of(m, rank)->group;
+    return rank >= 0 && rank < m->nranks && ti__merged_run(m, rank)->group;
 }
 
 int64_t ti_merged_next(const struct ti_merged *m, int64_t rank)
@@ -92,7 +91,7 @@ int64_t ti_merged_next(const struct ti_merged *m, int64_t rank)
         rank = 0;
     if (rank >= m->nranks)
         return -1;
-    for (const struct run *run = run_of(m, rank); run < m->run + m->nruns; run++)
+    for (const struct run *run = ti__merged_run(m, rank); run < m->run + m->nruns; run++)
         if (run->group)
             return rank > run->first ? rank : run->first;
     return -1;
@@ -224,7 +223,7 @@ ti_status ti_merged_record(struct ti_merged *m, int64_t rank, struct ti_record *
 
     if (!ti_merged_has(m, rank))
         return ti_err_set(err, TI_ERR_INPUT, "'%s': rank %" PRId64 " is missing", m->name, rank);
-    run = run_of(m, rank);
+    run = ti__merged_run(m, rank);
     st = ti__merged_load_group(m, run->group - 1, err);
     if (st)
         return st;
@@ -264,7 +263,7 @@ static ti_status verify_pages(struct ti_merged *m, uint64_t *pages, struct ti_er
         st = ti__merged_no_memory(m, err);
     if (!st && g->pages && g->first_page != *pages)
         st = ti__merged_section_damaged(m, g->number, err, "the pages of a group are another's");
-    while (!st && ti__merged_next_page(m, &page)) {
+    while (!st && ti__merged_next_page(g, &page)) {
         st = ti__merged_read_page(m, &page, page.first, number, blob, bytes, err);
         ++*pages;
     }

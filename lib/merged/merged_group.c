@@ -87,16 +87,13 @@ static const char *parse_group(const struct ti_merged *m, struct merged_group *g
     return p == end ? NULL : wrong;
 }
 
-ti_status ti__merged_load_group(struct ti_merged *m, uint32_t number, struct ti_err *err)
+ti_status ti__merged_read_group(struct ti_merged *m, uint32_t number, struct merged_group *g,
+                                struct ti_err *err)
 {
-    struct merged_group *g = &m->group;
     struct ti_bytes section;
     const char *wrong;
     ti_status st;
 
-    if (g->loaded && g->number == number)
-        return TI_OK;
-    ti__merged_group_free(g);
     st = ti__merged_section(m, number, &section, err);
     if (st)
         return st;
@@ -115,11 +112,18 @@ ti_status ti__merged_load_group(struct ti_merged *m, uint32_t number, struct ti_
     return TI_OK;
 }
 
+ti_status ti__merged_load_group(struct ti_merged *m, uint32_t number, struct ti_err *err)
+{
+    if (m->group.loaded && m->group.number == number)
+        return TI_OK;
+    ti__merged_group_free(&m->group);
+    return ti__merged_read_group(m, number, &m->group, err);
+}
+
 /* ----------------------------------------------------------------- pages -- */
 
-bool ti__merged_next_page(const struct ti_merged *m, struct page *page)
+bool ti__merged_next_page(const struct merged_group *g, struct page *page)
 {
-    const struct merged_group *g = &m->group;
     const uint8_t *end = g->bytes + g->nbytes;
     uint64_t pages, members;
 
@@ -262,4 +266,42 @@ ti_status ti__merged_read_page(struct ti_merged *m, const struct page *page, uin
     free(r.private);
     free(r.start);
     return st;
+}
+
+ti_status ti__merged_page_values(struct ti_merged *m, const struct merged_group *g,
+                                 const struct page *page, size_t first, size_t n, size_t members,
+                                 int64_t *value, struct ti_err *err)
+{
+    uint64_t section = m->counts[0] + page->number;
+    const uint8_t *p, *end;
+    struct ti_bytes raw;
+    int64_t *one;
+    bool good;
+    ti_status st = ti__merged_section(m, section, &raw, err);
+
+    if (st)
+        return st;
+    p = raw.data;
+    end = p + raw.n;
+    good = page->n <= raw.n; /* each value takes a byte, and so does the length of a private blob */
+    one = good ? malloc(page->n * sizeof *one) : NULL;
+    if (good && !one)
+        return ti__merged_no_memory(m, err);
+    for (size_t i = 0; good && i < g->npaged && g->paged[i] < first + n; i++) {
+        size_t k = g->paged[i];
+        int64_t *to = k < first ? NULL : value + (k - first) * members + page->first;
+
+        if (g->kind[k] == TI_COLUMN_PAGED)
+            good = ti__values_get(&p, end, one, page->n);
+        for (uint32_t j = 0; good && j < page->n; j++) {
+            if (g->kind[k] == TI_COLUMN_PRIVATE)
+                one[j] = 0;
+            if (k >= g->nnumbers)
+                good = (uint64_t)one[j] <= m->counts[2];
+            if (good && to)
+                to[j] = k < g->nnumbers ? one[j] : one[j] - 1;
+        }
+    }
+    free(one);
+    return good ? TI_OK : ti__merged_section_damaged(m, section, err, "a page is malformed");
 }

@@ -6,6 +6,7 @@
  *   merged_group.c      groups and their pages
  *   merged.c            records
  *   numbers.c           columns (numbers.h)
+ *   view.c              groups, and their numbers as functions (view.h)
  *
  * Limits on what a malicious file can cost.  Memory: the index is one chunk; the cache holds
  * CACHE_BYTES and one chunk more; a group is one section; a record has at most TI_RECORD_MAX bytes.
@@ -105,19 +106,28 @@ ti_status ti__merged_section_damaged(const struct ti_merged *m, uint64_t number,
                                      const char *what);
 void ti__merged_drop(struct cached *cached);
 
+/* -------------------------------------------------------------- merged.c -- */
+
+/* The run of ranks that has a rank below nranks. */
+const struct run *ti__merged_run(const struct ti_merged *m, int64_t rank);
+
 /* -------------------------------------------------------- merged_index.c -- */
 
 ti_status ti__merged_load_index(struct ti_merged *m, struct ti_err *err);
 
 /* -------------------------------------------------------- merged_group.c -- */
 
+/* Read group `number` into *g, which is empty: release it by ti__merged_group_free(). */
+ti_status ti__merged_read_group(struct ti_merged *m, uint32_t number, struct merged_group *g,
+                                struct ti_err *err);
+
 /* Make group `number` the one in m->group. */
 ti_status ti__merged_load_group(struct ti_merged *m, uint32_t number, struct ti_err *err);
 void ti__merged_group_free(struct merged_group *g);
 
-/* Advance to the next page of the present group, and from a zeroed page to the first.  False: there
- * is none. */
-bool ti__merged_next_page(const struct ti_merged *m, struct page *page);
+/* Advance to the next page of a group, and from a zeroed page to the first.  False: there is
+ * none. */
+bool ti__merged_next_page(const struct merged_group *g, struct page *page);
 
 /* The page of a member; false: there is none. */
 bool ti__merged_find_page(const struct ti_merged *m, uint32_t member, struct page *page);
@@ -130,5 +140,11 @@ bool ti__merged_find_page(const struct ti_merged *m, uint32_t member, struct pag
 ti_status ti__merged_read_page(struct ti_merged *m, const struct page *page, uint32_t member,
                                int64_t *number, uint32_t *blob, struct ti_bytes *bytes,
                                struct ti_err *err);
+
+/* Read a page of a group: the values of columns `first` to first + n - 1 that lie in pages go to
+ * value[], each column at a multiple of `members`; those of blobs are their numbers, or -1. */
+ti_status ti__merged_page_values(struct ti_merged *m, const struct merged_group *g,
+                                 const struct page *page, size_t first, size_t n, size_t members,
+                                 int64_t *value, struct ti_err *err);
 
 #endif
