@@ -8,6 +8,7 @@ include tests/engine/module.mk tests/mpi/module.mk tests/fuzz/module.mk tests/pm
 t-merged_src := $(merger_src) tests/unit/records.c
 t-folded_src := $(merger_src) tests/unit/programs.c tests/unit/records.c
 t-killed_src := tests/unit/programs.c
+t-view_src := $(merger_src) tests/unit/programs.c tests/unit/records.c
 t-quality_src := $(merger_src)
 t-seek_src := $(merger_src) tests/unit/programs.c tests/unit/records.c
 t-shape_src := $(merger_src) tests/unit/programs.c

@@ -182,7 +182,7 @@ static bool is_sound(const struct ti_encoder *e, struct ti_record *record)
     } else {
         ok = is_near(e, f, &hash);
         if (ok && tables.have_totals)
-            ((int64_t *)(uintptr_t)record->number)[0] = (int64_t)hash;
+            ti_record_set(record, 0, (int64_t)hash);
     }
     ti_folded_close(f);
     ti_folded_tables_free(&tables);
@@ -234,12 +234,12 @@ static size_t size_of(const struct ti_record *record)
 }
 
 /* The cost of the core of a shape's record. */
-static size_t cost_of(const struct ti_encoder *e, const struct ti_fold_node *shape, uint64_t nodes)
+static size_t cost_of(const struct ti_encoder *e, const struct ti_fold_node *shape)
 {
     struct ti_record core;
     size_t cost;
 
-    if (!ti__record_core(e, shape, nodes, &core))
+    if (!ti__record_core(e, shape, &core))
         return SIZE_MAX - 1;
     cost = size_of(&core) + COLUMN * core.nblobs;
     ti_record_free(&core);
@@ -280,9 +280,9 @@ static ti_status try_limit(struct ti_encoder *e, uint32_t limit, uint64_t events
     if (!st && !nothing) {
         ti_fold_end(f);
         shape = ti_fold_shape(f, &nodes);
-        if (ti__record_fold(e, shape, nodes, &c.record)) {
+        if (ti__record_fold(e, shape, &c.record)) {
             if (events < e->sums.events || is_sound(e, &c.record))
-                c.cost = cost_of(e, shape, nodes);
+                c.cost = cost_of(e, shape);
             else
                 ti_record_free(&c.record);
         }

@@ -2,7 +2,7 @@
  * The parts of an encoder (encode.h), for its own files:
  *
  *   encode.c         reads the trace, folds it, chooses the smallest record
- *   encode_record.c  puts a record together
+ *   encode_record.c  gives the builder (builder.h) what the record is to have
  */
 #ifndef TI_MERGED_ENCODE_INTERNAL_H
 #define TI_MERGED_ENCODE_INTERNAL_H
@@ -27,13 +27,13 @@ struct ti_encoder {
 
 /* Make the folded record of a shape.  False: the record would break the limits of
  * merged/layout.h, or loops are too deep. */
-bool ti__record_fold(const struct ti_encoder *e, const struct ti_fold_node *shape, uint64_t nodes,
+bool ti__record_fold(const struct ti_encoder *e, const struct ti_fold_node *shape,
                      struct ti_record *out);
 
 /* Make the part of that record which follows from the events and their volumes: without metadata,
  * strings, communicators and extra columns, with exact volumes.  It cannot be decoded; its size
  * tells how good the shape is.  False: loops are too deep. */
-bool ti__record_core(const struct ti_encoder *e, const struct ti_fold_node *shape, uint64_t nodes,
+bool ti__record_core(const struct ti_encoder *e, const struct ti_fold_node *shape,
                      struct ti_record *out);
 
 /* Make the record that is a copy of the rank file `data`. */

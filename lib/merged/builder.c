@@ -1,0 +1,477 @@
+#include "merged/builder.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "fold/decode.h"
+#include "fold/quality_columns.h"
+#include "merged/builder_internal.h"
+#include "merged/layout.h"
+
+struct ti_builder *ti_builder_new(uint32_t rank, uint32_t extras)
+{
+    size_t one = 0;
+    struct ti_builder *b = ti_grow(NULL, &one, 1, sizeof *b);
+
+    b->rank = rank;
+    b->nvolumes = 1 + extras;
+    b->end = TI_END_KILLED;
+    return b;
+}
+
+static void free_parts(struct parts *p)
+{
+    free(p->pattern.data);
+    free(p->blobs.data);
+    free(p->number);
+    free(p->blob_end);
+}
+
+void ti_builder_free(struct ti_builder *b)
+{
+    if (!b)
+        return;
+    for (int i = 0; i < 2; i++) {
+        free(b->keys[i].data);
+        free_parts(&b->value[i]);
+    }
+    for (int i = 0; i < 3; i++)
+        free_parts(&b->strings[i]);
+    free_parts(&b->comms);
+    free_parts(&b->symbols);
+    free_parts(&b->shape);
+    free(b->element);
+    free(b->start);
+    free(b->word);
+    free(b);
+}
+
+/* -------------------------------------------------------------------- parts -- */
+
+void ti__put_number(struct parts *p, int64_t number)
+{
+    p->number = ti_grow(p->number, &p->numbers_cap, p->nnumbers + 1, sizeof *p->number);
+    p->number[p->nnumbers++] = number;
+}
+
+void ti__end_blob(struct parts *p)
+{
+    p->blob_end = ti_grow(p->blob_end, &p->blobs_cap, p->nblobs + 1, sizeof *p->blob_end);
+    p->blob_end[p->nblobs++] = p->blobs.n;
+}
+
+static void put_blob(struct parts *p, const void *data, size_t bytes)
+{
+    ti_buffer_put(&p->blobs, data, bytes);
+    ti__end_blob(p);
+}
+
+static void put_byte(struct parts *p, uint8_t byte)
+{
+    ti_buffer_put(&p->pattern, &byte, 1);
+}
+
+/* Append a section. */
+static void join(struct parts *p, const struct parts *more)
+{
+    size_t start = p->blobs.n;
+
+    ti_buffer_put(&p->pattern, more->pattern.data, more->pattern.n);
+    ti_buffer_put(&p->blobs, more->blobs.data, more->blobs.n);
+    for (size_t i = 0; i < more->nnumbers; i++)
+        ti__put_number(p, more->number[i]);
+    p->blob_end =
+        ti_grow(p->blob_end, &p->blobs_cap, p->nblobs + more->nblobs + 1, sizeof *p->blob_end);
+    for (size_t i = 0; i < more->nblobs; i++)
+        p->blob_end[p->nblobs++] = start + more->blob_end[i];
+}
+
+/* ------------------------------------------------------------------- tables -- */
+
+void ti_builder_end(struct ti_builder *b, enum ti_end end)
+{
+    b->end = end;
+}
+
+/* The form of a value; *number is set if it is not 0. */
+static uint8_t form_of(const char *text, int64_t *number)
+{
+    size_t digits = strspn(text, "0123456789"), decimals = 0;
+    const char *rest = text + digits;
+
+    if (digits == 0 || (digits > 1 && text[0] == '0'))
+        return 0;
+    *number = 0;
+    if (*rest == '.')
+        decimals = strspn(++rest, "0123456789");
+    if (rest[decimals] || (rest > text + digits && decimals == 0) || decimals > TI_DECIMALS_MAX ||
+        digits + decimals > 18)
+        return 0;
+    for (const char *c = text; *c; c++)
+        if (*c != '.')
+            *number = *number * 10 + (*c - '0');
+    return (uint8_t)(1 + decimals);
+}
+
+/* Whether a pair says that a quality is not exact. */
+static bool is_inexact(const struct ti_builder *b, const char *key, const char *value)
+{
+    struct ti_quality q;
+
+    return (strcmp(key, "volumes") == 0 || (strcmp(key, "extras") == 0 && b->nvolumes > 1)) &&
+           ti_quality_parse(value, &q) && q.kind != TI_EXACT;
+}
+
+void ti_builder_info(struct ti_builder *b, const char *key, const char *value, bool at_end)
+{
+    struct parts *p = &b->value[at_end];
+    int64_t number;
+    uint8_t form = form_of(value, &number);
+
+    b->npairs[at_end]++;
+    b->inexact |= is_inexact(b, key, value);
+    ti_buffer_put(&b->keys[at_end], key, strlen(key) + 1);
+    put_byte(p, form);
+    if (form)
+        ti__put_number(p, number);
+    else
+        put_blob(p, value, strlen(value));
+}
+
+static void put_members(struct parts *p, const int32_t *member, int64_t size)
+{
+    struct ti_pool pool = {.at = NULL};
+    struct ti_column column = {.head = NULL};
+
+    for (int64_t i = 0; i < size; i++)
+        ti_column_add(&pool, &column, (uint64_t)member[i]);
+    ti__put_number(p, (int64_t)ti_column_first(&column));
+    ti_column_put(&p->blobs, &column);
+    ti_pool_free(&pool);
+    ti__end_blob(p);
+}
+
+void ti_builder_comm(struct ti_builder *b, const struct ti_comm *comm)
+{
+    struct parts *p = &b->comms;
+
+    b->ncomms++;
+    ti_buffer_varint(&p->pattern, comm->index);
+    put_byte(p, (uint8_t)comm->kind);
+    put_byte(p, comm->remote != NULL);
+    ti__put_number(p, comm->rank);
+    ti__put_number(p, comm->size);
+    if (comm->remote)
+        ti__put_number(p, comm->remote_size);
+    put_members(p, comm->member, comm->size);
+    if (comm->remote)
+        put_members(p, comm->remote, comm->remote_size);
+}
+
+/* Put a call site: its offset, and what is around it. */
+static void put_site(struct parts *p, const char *text)
+{
+    const char *start = strstr(text, TI_OFFSET_MARK), *end;
+    size_t digits;
+
+    start = start ? start + strlen(TI_OFFSET_MARK) : "";
+    digits = strspn(start, "0123456789abcdef");
+    end = start + digits;
+    if (digits == 0 || digits > TI_OFFSET_DIGITS || start[0] == '0') {
+        ti__put_number(p, -1);
+        put_blob(p, text, strlen(text));
+        return;
+    }
+    ti__put_number(p, strtoll(start, NULL, 16));
+    ti_buffer_put(&p->blobs, text, (size_t)(start - text));
+    put_blob(p, end, strlen(end));
+}
+
+uint32_t ti_builder_string(struct ti_builder *b, enum ti_string kind, const char *text)
+{
+    int i = kind == TI_STRING_SITE ? 0 : kind == TI_STRING_CALL ? 1 : 2;
+
+    if (i == 0)
+        put_site(&b->strings[i], text);
+    else
+        put_blob(&b->strings[i], text, strlen(text));
+    return ++b->nstrings[i];
+}
+
+void ti_builder_tables(struct ti_builder *b, const struct ti_reader *r)
+{
+    static const enum ti_string kinds[] = {TI_STRING_CALL, TI_STRING_FILE};
+    const char *key, *value, *text;
+    struct ti_totals totals;
+
+    ti_builder_end(b, ti_reader_totals(r, &totals) ? ti_reader_end(r) : TI_END_KILLED);
+    for (int i = 0; ti_reader_info_at(r, i, &key, &value); i++)
+        ti_builder_info(b, key, value, i >= ti_reader_info_first(r));
+    for (int64_t i = 0; ti_reader_comm(r, i); i++)
+        ti_builder_comm(b, ti_reader_comm(r, i));
+    for (int k = 0; k < 2; k++)
+        for (int64_t i = 1; (text = ti_reader_string(r, kinds[k], i)); i++)
+            ti_builder_string(b, kinds[k], text);
+}
+
+/* ------------------------------------------------------------------ symbols -- */
+
+uint32_t ti_builder_symbol(struct ti_builder *b, const struct ti_call *call)
+{
+    struct parts *p = &b->symbols;
+    struct ti_event constant = {.op = call->op, .mask = call->mask & ~call->columns};
+    uint32_t kinds, numbers = 0;
+
+    for (uint32_t rest = constant.mask; rest; rest &= rest - 1)
+        if (__builtin_ctz(rest) < TI_F_COUNT)
+            constant.arg[__builtin_ctz(rest)] = call->arg[__builtin_ctz(rest)];
+    kinds = ti_event_kinds(&constant);
+    ti_symbol_numbers(call->op, call->mask, kinds, &numbers);
+    ti_buffer_varint(&p->pattern, call->op);
+    ti_buffer_varint(&p->pattern, call->site);
+    ti_buffer_varint(&p->pattern, call->mask);
+    ti_buffer_varint(&p->pattern, kinds);
+    ti_buffer_varint(&p->pattern, call->columns);
+    ti_buffer_varint(&p->pattern, call->vector_columns);
+    for (uint32_t rest = numbers & ~call->columns; rest; rest &= rest - 1)
+        ti__put_number(p, constant.arg[__builtin_ctz(rest)]);
+    for (int v = 0; v < TI_VECS && call->op < TI_OP_COUNT; v++)
+        if (ti_op_info(call->op)->vec[v][0] && !(call->vector_columns & 1u << v))
+            ti__put_number(p, call->vector[v]);
+    return b->nsymbols++;
+}
+
+bool ti_builder_all_but_shape(struct ti_builder *b, const struct ti_reader *r)
+{
+    struct ti_folded *f = ti_reader_folded(r);
+    const char *site;
+    struct ti_vec vec;
+    struct ti_call call;
+
+    ti_builder_tables(b, r);
+    for (int64_t i = 1; (site = ti_reader_string(r, TI_STRING_SITE, i)); i++)
+        ti_builder_string(b, TI_STRING_SITE, site);
+    for (uint32_t i = 0; i < ti_shape_vectors(f); i++) {
+        if (!ti_shape_vector_at(f, i, &vec))
+            return false;
+        ti_builder_vector(b, vec.data, vec.len);
+    }
+    for (uint32_t i = 0; i < ti_shape_symbols(f); i++) {
+        ti_shape_symbol(f, i, &call);
+        ti_builder_symbol(b, &call);
+    }
+    return true;
+}
+
+/* -------------------------------------------------------------------- shape -- */
+
+static void put_word(struct ti_builder *b, uint64_t word)
+{
+    b->word = ti_grow(b->word, &b->words_cap, b->nnodes + 1, sizeof *b->word);
+    b->word[b->nnodes++] = word;
+    b->children[b->depth]++;
+}
+
+void ti_builder_loop(struct ti_builder *b)
+{
+    put_word(b, 0);
+    b->begun++;
+    if (b->depth == TI_SHAPE_DEPTH) {
+        b->wrong = true;
+        return;
+    }
+    b->open[++b->depth] = b->nnodes - 1;
+    b->children[b->depth] = 0;
+}
+
+void ti_builder_end_loop(struct ti_builder *b)
+{
+    b->wrong |= b->depth == 0;
+    if (b->wrong)
+        return;
+    b->word[b->open[b->depth]] = b->children[b->depth] << 1 | 1;
+    b->depth--;
+}
+
+uint32_t ti_builder_call(struct ti_builder *b, uint32_t symbol)
+{
+    uint32_t arrivals = 1 + b->begun;
+
+    put_word(b, (uint64_t)symbol << 1);
+    b->begun = 0;
+    return arrivals;
+}
+
+void ti_builder_column(struct ti_builder *b, const struct ti_column *c, const struct ti_quality *q)
+{
+    static const struct ti_quality exact = {TI_EXACT, 0};
+    int64_t first;
+
+    q = q ? q : &exact;
+    b->inexact |= q->kind != TI_EXACT;
+    ti_quality_put(&b->shape.blobs, c, q, &first);
+    ti__end_blob(&b->shape);
+    ti__put_number(&b->shape, first);
+}
+
+void ti_builder_encoded(struct ti_builder *b, int64_t first, const struct ti_bytes *blob)
+{
+    b->inexact |= blob->n && blob->data[0] <= TI_HISTOGRAM;
+    put_blob(&b->shape, blob->data, blob->n);
+    ti__put_number(&b->shape, first);
+}
+
+/* ------------------------------------------------------------------- record -- */
+
+static void put_tables(struct parts *p, const struct ti_builder *b)
+{
+    bool have = b->end != TI_END_KILLED;
+
+    ti_buffer_varint(&p->pattern, b->inexact ? TI_RECORD_VERSION : TI_RECORD_EXACT);
+    put_byte(p, (uint8_t)b->end);
+    put_byte(p, have);
+    if (have)
+        ti__put_number(p, (int64_t)b->hash);
+    ti_buffer_varint(&p->pattern, b->npairs[0] + b->npairs[1]);
+    ti_buffer_varint(&p->pattern, b->npairs[0]);
+    for (int i = 0; i < 2; i++)
+        ti_buffer_put(&p->pattern, b->keys[i].data, b->keys[i].n);
+    for (int i = 0; i < 2; i++)
+        join(p, &b->value[i]);
+    ti_buffer_varint(&p->pattern, b->ncomms);
+    join(p, &b->comms);
+    for (int i = 0; i < 3; i++) {
+        ti_buffer_varint(&p->pattern, b->nstrings[i]);
+        join(p, &b->strings[i]);
+    }
+    ti_buffer_varint(&p->pattern, b->nvolumes);
+}
+
+/* Turn parts into a record, which is one piece of memory. */
+static void finish(const struct parts *p, uint32_t rank, struct ti_record *out)
+{
+    size_t numbers = p->nnumbers * sizeof *p->number, cap = 0, at = 0;
+    size_t blobs = p->nblobs * sizeof(struct ti_bytes);
+    uint8_t *memory = ti_grow(NULL, &cap, numbers + blobs + p->pattern.n + p->blobs.n + 1, 1);
+    struct ti_bytes *blob = (struct ti_bytes *)(void *)memory;
+    uint8_t *number = memory + blobs, *pattern = number + numbers, *bytes = pattern + p->pattern.n;
+
+    for (size_t i = 0; i < p->nblobs; at = p->blob_end[i++])
+        blob[i] = (struct ti_bytes){bytes + at, p->blob_end[i] - at};
+    if (numbers)
+        memcpy(number, p->number, numbers);
+    if (p->pattern.n)
+        memcpy(pattern, p->pattern.data, p->pattern.n);
+    if (p->blobs.n)
+        memcpy(bytes, p->blobs.data, p->blobs.n);
+    *out = (struct ti_record){
+        .rank = rank,
+        .pattern = {pattern, p->pattern.n},
+        .number = (int64_t *)(void *)number,
+        .nnumbers = p->nnumbers,
+        .blob = blob,
+        .nblobs = p->nblobs,
+        .memory = memory,
+    };
+}
+
+static bool fits(const struct parts *p)
+{
+    size_t start = 0;
+
+    for (size_t i = 0; i < p->nblobs; start = p->blob_end[i++])
+        if (p->blob_end[i] - start > TI_BLOB_MAX)
+            return false;
+    return p->nnumbers + p->nblobs <= TI_COLUMNS_MAX && p->pattern.n <= TI_PATTERN_MAX &&
+           p->pattern.n + p->blobs.n <= TI_RECORD_MAX;
+}
+
+bool ti__builder_record(struct ti_builder *b, bool core, struct ti_record *out)
+{
+    struct parts p = {.nnumbers = 0};
+    bool fine = !b->wrong && !b->depth;
+
+    if (!core)
+        put_tables(&p, b);
+    ti__put_vectors(&p, b);
+    ti_buffer_varint(&p.pattern, b->nsymbols);
+    join(&p, &b->symbols);
+    ti_buffer_varint(&p.pattern, b->children[0]);
+    for (size_t i = 0; i < b->nnodes; i++)
+        ti_buffer_varint(&p.pattern, b->word[i]);
+    join(&p, &b->shape);
+    fine = fine && fits(&p);
+    if (fine)
+        finish(&p, b->rank, out);
+    free_parts(&p);
+    return fine;
+}
+
+/* --------------------------------------------------------------------- hash -- */
+
+static uint64_t hash_bytes(uint64_t hash, const struct ti_bytes *bytes)
+{
+    uint64_t word = 0;
+    size_t at = 0;
+
+    for (; bytes->n - at >= sizeof word; at += sizeof word) {
+        memcpy(&word, bytes->data + at, sizeof word);
+        hash = ti_hash_word(hash, word);
+    }
+    word = bytes->n;
+    for (; at < bytes->n; at++)
+        word = word << 8 | bytes->data[at];
+    return ti_hash_word(hash, word);
+}
+
+/* A hash of all of a record but its hash. */
+static uint64_t hash_record(const struct ti_record *r)
+{
+    uint64_t hash = hash_bytes(TI_HASH_START, &r->pattern);
+
+    for (size_t i = 1; i < r->nnumbers; i++)
+        hash = ti_hash_word(hash, (uint64_t)r->number[i]);
+    for (size_t i = 0; i < r->nblobs; i++)
+        hash = hash_bytes(hash, &r->blob[i]);
+    return hash;
+}
+
+ti_status ti_record_rehash(struct ti_record *record, uint32_t nranks, uint64_t most,
+                           struct ti_err *err)
+{
+    struct ti_folded_tables tables;
+    struct ti_folded *f;
+    struct ti_event ev;
+    uint64_t hash = TI_HASH_START;
+    int more = 0;
+    const char *wrong = ti_folded_open(record, nranks, &f, &tables);
+
+    if (wrong)
+        return ti_err_set(err, TI_ERR_INPUT, "rank %u: %s", record->rank, wrong);
+    if (tables.have_totals && ti_folded_events(f) > most)
+        hash = hash_record(record);
+    else
+        while (tables.have_totals && (more = ti_folded_next(f, &ev)) > 0)
+            hash = ti_hash_event(hash, &ev);
+    if (tables.have_totals)
+        ti_record_set(record, 0, (int64_t)hash);
+    ti_folded_close(f);
+    ti_folded_tables_free(&tables);
+    return more < 0
+               ? ti_err_set(err, TI_ERR_INPUT, "rank %u: its record is malformed", record->rank)
+               : TI_OK;
+}
+
+ti_status ti_builder_finish(struct ti_builder *b, uint32_t nranks, uint64_t hash_most,
+                            struct ti_record *out, struct ti_err *err)
+{
+    ti_status st;
+
+    if (!ti__builder_record(b, false, out))
+        return ti_err_set(err, TI_ERR_INPUT, "rank %u does not fit the limits of a merged trace",
+                          b->rank);
+    st = ti_record_rehash(out, nranks, hash_most, err);
+    if (st)
+        ti_record_free(out);
+    return st;
+}
