@@ -12,12 +12,17 @@
 
 #include "trace/writer.h"
 
-#define NP_MAX 8
+#define NP_MAX    8
+#define SITES_MAX 16
 
 struct ti_source *script_source;
 const char *const *script_info;
 static char dir[64];
 static uint32_t named[NP_MAX]; /* a rank's string with the name of all files */
+static struct site {
+    char text[32];
+    uint32_t number[NP_MAX];
+} sites[SITES_MAX];
 static bool times;             /* the trace has call_ns and burst_ns */
 static struct ti_err err;
 
@@ -50,11 +55,23 @@ static void set_field(struct ti_event *ev, const char *name, const char *value)
     fail_msg("no field '%s'", name);
 }
 
+static struct site *find_site(const char *text)
+{
+    struct site *s = sites;
+
+    while (s->text[0] && strcmp(s->text, text) != 0)
+        s++;
+    assert_true(s < sites + SITES_MAX);
+    snprintf(s->text, sizeof s->text, "%s", text);
+    return s;
+}
+
 static void take_event(struct ti_writer **w, int from, int to, const char *op, char **save)
 {
     static int64_t vec[TI_VECS][64];
     struct ti_event ev = {.op = TI_OP_COUNT};
     const char *call = NULL, *name = NULL;
+    struct site *site = NULL;
     uint64_t ns = 0;
 
     for (uint32_t o = 0; o < TI_OP_COUNT; o++)
@@ -72,6 +89,8 @@ static void take_event(struct ti_writer **w, int from, int to, const char *op, c
             ns = strtoull(value, NULL, 10);
         } else if (!strcmp(word, "call")) {
             call = value;
+        } else if (!strcmp(word, "site")) {
+            site = find_site(value);
         } else if (!strcmp(word, "name")) {
             name = value; /* all files have the first one */
         } else if (!strcmp(word, "v0") || !strcmp(word, "v1")) {
@@ -86,6 +105,9 @@ static void take_event(struct ti_writer **w, int from, int to, const char *op, c
     for (int r = from; r <= to; r++) {
         if (!w[r])
             continue;
+        if (site && !site->number[r])
+            site->number[r] = ti_writer_string(w[r], TI_STRING_SITE, site->text);
+        ev.site = site ? site->number[r] : 0;
         if (call)
             ev.arg[TI_F_CALL] = ti_writer_string(w[r], TI_STRING_CALL, call);
         if (name && !named[r])
@@ -159,6 +181,7 @@ void script_trace(int np, int missing, const char *script)
     script_forget();
     times = strstr(script, " ns=") != NULL;
     memset(named, 0, sizeof named);
+    memset(sites, 0, sizeof sites);
     strcpy(dir, "/tmp/t-script-XXXXXX");
     assert_non_null(mkdtemp(dir));
     for (int r = 0; r < np; r++)

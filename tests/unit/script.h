@@ -2,7 +2,8 @@
  * Traces for unit tests, written as scripts:
  *
  *   RANKS OPERATION field=value ... v0=1,2,3     "*", "2" or "0-2"; v=: volume; ns=:
- *                                                burst_ns, if one has it all ranks do
+ *                                                burst_ns, if one has it all ranks do;
+ *                                                site=: call site, up to 15 different ones
  *   RANKS COMM INDEX KIND 0,1,2                  a communicator, for its members;
  *                                                "0,1|2": of two groups
  *   RANK END STATE                               how its trace ends, see TI_ENDS
