@@ -1,6 +1,7 @@
 /*
  * Merged traces, over any bytes.  What verifies can be read, and what can be read gives the same
- * records once it is merged again.  The first byte chooses:
+ * records once it is merged again.  Views give the numbers of these records, and a builder makes
+ * the record of each group's lowest rank again, with the same events.  The first byte chooses:
  *
  *   even   a file is made of the rest: u8 ranks - 1, u8 groups, u8 pages, u8 blobs; u8 runs, then
  *          u8 ranks and u8 group + 1 of each; u16 length and bytes of each section.  Its container
@@ -14,12 +15,15 @@
 
 #include "common/crc32c.h"
 #include "event/buffer.h"
+#include "fold/record_layout.h"
+#include "merged/builder.h"
 #include "merged/layout.h"
 #include "merged/merged.h"
 #include "merged/merger.h"
+#include "merged/view.h"
 #include "tests/fuzz/fuzz.h"
 
-enum { RANKS = 256, BYTES_READ = 64 << 20, EVENTS_READ = 1000 };
+enum { RANKS = 256, BYTES_READ = 64 << 20, EVENTS_READ = 1000, VALUES_READ = 1 << 20 };
 
 static void must(int ok, const char *what)
 {
@@ -222,6 +226,134 @@ static void read_again(struct ti_merger *merger, const uint32_t sum[RANKS], int 
     close(fd);
 }
 
+/* ------------------------------------------------------------------ view -- */
+
+/* Put the shape of a trace into a builder, as it is. */
+static void put_shape(struct ti_builder *b, const struct ti_folded *f)
+{
+    uint32_t end[TI_SHAPE_DEPTH + 1], depth = 0;
+
+    for (uint32_t i = 0; i < ti_shape_nodes(f); i++) {
+        struct ti_shape_node node = ti_shape_node(f, i);
+
+        for (; depth && end[depth - 1] == i; depth--)
+            ti_builder_end_loop(b);
+        if (node.loop)
+            ti_builder_loop(b);
+        else
+            must(ti_builder_call(b, node.symbol) == node.arrivals, "other arrivals");
+        for (uint32_t k = 0; k < node.columns; k++) {
+            struct ti_shape_column c = ti_shape_column(f, i, k);
+
+            must(c.part.of == i && (c.n <= node.passes), "a column is wrong");
+            ti_builder_encoded(b, c.first, &c.blob);
+        }
+        if (node.loop)
+            end[depth++] = node.end;
+    }
+    while (depth--)
+        ti_builder_end_loop(b);
+}
+
+/* A hash of the first events; *damaged: there is an error among them. */
+static uint64_t hash_events(struct ti_reader *r, bool *damaged)
+{
+    uint64_t hash = TI_HASH_START, elements = 0;
+    struct ti_event ev;
+    struct ti_err err;
+    int more = 1;
+
+    for (int i = 0; elements < EVENTS_READ && i < EVENTS_READ; i++) {
+        if ((more = ti_reader_next(r, &ev, &err)) <= 0)
+            break;
+        hash = ti_hash_event(hash, &ev);
+        elements += (uint64_t)ev.vec[0].len + (uint64_t)ev.vec[1].len;
+    }
+    *damaged = more < 0;
+    return hash;
+}
+
+/* A record that is made of what a reader tells gives the same events. */
+static void build_again(const struct ti_reader *r)
+{
+    struct ti_builder *b = ti_builder_new(ti_reader_rank(r), (uint32_t)ti_reader_extras(r));
+    struct ti_reader *was, *is;
+    struct ti_record record = {.memory = NULL};
+    struct ti_err err;
+    bool damaged[2];
+    uint64_t hash;
+
+    if (ti_builder_all_but_shape(b, r)) {
+        put_shape(b, ti_reader_folded(r));
+        must(ti_builder_finish(b, ti_reader_nranks(r), EVENTS_READ, &record, &err) == TI_OK ||
+                 !ti_folded_check(ti_reader_folded(r)),
+             "what can be read cannot be built");
+        if (record.memory) {
+            must(ti_reader_again(r, &was, &err) == TI_OK, "opened once, but not again");
+            must(ti_reader_open_record(&record, ti_reader_nranks(r), ti_reader_run_id(r), "again",
+                                       &is, &err) == TI_OK,
+                 "built, but cannot be opened");
+            hash = hash_events(was, &damaged[0]);
+            must(hash == hash_events(is, &damaged[1]) && damaged[0] == damaged[1],
+                 "built again, other events");
+            ti_reader_close(is);
+            ti_reader_close(was);
+        }
+    }
+    ti_builder_free(b);
+}
+
+/* The values of all parts are those of the records. */
+static void check_values(struct ti_view *v, bool verified)
+{
+    size_t n = ti_view_parts(v), members = (size_t)ti_ranges_count(ti_view_ranks(v)), i = 0;
+    int64_t *value;
+    struct ti_record record;
+    struct ti_err err;
+
+    if (n > VALUES_READ / members)
+        n = VALUES_READ / members;
+    value = malloc((n * members + 1) * sizeof *value);
+    if (ti_view_values(v, 0, n, value, &err) == TI_OK) {
+        ti_ranges_foreach (ti_view_ranks(v), rank) {
+            if (i >= 8 || ti_view_record(v, rank, &record, &err))
+                break;
+            for (size_t k = 0; k < n && k < record.nnumbers; k++)
+                must(value[k * members + i] == record.number[k], "a view gives another number");
+            ti_record_free(&record);
+            i++;
+        }
+    } else {
+        must(!verified, "verified, but values cannot be read");
+    }
+    free(value);
+}
+
+static void read_view(struct ti_merged *m, uint32_t group, bool verified)
+{
+    struct ti_view *v;
+    struct ti_err err;
+    char text[64];
+
+    if (ti_view_open(m, group, &v, &err)) {
+        must(err.text[0] != '\0', "an error without a text");
+        return;
+    }
+    for (size_t k = 0; k < ti_view_parts(v) && k < VALUES_READ; k++) {
+        struct ti_formula f = ti_view_formula(v, k);
+        struct ti_record_part part = ti_view_part(v, k);
+
+        must(part.kind < TI_PART_COUNT && ti_part_text(part.kind)[0], "a part without a meaning");
+        must(ti_formula_text(&f, text, sizeof text)[0], "a formula without words");
+        if (k < 100)
+            must(ti_view_find(v, &part, k >= ti_view_numbers(v)) >= 0, "a part is not found");
+    }
+    check_values(v, verified);
+    if (ti_reader_folded(ti_view_reader(v)))
+        build_again(ti_view_reader(v));
+    ti_view_close(v);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     struct input in = {data, data + bytes};
@@ -245,6 +377,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         n = read_records(m, verified, merger, sum);
         if (n)
             read_again(merger, sum, n);
+        for (uint32_t g = 0; g < ti_merged_groups(m) && g < 8; g++)
+            read_view(m, g, verified);
         ti_merger_free(merger);
         ti_merged_close(m);
     }
