@@ -22,6 +22,27 @@
  * `a b` equals a loop of `a`, then `b`: what passes the body once is a trip of its own, and what
  * was no loop so far becomes a loop whose trip counts were 1.  Otherwise each loop that is passed
  * once now and then, as in codes with adaptive solvers, would multiply the shapes around it.
+ *
+ * Example: the symbols a b b a b b b c, with volumes 10 to 17.  The shape after each symbol, where
+ * {body}t is a loop with t trips in its last pass, and behind a leaf are its columns of volumes,
+ * one for each arrival:
+ *
+ *   a 10   a[10]
+ *   b 11   a[10] b[11]
+ *   b 12   a[10] {b[12][11]}2
+ *   a 13   a[10] {b[12][11]}2 a[13]
+ *   b 14   {a[13][10] {b[12][11 14]}1}2
+ *   b 15   {a[13][10] {b[12 15][11 14]}2}2
+ *   b 16   {a[13][10] {b[12 15 16][11 14]}3}2
+ *   c 17   {a[13][10] {b[12 15 16][11 14]}3}2 c[17]
+ *
+ * With the second b, a loop begins.  So b has two arrivals: from the end of the loop (12), and from
+ * the node before (11).  With the third b, the last part `a b` equals the part `a {b}2` before it,
+ * which becomes a loop around it, and the inner loop has one trip in its second pass.
+ *
+ * After ti_fold_end(), the trip counts of the inner loop are the column [2 3], those of the outer
+ * one [2].  A reader passes the nodes in order and takes the next value of a column each time: 10,
+ * 11, 12, 13, 14, 15, 16, 17.
  */
 #ifndef TI_FOLD_FOLD_H
 #define TI_FOLD_FOLD_H
