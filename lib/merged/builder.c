@@ -71,8 +71,8 @@ static void put_byte(struct parts *p, uint8_t byte)
     ti_buffer_put(&p->pattern, &byte, 1);
 }
 
-/* Append a section. */
-static void join(struct parts *p, const struct parts *more)
+/* Append a section, which is empty afterwards: a record is in memory twice at most. */
+static void join(struct parts *p, struct parts *more)
 {
     size_t start = p->blobs.n;
 
@@ -84,6 +84,8 @@ static void join(struct parts *p, const struct parts *more)
         ti_grow(p->blob_end, &p->blobs_cap, p->nblobs + more->nblobs + 1, sizeof *p->blob_end);
     for (size_t i = 0; i < more->nblobs; i++)
         p->blob_end[p->nblobs++] = start + more->blob_end[i];
+    free_parts(more);
+    *more = (struct parts){.nnumbers = 0};
 }
 
 /* ------------------------------------------------------------------- tables -- */
@@ -323,7 +325,7 @@ void ti_builder_encoded(struct ti_builder *b, int64_t first, const struct ti_byt
 
 /* ------------------------------------------------------------------- record -- */
 
-static void put_tables(struct parts *p, const struct ti_builder *b)
+static void put_tables(struct parts *p, struct ti_builder *b)
 {
     bool have = b->end != TI_END_KILLED;
 
