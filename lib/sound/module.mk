@@ -5,3 +5,4 @@ t-check-trace_src := $(sound_src) $(merger_src) tests/unit/sound.c tests/unit/sc
 t-check-calls_src := $(t-check-trace_src)
 $(O)/tests/unit/t-check-calls: LDLIBS += -Wl,--wrap=ti_event_text
 t-check-loops_src := $(t-check-trace_src)
+t-wildcards_src := lib/sound/wildcards.c tests/unit/script.c

@@ -109,15 +109,15 @@ static void add_event(struct ti_wildcards *w, const struct ti_event *ev)
     w->index++;
 }
 
-static void read_on(struct ti_wildcards *w)
+static ti_status read_on(struct ti_wildcards *w, struct ti_err *err)
 {
     struct ti_event ev = {0};
-    struct ti_err ignored;
+    int got = ti_reader_next(w->r, &ev, err);
 
-    if (ti_reader_next(w->r, &ev, &ignored) == 1)
+    if (got == 1)
         add_event(w, &ev);
-    else
-        w->ended = true;
+    w->ended = got == 0;
+    return got < 0 ? TI_ERR_INPUT : TI_OK;
 }
 
 /* Drop the entries posted before `event`; now and then, move the others to the front. */
@@ -141,20 +141,20 @@ ti_status ti_wildcards_ask(struct ti_wildcards *w, struct ti_source *s, int64_t 
 
     w->asked++;
     *out = (struct ti_match){.state = TI_MATCH_NEVER};
+    while (!st && w->index <= event && !w->ended)
+        st = read_on(w, err);
     if (st)
         return st;
-    while (w->index <= event && !w->ended)
-        read_on(w);
     drop(w, event);
     while (i < w->n && w->wild[w->first + i].event == event && w->wild[w->first + i].req != req)
         i++;
     if (i == w->n || w->wild[w->first + i].event != event)
         return TI_OK;
-    while (w->wild[w->first + i].state == TI_MATCH_OPEN && !w->ended)
-        read_on(w);
-    if (w->wild[w->first + i].state == TI_MATCH_KNOWN)
+    while (!st && w->wild[w->first + i].state == TI_MATCH_OPEN && !w->ended)
+        st = read_on(w, err);
+    if (!st && w->wild[w->first + i].state == TI_MATCH_KNOWN)
         *out = w->wild[w->first + i];
-    return TI_OK;
+    return st;
 }
 
 void ti_wildcards_free(struct ti_wildcards *w)

@@ -42,7 +42,8 @@ struct ti_wildcards {
 bool ti_is_wild(const struct ti_event *ev);
 
 /* Find out what a receive with a wildcard matched.  Event `event` of `rank` posted it with request
- * `req`.  Call this in the order of events. */
+ * `req`.  Call this in the order of events.  Fails as ti_reader_next() does if the trace is damaged
+ * before the event that completes the receive; do not ask again then. */
 ti_status ti_wildcards_ask(struct ti_wildcards *w, struct ti_source *s, int64_t rank,
                            uint64_t event, int64_t req, struct ti_match *out, struct ti_err *err);
 void ti_wildcards_free(struct ti_wildcards *w);
