@@ -1,5 +1,5 @@
 /*
- * What is left to do here after the last byte of a run's traces has come.
+ * Time until the bundle is complete after the last byte of a run's traces has come.
  *
  *   ahead RUN TO BUNDLE SECONDS
  *

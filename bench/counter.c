@@ -1,5 +1,5 @@
 /*
- * What it takes to read a counter: counter CHOICE [ALSO].  Prints how it is read and
+ * Cost of reading a counter: counter CHOICE [ALSO].  Prints how the counter is read and
  * the CPU time of a read in nanoseconds, the least of many turns, since the machine
  * may be shared; or why it does not count here.
  */

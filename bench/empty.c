@@ -1,7 +1,7 @@
 /*
- * What an MPI program that does nothing has of its own: prints the mean over the ranks of
- * memory without a file behind it, in bytes, as the kernel shares it out (PSS): of the
- * mappings that bench/shares calls anonymous.
+ * Private memory of an MPI program that does nothing: prints the mean over the ranks of memory
+ * without a file behind it, in bytes, as the kernel shares it out (PSS): of the mappings that
+ * bench/shares calls anonymous.
  */
 #include <mpi.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /*
- * What tracing adds to an MPI call.
+ * Cost of tracing an MPI call.
  *
  *   event PATTERN [PAIRS [ITERATIONS]]
  *   event PATTERN traced|bare ITERATIONS

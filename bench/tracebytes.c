@@ -1,5 +1,5 @@
 /*
- * What a run's traces take, and what they would as text.
+ * Bytes of a run's traces, and of the same traces as text.
  *
  *   tracebytes RUN          prints: events, bytes of the rank files, bytes of
  *                           the chunks that hold events

@@ -1,5 +1,5 @@
 /*
- * What gathering costs by the model (gather/fetch/tree.h), for a star and some arities:
+ * Cost of gathering by the model (gather/fetch/tree.h), for a star and some arities:
  * bench/tree NODES SITES [ASSUMPTIONS].
  *
  * Sites are of unlike size, each behind a gateway; nodes have 21 traces of 90 KB, as the paper's

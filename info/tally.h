@@ -1,6 +1,6 @@
 /*
- * What ranks hand over, each with how often: for pass.c.  Equal items are counted, not listed, so
- * what a trip of a loop adds can be added again as often as there are trips.
+ * A multiset of the items that ranks hand over to pass.c.  Equal items are counted, not listed, so
+ * the items of one trip of a loop can be added again as often as there are trips.
  */
 #ifndef TI_INFO_TALLY_H
 #define TI_INFO_TALLY_H

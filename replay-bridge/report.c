@@ -51,7 +51,7 @@ static void print_jobs(const struct ti_replay_result *res)
                (long long)res->job[j].np, res->job[j].trace->path);
 }
 
-/* What the engine gives no time, though SimGrid itself does. */
+/* Count the calls that take time in SimGrid but not in the engine. */
 static struct ti_untimed untimed(const struct ti_replay_result *res)
 {
     struct ti_untimed all = {0, 0};

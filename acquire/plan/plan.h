@@ -23,11 +23,12 @@
  *                    no longer starve the launcher.  Over several nodes it is used whenever
  *                    ranks share a core, because ti-node needs processor time, too.
  *   procs on demand  7.5 to 6.0 s at 64
- *   timer_slack (node/launch.h)  CPU seconds beside other work, one or two runs each, both with
- * procs on demand: 4.6 to 3.5 at 32, 16 and 20 to 10 at 64, 86 to 48 at 128; no effect at 16 One
- * run each at 64 ranks a core showed no effect of fewer components (btl self,vader or self,tcp;
- * coll cut down), smaller segments of vader, the gds hash of PMIx, HWLOC_COMPONENTS=-x86 or
- * async_mpi_init: 10.7 to 13.9 s, 11 to 14 s without.
+ *   timer slack      CPU seconds beside other work, one or two runs, with procs on demand (see
+ *                    node/launch.h): no effect at 16; 4.6 to 3.5 at 32; 16 and 20 to 10 at 64;
+ *                    86 to 48 at 128
+ * At 64 ranks a core, in one run each, these showed no effect (10.7 to 13.9 s; 11 to 14 s without
+ * them): fewer components (btl self,vader or self,tcp; a short list of coll), smaller segments of
+ * vader, the gds hash of PMIx, HWLOC_COMPONENTS=-x86, async_mpi_init.
  */
 #define TI_FOLD_OB1        2
 #define TI_FOLD_TIMER_SLACK 16

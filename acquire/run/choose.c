@@ -164,7 +164,8 @@ static ti_status try_wrapper(const struct ti_counter_backend *b, const char *lib
     return TI_OK;
 }
 
-/* What a script starts is not known before it runs: `auto` takes no risk. */
+/* The programs that a script starts are not known before it runs.  So `auto` does not choose the
+ * counter `blocks` for a script; a user may. */
 static ti_status look_at_program(const struct ti_program *program, bool automatic,
                                  const char *counter, struct ti_err *err)
 {

@@ -80,8 +80,8 @@ static bool update_states(struct ti__job *job)
     return over;
 }
 
-/* TI__REMOVE: has nodes list once more that had copies of ranks which other nodes merged.  Returns
- * whether there are any. */
+/* In a removal: list the files once more on each node that has copies of ranks of which the bundle
+ * has another node's record.  Returns whether there is such a node. */
 static bool list_copies(struct ti__job *job)
 {
     bool any = false;

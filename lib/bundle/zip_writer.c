@@ -109,7 +109,7 @@ bool ti_zip_writer_end_member(struct ti_zip_writer *w)
     return wrote(w, archive_write_finish_entry(w->zip) == ARCHIVE_OK);
 }
 
-/* What deflating makes of it, about; -1 if memory is short. */
+/* About how many bytes a deflated text has; -1 if memory is short. */
 static int64_t deflated_bytes(const char *text, size_t bytes)
 {
     uLong most = compressBound(bytes);

@@ -1,6 +1,6 @@
 /*
- * What random samples tell of a share: of n samples, `hits` had a property; how much of the whole
- * has it?
+ * Bounds of a share, from random samples: of n samples, `hits` had a property; how much of the
+ * whole has it?
  */
 #ifndef TI_COMMON_SHARE_H
 #define TI_COMMON_SHARE_H

@@ -1,6 +1,6 @@
 /*
- * What repeated figures of one quantity have in common: middle, extremes, and how far they differ.
- * Every tool that tells a spread of runs takes it from here.
+ * The spread of repeated figures of one quantity: middle, extremes, and how far the figures differ.
+ * All tools that print a spread of runs use these functions.
  */
 #ifndef TI_COMMON_SPREAD_H
 #define TI_COMMON_SPREAD_H

@@ -1,4 +1,4 @@
-/* What needs no option table: the version, and programs that only other programs start. */
+/* The part of cli.h without option tables: the version, and programs that only programs start. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

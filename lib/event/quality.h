@@ -33,7 +33,7 @@ struct ti_quality {
  */
 #define TI_DRAWN_ERRORS "-32 to +269 %"
 
-/* What is asked of a trace. */
+/* The qualities that a trace is to have. */
 struct ti_qualities {
     struct ti_quality volumes, extras;
 };

@@ -25,7 +25,7 @@ struct ti_draw;
 /* Append the column's blob. */
 void ti_column_put(struct ti_buffer *b, const struct ti_column *c);
 
-/* What ti_column_sum() asks of the values: each is from `low` to `high`, as a signed integer. */
+/* Limits for ti_column_sum(): each value must be from `low` to `high`, as a signed integer. */
 struct ti_bounds {
     int64_t low, high;
 };

@@ -18,7 +18,7 @@ struct ti_folded;
 /* Whether a record is a copy of a rank file: its blobs, one after the other. */
 bool ti_record_is_copy(const struct ti_record *record);
 
-/* What a trace says once.  Each is the payload of a chunk (trace/trace.h): `info` of INF,
+/* Facts that a trace states once.  Each is the payload of a chunk (trace/trace.h): `info` of INF,
  * `totals` of TOT, `strings` of STR, `comms` of COM. */
 struct ti_folded_tables {
     struct ti_buffer info, totals, strings, comms;

@@ -29,7 +29,7 @@ static void meaning(struct input *in, enum ti_part_kind kind, size_t of, uint32_
         (struct ti_record_part){.kind = (uint8_t)kind, .which = (uint8_t)which, .of = (uint32_t)of};
 }
 
-/* What has no elements may be NULL, which has no end. */
+/* An array without elements may be NULL, which has no end. */
 static struct input start(const struct ti_record *r)
 {
     struct input in = {.at = r->pattern.data, .number = r->number, .blob = r->blob};

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-/* What is asked of a period. */
+/* Conditions on a period. */
 #define VALUES_READ 2048 /* of those in front, at most */
 #define TIMES       4    /* it must fit so often into the values */
 #define EXPLAINS    0.15 /* share of the variance that it explains, less what chance does */

@@ -335,8 +335,8 @@ static uint64_t log_of(uint64_t n)
     return (uint64_t)e * 256 + ((n << (63 - e)) >> 55) - 256;
 }
 
-/* What a blob is likely to take once it is compressed, in 1/256 bit: by how often each byte occurs
- * in it, and a bit more for each byte. */
+/* The likely size of a blob once it is compressed, in 1/256 bit: by how often each byte occurs in
+ * it, and a bit more for each byte. */
 static uint64_t price(const uint8_t *data, size_t n)
 {
     uint64_t times[256] = {0}, sum = 256 * n;

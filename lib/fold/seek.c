@@ -4,7 +4,7 @@
 
 #include "fold/decode_internal.h"
 
-/* What a search may read: runs of columns, and nodes. */
+/* A search reads at most so many runs of columns and nodes. */
 #define READ_MAX (UINT64_C(64) * TI_RECORD_RUNS)
 
 /*

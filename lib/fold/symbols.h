@@ -58,7 +58,7 @@ struct ti_symbols {
     int64_t elements;                 /* how many */
 };
 
-/* What ti_symbols_give() returns. */
+/* The result of ti_symbols_give(). */
 struct ti_symbol_event {
     uint32_t symbol, nfields;
     int64_t field[TI_F_COUNT + TI_VECS]; /* values for its columns */

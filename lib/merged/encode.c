@@ -214,7 +214,7 @@ static size_t deflated(const uint8_t *data, size_t bytes)
     return n;
 }
 
-/* What a record takes in a merged trace if no other rank shares anything with it: chunks compress
+/* Bytes of a record in a merged trace if no other rank shares anything with it: chunks compress
  * pattern and numbers, which are varints, and blobs. */
 static size_t size_of(const struct ti_record *record)
 {

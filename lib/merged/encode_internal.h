@@ -13,7 +13,7 @@
 #include "fold/symbols.h"
 #include "merged/encode.h"
 
-/* What the first reading of a trace found. */
+/* The result of the first reading of a trace. */
 struct ti_encoder {
     struct ti_reader *r; /* at the end */
     struct ti_symbols symbols;

@@ -71,7 +71,7 @@ static void fit_columns(const struct ti_merger *m, struct group *g, struct ti_bu
     free(f.value);
 }
 
-/* What a member takes in a page, at most. */
+/* Bytes of a member in a page, at most. */
 static size_t member_bytes(const struct ti_merger *m, const struct group *g,
                            const struct member *member)
 {

@@ -22,7 +22,7 @@ struct ti_members {
     uint32_t n, first, last; /* number, lowest rank, highest rank */
 };
 
-/* What a column must be: all numbers, or with `below` those from 0 to below - 1. */
+/* The valid values of a column: all numbers, or with `below` those from 0 to below - 1. */
 struct ti_column_rule {
     bool blobs;
     uint64_t below;

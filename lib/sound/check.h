@@ -17,15 +17,16 @@
  * pairs of ranks that exchange messages and with the communicators; while a rank is read, with its
  * channels.
  *
- * In a folded trace (fold/fold.h), trips of a loop that are alike are read once if a trip leaves
- * the state of the check as it was, except for numbers that grow.  The sums over the trips that are
- * not read are computed.  All other loops are read trip by trip.  The result is the same.
+ * In a folded trace (fold/fold.h), trips of a loop that are alike are read once.  The condition is
+ * that a trip leaves the state of the check as it was, except for numbers that grow.  The check
+ * computes the sums over the trips that it does not read.  It reads all other loops trip by trip.
+ * The result is the same.
  *
- * A rank that is missing, was cut off, has calls that are not traced, or has impossible events is
- * not compared with others.  Its messages and collectives count as unchecked, which is no problem.
- * A rank of which too many events were left out is not read again.  If its sums differ from those
- * of another rank, but do not prove that a message lacks its receive or is too large for it, then
- * the messages count as unchecked, too.
+ * A rank is not compared with others if it is missing, was cut off, has calls that are not traced,
+ * or has impossible events.  Its messages and collectives count as unchecked, which is no problem.
+ * A rank is not read again if too many of its events were left out.  If its sums differ from those
+ * of another rank, the difference may still be explained by messages that are too short for their
+ * receive's room.  Then the messages of the two ranks count as unchecked, too.
  */
 #ifndef TI_SOUND_CHECK_H
 #define TI_SOUND_CHECK_H
@@ -58,17 +59,17 @@ struct ti_check {
     struct ti_comms comms;
 };
 
-/* Whether a rank could be read. */
+/* How much of a rank could be read. */
 enum ti_read_state {
     TI_READ_WHOLE,
     TI_READ_PART,    /* cut off, see ti_reader_end() */
-    TI_READ_DAMAGED, /* see `err` */
+    TI_READ_DAMAGED, /* up to the damage, which `err` describes */
     TI_READ_MISSING
 };
 
 /*
- * Callbacks for another user of the events that the check reads.  They may be NULL.  One that
- * returns another status than TI_OK, and sets `err`, ends the check with that status.
+ * Callbacks for another user of the events that the check reads.  Each may be NULL.  To end the
+ * check, a callback sets `err` and returns a status other than TI_OK, which ti_check() returns.
  */
 struct ti_visitor {
     void *arg;
@@ -82,14 +83,14 @@ struct ti_visitor {
     ti_status (*leak)(void *arg, struct ti_walk *w, const struct ti_pending *leak,
                       struct ti_err *err);
 
-    /* The rank was read, or cannot be read: then `st` and `err` tell why.  `w` is NULL if it could
-     * not be opened. */
+    /* The check is through with a rank.  If it could not be read to its end, `st` and `err` tell
+     * why.  `w` is NULL if its trace could not be opened. */
     ti_status (*rank)(void *arg, int64_t rank, struct ti_walk *w, enum ti_read_state state,
                       ti_status st, struct ti_err *err);
 
     /*
-     * Trips of loops that are alike may be left out.  Without remember() and repeat(), event()
-     * sees all events.  A loop has at most one mark at a time.
+     * With remember() and repeat(), the check may leave out trips of loops that are alike; event()
+     * does not see their events.  A loop has at most one mark at a time.
      *   remember()  set the mark of the loop at this depth: what was counted so far
      *   steady()    whether the visitor's state is that of the mark, except for what it counts;
      *               NULL: always

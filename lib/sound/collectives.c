@@ -21,7 +21,7 @@ static bool is(const struct ti_coll_call *c, uint32_t traits)
     return ti_op_is(c->ev->op, traits);
 }
 
-/* Whether it is a reduction whose result all ranks get a share of. */
+/* Whether the call is a reduction of which all ranks get the result, or a share of it. */
 static bool reduces_for_all(const struct ti_coll_call *c)
 {
     return (ti_op_info(c->ev->op)->fields & TI_M_REDOP) && !is(c, TI_T_TO_ROOT);
@@ -273,8 +273,8 @@ static void expect_all(const struct blocks *b, int v, enum ti_field f)
             expect(b, partner(&from, i), block_bytes(b->c, v, f, i));
 }
 
-/* All give the root their BYTES; the root expects `f` of each, or `f` times the counts of vector
- * `v`. */
+/* Each rank sends the root field BYTES of its call.  The root expects from each rank field `f` of
+ * its own call or, with v >= 0, `f` times that rank's count in vector `v`. */
 static void to_root(const struct blocks *b, const struct ti_group *g, int v, enum ti_field f)
 {
     if (has_root(b->c))
@@ -283,7 +283,8 @@ static void to_root(const struct blocks *b, const struct ti_group *g, int v, enu
         expect_all(b, v, f);
 }
 
-/* The root gives; each rank takes `mine` bytes. */
+/* The root sends each rank field `f` of its call or, with v >= 0, `f` times the count in vector `v`.
+ * Each rank expects field `mine` of its own call. */
 static void from_root(const struct blocks *b, const struct ti_group *g, int v, enum ti_field f,
                       enum ti_field mine)
 {
@@ -303,7 +304,7 @@ void ti_add_blocks(const struct ti_sums *s, const struct ti_coll_call *c, const 
                                                              : TI_F_BYTES;
     bool each = given || taken || is(c, TI_T_NEIGHBOURS);
 
-    /* elsewhere the signature suffices: in reductions, and in one group with equal blocks */
+    /* The signature has the sizes of reductions, and of equal blocks within one group. */
     if (reduces_for_all(c) || (!each && !is_inter(g)))
         return;
     if (is(c, TI_T_FROM_ROOT)) {

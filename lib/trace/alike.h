@@ -16,8 +16,8 @@
 #include "common/err.h"
 #include "trace/reader.h"
 
-/* What a caller can do; a mark is what it remembers at the begin of a trip, by the depth of the
- * loop. */
+/* The functions of a caller.  A mark is the state that the caller remembers at the begin of a trip;
+ * there is one mark for each depth of loops. */
 struct ti_alike_user {
     /* How much a mark has to remember: a trip of fewer events is not worth a mark. */
     size_t (*extent)(void *arg);

@@ -64,7 +64,7 @@ double ti_caveats_uncounted(const struct ti_caveats *c)
     return c->samples ? (double)c->uncounted / (double)c->samples : -1;
 }
 
-/* What is not known is at most all, whatever the numbers in a file say. */
+/* The numbers come from a file, so `samples` may exceed the number of all samples. */
 static struct ti_share share_of(const struct ti_caveats *c, uint64_t samples)
 {
     return ti_share_of(samples < c->samples ? samples : c->samples, c->samples);

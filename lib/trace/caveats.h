@@ -73,7 +73,7 @@ void ti_caveats_add_json(struct ti_caveats *c, const json_t *json);
  */
 double ti_caveats_uncounted(const struct ti_caveats *c);
 
-/* What the samples tell of that share: its bounds, by ti_share_of(). */
+/* Bounds of that share, computed from the samples by ti_share_of(). */
 struct ti_share ti_caveats_bounds(const struct ti_caveats *c);
 
 /* Whether the volumes are of all code of the program. */
@@ -88,13 +88,13 @@ enum ti_coverage {
 bool ti_caveats_partial(const char *counter);
 
 /*
- * What is known of that for traces whose volumes `counter` counted; NULL: not known, taken for one
- * that sees all code.  The bounds of shares decide, so that chance has a say in one trace of 100 at
- * most.  Without any uncounted sample, 459 samples are enough to tell.
+ * The coverage of traces whose volumes `counter` counted.  NULL is an unknown counter, which is
+ * taken for one that sees all code.  The bounds of the share decide, so that chance decides for one
+ * trace of 100 at most.  If no sample is in uncounted code, 459 samples are enough to tell.
  */
 enum ti_coverage ti_caveats_coverage(const struct ti_caveats *c, const char *counter);
 
-/* What the volumes are, in words: "exact", "exact for that code" (if the coverage is not known),
+/* A word for the volumes: "exact", "exact for that code" (if the coverage is not known),
  * "not of all code", "not exact", "an estimate".  exact, estimate: what the metadata says. */
 const char *ti_caveats_words(const struct ti_caveats *c, const char *counter, bool exact,
                              bool estimate);

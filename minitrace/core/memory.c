@@ -15,7 +15,7 @@
 /* Pieces up to this size share pages. */
 #define SMALL 1024
 
-/* What is left of the page that small pieces are cut from. */
+/* The rest of the page from which small pieces are cut. */
 static char *rest;
 static size_t rest_bytes;
 

@@ -92,8 +92,8 @@ static inline bool ti__papi_is_software_defined(const char *event)
     return strncmp(event, TI__PAPI_SOFTWARE_DEFINED, strlen(TI__PAPI_SOFTWARE_DEFINED)) == 0;
 }
 
-/* What counts instructions in place of PAPI, in a hint: "with blocks or with valgrind", or those
- * that count all threads if the plan is to do so. */
+/* For a hint: the counters that count instructions without PAPI, as "with blocks or with valgrind".
+ * If all threads are to be counted, only those that can. */
 const char *ti__papi_others(void);
 
 /* Load PAPI's library and start it, once. */

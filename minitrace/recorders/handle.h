@@ -30,7 +30,7 @@ struct ti_handles {
         .entry_bytes = sizeof(type), .last = &ti_no_handle                                         \
     }
 
-/* Its bits are its own address, so no object has them. */
+/* The handle of no object: its bits are its own address. */
 extern struct ti_handle ti_no_handle __attribute__((visibility("hidden")));
 
 /* Add a copy of *entry, which replaces an entry with its handle: MPI libraries reuse handles.

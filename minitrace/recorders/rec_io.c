@@ -1,9 +1,9 @@
 /*
  * Recorders of files.  A file is known from opening to closing, and events refer to it by number.
- * Its name is written when it is first opened or deleted.
+ * The name of a file is written when the file is first opened or deleted.
  *
  * The volume of an event is what the call asked for.  If MPI's status says that less was moved, as
- * in a read at the end of the file, the event has that too.
+ * in a read at the end of the file, the event has the smaller volume, too.
  */
 #include <string.h>
 

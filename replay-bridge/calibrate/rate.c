@@ -18,7 +18,7 @@ static void set_text(char **text, const char *to)
     *text = strdup(to);
 }
 
-/* What a calibration file has of a spread; -1, no value, where none can be told. */
+/* The deviation for a calibration file; -1, which means no value, if the spread is not known. */
 static double deviation_of(const struct ti_spread *s)
 {
     return ti_spread_known(s) ? s->half : -1;

@@ -234,7 +234,7 @@ static ti_status import_here(const char *path, struct ti_otf2_imported *out, str
 
 /* ---- a process of its own ---- */
 
-/* What the process tells, in memory that both share. */
+/* The result of the process, in memory that it shares with us. */
 struct told {
     struct ti_otf2_imported out;
     struct ti_err err;

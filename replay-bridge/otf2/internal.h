@@ -50,7 +50,7 @@ enum ti__otf2_comm_kind {
     TI__OTF2_FOREIGN /* of another paradigm */
 };
 
-/* What a rank gives to a shared collective, and takes from it: totals, as in the trace. */
+/* Bytes that a rank sends and receives in a shared collective: totals, as in the trace. */
 struct ti__otf2_share {
     int64_t sent, received;
 };

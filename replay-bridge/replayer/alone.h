@@ -7,7 +7,8 @@
 #ifndef TI_REPLAY_BRIDGE_REPLAYER_ALONE_H
 #define TI_REPLAY_BRIDGE_REPLAYER_ALONE_H
 
-/* What the program does then; it must not call MPI or SimGrid.  Returns its exit status. */
+/* The main function of a program that is executed by itself.  It must not call MPI or SimGrid.
+ * Returns the exit status. */
 int ti_alone(int argc, char **argv);
 
 #endif

@@ -120,7 +120,7 @@ int ti_replay_count(struct ti_replayer *p, enum ti_element_use use, int64_t byte
 }
 
 /* User-defined operation for all reductions: SMPI calls it where an algorithm combines two buffers.
- * It only spends time, since the values have no meaning. */
+ * The function only spends time, since the values have no meaning. */
 static void combine(void *in, void *inout, int *n, MPI_Datatype *type)
 {
     int bytes = 0;

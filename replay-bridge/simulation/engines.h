@@ -14,7 +14,7 @@
 #define TI_ENGINES(X) X(stock) X(tiara)
 #endif
 
-/* What options may ask for that not every engine has. */
+/* Features that an option may ask for, and that not every engine has. */
 enum {
     TI_SERVES_SMPIRUN = 1 << 0, /* --links, --collectives, --cfg, --keep */
     TI_SERVES_WILDCARDS = 1 << 1,

@@ -1,5 +1,5 @@
 /*
- * What the engines on SimGrid's smpirun share: the run itself, and the programs that it needs.
+ * Common parts of the engines on SimGrid's smpirun: the run itself, and the programs that it needs.
  */
 #ifndef TI_REPLAY_BRIDGE_SIMULATION_SMPIRUN_H
 #define TI_REPLAY_BRIDGE_SIMULATION_SMPIRUN_H

@@ -20,7 +20,7 @@ struct ti_elements {
     int64_t size; /* bytes; in a simulation 1, 2, 4, 8 or 16 */
 };
 
-/* What a call does with the bytes. */
+/* How a call uses the bytes. */
 enum ti_element_use {
     TI_ELEMENTS_DATA,
     TI_ELEMENTS_ROOM,   /* receives up to so many bytes: a simulation may count more */

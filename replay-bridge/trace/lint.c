@@ -308,7 +308,7 @@ static bool is_steady(void *arg, uint32_t depth)
     return ti_objects_hash(&st->objects) == st->mark[depth].objects;
 }
 
-/* What is known of tags and held messages is the same after any number of trips. */
+/* Tags and held messages are the same after any number of trips; only the counts grow. */
 static void repeat(void *arg, uint32_t depth, uint64_t times)
 {
     const struct lint_state *st = arg;

@@ -24,7 +24,7 @@ struct ti_lint {
     uint64_t refused;  /* calls that the engine cannot replay */
     uint64_t untraced; /* calls that are not traced */
     int64_t missing;   /* ranks without a complete trace */
-    /* What stock replay gives no time. */
+    /* Calls that take no time in stock replay. */
     struct ti_untimed {
         uint64_t comms;  /* communicators that are made; one counts once, whatever its size */
         uint64_t probes; /* successful calls of probes */

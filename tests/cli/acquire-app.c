@@ -1,7 +1,7 @@
 /*
  * A program for ti-acquire's tests: acquire-app HOW [SECONDS [MEBIBYTES]].
  *
- * Its ranks take MEBIBYTES each and talk for SECONDS; HOW says what becomes of
+ * The ranks take MEBIBYTES each and talk for SECONDS; HOW says what becomes of
  * it then: "ok", "early" (crashes before MPI_Init), "crash", "abort" (with 7),
  * "abort256", "leave" (without MPI_Finalize), "status" (3, behind MPI_Finalize),
  * "nine" (refuses another number of ranks with status 5), "child" (leaves a

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What ti-gather makes of nodes that do not what they should, or not all of it: nothing that
+# How ti-gather treats nodes that do not do their work, or only a part of it: nothing that
 # is wrong is taken, nobody else suffers, and what came is kept.  The nodes are
 # tests/cli/gather_node.py.
 here=$(cd "$(dirname "$0")" && pwd) || exit 1

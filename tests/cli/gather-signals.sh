@@ -9,7 +9,7 @@ export HOME=$tmp/home
 mkdir -p "$HOME" bin pids claimed.run silent.run
 PATH=$tmp/bin:$PATH
 
-# Who is started says so by a file of its pid's name, and says nothing else, for ever.
+# A command that makes a file named by its pid, and is silent for ever.
 cat >bin/silent <<END
 #!/bin/sh
 touch "$tmp/pids/\$\$"

@@ -2,8 +2,8 @@
  * The smallest engine: adds up for each rank bytes / bandwidth + messages * latency + volume /
  * speed of what it sends and computes, and takes the longest rank.  Nobody waits for anybody.
  *
- * It is the example for "Add an engine" in HACKING.md.  cli/engine runs it in a ti-replay whose
- * table has one row more.
+ * This engine is the example for "Add an engine" in HACKING.md.  cli/engine runs it in a ti-replay
+ * whose table has one row more.
  */
 #include <stdio.h>
 

@@ -156,7 +156,7 @@ static void questions(const struct ti_reader *r)
     sink += ti_reader_run_id(r)[TI_RUN_ID_BYTES - 1];
 }
 
-/* What a reading came to. */
+/* The outcome of a reading. */
 struct outcome {
     int last; /* of ti_reader_next(); 1: there is more than the limit */
     uint64_t events, hash;

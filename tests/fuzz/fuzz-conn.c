@@ -518,7 +518,7 @@ static void step(void)
     }
 }
 
-/* Those that ti-gather closed; in the end all, or time passes. */
+/* End the channels that ti-gather closed; in the end all, or time passes. */
 int ti_remote_poll(struct ti_remote *r, int timeout_ms)
 {
     bool over = at.at >= at.bytes;

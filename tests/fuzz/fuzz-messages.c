@@ -5,7 +5,7 @@
  * folder of our own, whose name is written "/@" in messages: what would is replaced below by
  * something that succeeds, or fails, as the real one may.
  *
- * What ti-node says are frames, and messages in them JSON.
+ * All output of ti-node is frames, and messages in them are JSON.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -658,7 +658,7 @@ static void add_frames(struct text *t, const uint8_t *data, size_t bytes)
     }
 }
 
-/* What ti-node said. */
+/* Check the output of ti-node. */
 static void look_at(const unsigned char *p, size_t bytes)
 {
     struct ti_frame_reader in = {.started = 0};

@@ -38,7 +38,7 @@ static bool is_list(const char *path)
     return list;
 }
 
-/* What was written can be read, and has what the import says. */
+/* The trace that was written can be read, and has the numbers of the import. */
 static void look(const struct ti_imported *got)
 {
     struct ti_source *s;

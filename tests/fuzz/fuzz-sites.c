@@ -52,7 +52,7 @@ static void check_nodes(const struct ti_sites *s)
     }
 }
 
-/* What was folded expands to the same. */
+/* A folded list of hosts expands to the same hosts. */
 static void check_folding(char *const *name, int64_t n)
 {
     char *folded = ti_hostlist_fold((const char *const *)name, n), **again = NULL;

@@ -1,5 +1,5 @@
 /*
- * What the fuzz targets share.  A target is LLVMFuzzerTestOneInput(), called by
+ * Common parts of the fuzz targets.  A target is LLVMFuzzerTestOneInput(), called by
  * libFuzzer (`make fuzz`) or, for the corpus, by replay.c (`make check`).
  */
 #ifndef TI_TESTS_FUZZ_FUZZ_H

@@ -21,7 +21,7 @@ ring alike || { fail "alike"; cat "$scratch/alike.log"; }
 "$TI_BUILD/ti-info" -q --verify "$scratch/alike" || fail 'alike: --verify'
 [ "$(traces alike)" = $np ] || fail "alike: $(traces alike) traces"
 
-# Who counts what, by ranges.
+# Which ranks count with which counter, by ranges.
 but '5|6|7|20' 'export TIARA_THREADS=sum'
 ring other || { fail "other"; cat "$scratch/other.log"; }
 host=$(uname -n)

@@ -23,7 +23,7 @@ grep -q '^within = node$' calibration.conf || fail 'two ranks here are not withi
 grep -q '^half round trips by all parts: error [0-9.]* %' out || { fail 'no error is told'; cat out; }
 grep -q '^network ' out || fail 'no table'
 
-# It is not replaced by mistake; a wrong command line says so.
+# The file is not replaced by mistake; a wrong command line says so.
 calibrate
 [ $? -eq 2 ] || fail 'replaces a file'
 calibrate --measure x.json

@@ -23,7 +23,7 @@ for run in alone acquired; do
     "$TI_BUILD/ti-info" -q --verify "$scratch/$run" || fail "$run: --verify"
 done
 
-# It counts each thread alone, and the library as built for users does not know it.
+# The counter counts each thread alone, and the library as built for users does not know it.
 "$TI_BUILD/tests/tsc/ti-acquire" -c tsc --threads sum --np 2 --dry-run "$examples/ring" \
     >"$scratch/log" 2>&1
 [ $? = 3 ] && grep -q 'tsc counts each thread alone' "$scratch/log" || fail "a sum: $(cat "$scratch/log")"

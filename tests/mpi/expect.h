@@ -1,5 +1,5 @@
 /*
- * What a test program of this folder says of itself: beside each traced call
+ * Expectations of a test program of this folder: beside each traced call
  * stands the event it must leave, written from the MPI standard and
  * event/event.h, in the words of `ti-info --dump --no-volumes`.  They go to
  * the file rank-N in the folder named by TIARA_EXPECT; `check` in lib.sh compares.

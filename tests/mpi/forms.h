@@ -142,7 +142,7 @@ __attribute__((unused)) static const char *list(const int *v, int n, int scale)
     return t;
 }
 
-/* What is sent: int i of a rank.  Before each call `in` has this, `out` -1. */
+/* The data that is sent: int i of a rank.  Before each call `in` has this, `out` -1. */
 #define ROOM 4096
 static int in[ROOM], out[ROOM];
 

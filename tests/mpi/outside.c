@@ -1,5 +1,5 @@
 /*
- * What is outside of MPI and what is not, by the third word of ticount (ticount.h):
+ * Instructions outside of MPI and inside, by the third word of ticount (ticount.h):
  * the code between the calls is, what MPI calls is not, however a call is made and
  * left.  Prints nothing if all is as it should be.  Any number of ranks.
  */

@@ -67,7 +67,7 @@ fi
     -x TIARA_COUNTER=valgrind "$built/papi" before >"$scratch/log" 2>&1
 refused "$scratch/zeros" 'nothing is recorded: not running under valgrind --tool=ticount; hint: run'
 
-# It stops in the middle: so does the recording, and says why.
+# The counter stops in the middle: so does the recording, and says why.
 trace "$scratch/stuck" 2 papi:sde:::ti_app::WORK "$built/papi" none stuck >"$scratch/log" 2>&1
 grep -q "recording stopped: PAPI event 'sde:::ti_app::WORK' stands still at [34]" "$scratch/log" ||
     { fail 'it does not say that the counter stopped'; cat "$scratch/log"; }

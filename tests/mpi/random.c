@@ -175,7 +175,7 @@ static void model_complete(int i)
         r->kind = NONE, r->active = r->matched = r->cancelled = false;
 }
 
-/* What a status must be, unless it is ignored. */
+/* Check a status, unless it is ignored. */
 static void look_at(const MPI_Status *status, int i)
 {
     const struct request *r = &requests[i];
@@ -347,7 +347,7 @@ static void complete_one(void)
         complete(i, draw(2));
 }
 
-/* Those from `first` on, up to one that would keep the call waiting. */
+/* Complete the requests from `first` on, up to one that would keep the call waiting. */
 static void complete_all(bool wait, int first, int last)
 {
     MPI_Status statuses[N], *given = draw(2) ? statuses : NULL;

@@ -1,5 +1,5 @@
 /*
- * What each shim adds to the bursts around it: every function of MPI that there is,
+ * The instructions that each shim adds to the bursts around it: every function of MPI that there is,
  * in every binding, is called between two barriers, by assembler of known length
  * (residuals.sh).  The MPI library behind us refuses all but the barriers
  * (loaded/refusing.c), so no arguments need to make sense: a call that fails leaves no

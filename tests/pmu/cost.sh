@@ -1,5 +1,5 @@
 #!/bin/bash
-# What tracing adds to a call when PAPI counts: instructions of ours and PAPI's as
+# The cost of tracing a call when PAPI counts: instructions of ours and PAPI's as
 # counted, and, from the time they take, the kernel's as well.
 # shellcheck source=tests/pmu/lib.sh
 . tests/pmu/lib.sh

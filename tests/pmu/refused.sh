@@ -1,6 +1,5 @@
 #!/bin/bash
-# What is said, on one line, where PAPI may not count; and that nothing is written
-# then.
+# Where PAPI may not count, one line says so, and nothing is written.
 # shellcheck source=tests/pmu/lib.sh
 . tests/pmu/lib.sh
 paranoid=/proc/sys/kernel/perf_event_paranoid

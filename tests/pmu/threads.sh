@@ -14,7 +14,7 @@ sed -i -e '4s/ .*/ -/' -e '6s/ .*/ -/' "$scratch/truth"
 complete 'serialized, caller'
 bounds 'serialized, caller' each
 
-# What helpers do while the caller is inside MPI is in no burst: totals are not known.
+# The work of threads while the caller is inside MPI is in no burst: totals are not known.
 for THREADS in caller sum; do
     run papi helpers "$scratch/truth" $THREADS
     complete "helpers, $THREADS"

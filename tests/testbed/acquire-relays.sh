@@ -42,7 +42,7 @@ grep -q 'sent our files to 10 nodes' err || { fail "not sent to all"; cat err; }
 by_relays=$(($(sent) - before))
 nothing_runs "after a run"
 
-# It is there now: all nodes are reached directly.
+# Tiara is there now: all nodes are reached directly.
 acquire 0 "$ring" 3
 [ "$(relayed 1) $(relayed 2)" = '0 0' ] || { fail "by way of relays though Tiara is there"; grep ready log; }
 

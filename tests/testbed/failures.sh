@@ -282,7 +282,7 @@ firewall_before_the_front() { # SSH is let through, what mpirun's daemons say is
     two_sites
     front ip rule add pref 10 to 10.2.0.0/16 ipproto tcp dport 22 lookup main
     front ip rule add pref 11 to 10.2.0.0/16 ipproto tcp blackhole
-    # Its connections are seen later than those of the other daemon.
+    # The connections of this daemon are seen later than those of the other daemon.
     cp /usr/bin/orted "$programs/orted"
     printf '#!/bin/sh\nsleep 6\nexec %s "$@"\n' "$programs/orted" >late
     chmod +x late

@@ -1,5 +1,5 @@
 /*
- * What the check says of a script (see script.h), which stands between MPI_Init
+ * The result of the check of a script (see script.h), which stands between MPI_Init
  * and MPI_Finalize; the events of each rank count from 1, therefore.
  */
 #ifndef TI_TESTS_UNIT_SOUND_H
@@ -18,7 +18,7 @@ void check_of(int np, int missing, const char *script);
 /* Check the folded traces only, with to[rank] trips of the loops that have `from`. */
 void check_stretched(int np, const char *script, int64_t from, const int64_t *to);
 
-/* It has exactly `n` problems, the first of them on `rank` at `event` with `why`
+/* The check found exactly `n` problems, the first of them on `rank` at `event` with `why`
  * in its text. */
 void expect_problem(const char *script, uint64_t n, int64_t rank, uint64_t event, const char *why);
 

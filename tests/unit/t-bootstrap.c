@@ -313,7 +313,7 @@ static int begun(const struct node *n, const char *home)
     return found;
 }
 
-/* It gets so many bytes of this part, and no more. */
+/* The node gets so many bytes of this part, and no more. */
 static void give_some(struct node *n, enum ti_payload_part part, size_t most)
 {
     const void *data;

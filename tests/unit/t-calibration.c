@@ -25,7 +25,7 @@ static double size_at(int i)
     return i % 2 ? 3 * exp2(i / 2) : 2 * exp2(i / 2);
 }
 
-/* What noise makes of a time: up to 1 % more or less, the same each time. */
+/* A time with noise: up to 1 % more or less, the same each time. */
 static double noisy(double seconds, int i)
 {
     uint32_t x = (uint32_t)(i + 1) * 2654435761u;

@@ -1,4 +1,4 @@
-/* What samples tell of a share, and what tools say of code that is not counted. */
+/* Shares estimated from samples, and warnings of tools about code that is not counted. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* What is sound and what is not: the calls beyond sends, receives and plain
+/* Soundness of the calls beyond sends, receives and plain
  * collectives.  See sound.h. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* What is sound and what is not, in whole traces; see script.h. */
+/* Soundness of whole traces; see script.h. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -68,7 +68,7 @@ static void wait_for(struct ti_remote *r, const struct ti__conf *c)
     assert_int_equal(c->state, TI__CONF_KNOWN);
 }
 
-/* Its keys were known from another one; then all of it is wanted, and is its own. */
+/* The keys of a file were known from another file; then all of it is wanted, and is its own. */
 static void from_keys_to_all(void **state)
 {
     struct ti_remote *r;

@@ -266,7 +266,7 @@ static void *work_there(void *unused)
     return unused;
 }
 
-/* What another thread does is in the sum. */
+/* The work of another thread is in the sum. */
 static void check_sum(struct ti_counter *c)
 {
     uint64_t own = value(c), others = c->others ? c->others() : 0, grown;

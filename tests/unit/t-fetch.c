@@ -31,7 +31,7 @@ volatile sig_atomic_t ti_gather_stop;
 
 /* --- nodes ---------------------------------------------------------------- */
 
-/* What they do, number `node` of `nodes`. */
+/* How the nodes behave; the present one is number `node` of `nodes`. */
 static struct {
     int64_t np, nodes;
     bool lists;    /* what is there: else nothing */

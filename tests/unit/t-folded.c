@@ -153,7 +153,7 @@ static void random_programs_come_back(void **state)
 
 /* ----------------------------------------------------------- compactness -- */
 
-/* What a record takes; it is released. */
+/* Bytes of a record, which is released. */
 static size_t bytes_of(struct ti_record *record)
 {
     size_t bytes = record->pattern.n + record->nnumbers * sizeof *record->number;

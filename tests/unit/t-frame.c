@@ -105,7 +105,7 @@ static void test_largest(void **state)
     ti_frame_reader_free(&r);
 }
 
-/* What a login shell prints, and what looks like frames and is none. */
+/* Output of a login shell, and bytes that look like frames but are none. */
 static void test_noise(void **state)
 {
     static const char *const noises[] = {"Welcome to n12!\n",

@@ -1,4 +1,4 @@
-/* What is in the file of a rank that is killed: as many events as writer.h promises, after each
+/* The file of a rank that is killed has as many events as writer.h promises, after each
  * single event. */
 #include <setjmp.h>
 #include <stdarg.h>

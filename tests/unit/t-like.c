@@ -1,4 +1,4 @@
-/* Who talked to whom in a former run. */
+/* Which ranks talked to which in a former run. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -69,7 +69,7 @@ static struct ti_graph grid(int64_t rows, int64_t cols, bool shuffled)
     return g;
 }
 
-/* What must hold whatever the graph. */
+/* Checks that hold for every graph. */
 static struct ti_order order_of(const struct ti_order_in *in)
 {
     struct ti_order o, again;

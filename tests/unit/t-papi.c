@@ -42,7 +42,7 @@
 
 #define INSTANT 0x10 /* of libsde: the value as it is, not what it grew since the start */
 
-/* What the calling thread has done, as the events below see it. */
+/* The work of the calling thread, as the events below count it. */
 static _Thread_local unsigned long long steps[3];
 static bool moves;      /* the volume grows with each look at it */
 static int steps_after; /* FIRST: with one, after so many; 0: never */

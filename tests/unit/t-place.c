@@ -414,7 +414,7 @@ static void test_random(void **unused)
 
 __extension__ typedef __int128 wide;
 
-/* What a policy wants to be low, as a fraction; of a node with n ranks. */
+/* The number that a policy wants to be low, as a fraction, of a node with n ranks. */
 struct cost {
     wide over, under;
 };

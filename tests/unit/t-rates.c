@@ -218,7 +218,7 @@ static void expect_same(const struct ti_rate *a, const struct ti_rate *b)
     assert_true(near(a->seconds, b->seconds));
 }
 
-/* What is written is read again, with odd text in it, and the title is no more than a comment. */
+/* Rates that are written are read again, with odd text in them; the title is only a comment. */
 static void what_is_written_is_read(void **state)
 {
     char text[600], unit[] = "x # ; \"y\" \\x41", counter[] = "a\n[b", odd[] = "\x01\xff+0x1 ;#\\";

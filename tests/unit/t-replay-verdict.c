@@ -1,4 +1,4 @@
-/* What is made of smpirun's output; the lines are SimGrid 3.32's. */
+/* How smpirun's output is understood; the lines are SimGrid 3.32's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

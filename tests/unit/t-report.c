@@ -1,4 +1,4 @@
-/* What ti-gather says of a fetch: progress, JSON, the drawing. */
+/* Reports of ti-gather on a fetch: progress, JSON, the drawing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

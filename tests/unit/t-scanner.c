@@ -101,7 +101,7 @@ static void begin(struct ti_bundle **b, struct ti_scanner **a)
     assert_non_null(*a);
 }
 
-/* Whoever is asked for it has read it, and put it into the bundle. */
+/* Wait until the rank is read and in the bundle. */
 static void wait_for(struct ti_scanner *a, int rank)
 {
     char name[TI_RANK_NAME_BYTES];

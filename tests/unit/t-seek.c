@@ -66,7 +66,7 @@ static void calm(struct statement *s)
     }
 }
 
-/* What sequential reading gives. */
+/* The result of sequential reading. */
 struct seen {
     uint64_t hash;                      /* of the event, its call site and its extra values */
     uint64_t bare;                      /* of the event without its volume */

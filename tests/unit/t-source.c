@@ -537,7 +537,7 @@ static void hostile(void **state)
 
 /* ------------------------------------------- run directories, rank files -- */
 
-/* That of the run directory, if there is one, cannot be used. */
+/* The manifest of the run directory, if there is one, cannot be used. */
 static void no_manifest(ti_status st, const char *text)
 {
     struct ti_source *s;

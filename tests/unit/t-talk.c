@@ -1,4 +1,4 @@
-/* What tools say on standard error: nothing in it commands the terminal. */
+/* Text of tools on standard error: nothing in it commands the terminal. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* Who sends to whom, and what that costs by the model. */
+/* The tree: which node sends to which, and the cost by the model. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

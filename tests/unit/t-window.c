@@ -80,7 +80,7 @@ static void send_step(struct link *l, int who, double now)
     }
 }
 
-/* What has gone through it and reaches us, half a round trip later. */
+/* Deliver the bytes that went through the link, half a round trip later. */
 static void link_step(struct link *l, double now)
 {
     while (l->first < l->last) {

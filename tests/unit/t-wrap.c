@@ -1,4 +1,4 @@
-/* What ti-mpicc makes of what gcc 12 and clang 14 print, told -###. */
+/* How ti-mpicc understands the output of gcc 12 and clang 14 with -###. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
  * blocks: an `as` that makes code count the instructions it executes.
  *
  * The compiler calls it as it calls GNU as (gcc -B DIR, clang -fno-integrated-as -B DIR).
- * It passes the same text to the real assembler, with additions to the thread-local 64-bit
- * word `tiara_blocks`: one per basic block.  x86-64 only.
+ * The real assembler gets the same text, with additions to the thread-local 64-bit word
+ * `tiara_blocks`: one per basic block.  x86-64 only.
  *
  * How it works
  *
@@ -23,7 +23,7 @@
  *             constants.  A difference is an error that names its line.  So code that
  *             depends on its own length is refused, never broken.
  *
- * What is counted
+ * Counted instructions
  *
  *   - Every instruction once, as hardware counts: an instruction with its prefixes (even if
  *     these are statements of their own); a rep instruction once; executed fill as the
@@ -43,7 +43,7 @@
  * Environment: TIARA_AS is the real assembler [the first other `as` on PATH].  With
  * TIARA_AS_VERBOSE, a line on stderr says what was added to each text.
  *
- * What is assumed
+ * Assumptions
  *
  *   - The ABI at the edges of an object: no flags are passed to or returned by a function
  *     in another object, and caller-saved registers other than the return values are dead
@@ -57,7 +57,7 @@
  *   - Data in code sections: .ascii and data with relocations always; other data
  *     directives if execution neither runs into nor jumps to them.
  *
- * What is added
+ * Additions
  *
  *   addq $N,%fs:tiara_blocks@tpoff      where the flags are dead, which is possible in
  *   nearly every block.  In position-independent code, the offset is first loaded into a

@@ -1,8 +1,8 @@
 /*
  * Splits assembler text into statements.
  *
- * It handles what gas does before it looks at instructions: comments, strings, `;`, labels, `#
- * LINE "FILE"`.  Statements point into the text, and emit.h copies what lies between them.
+ * The splitter handles what gas does before it looks at instructions: comments, strings, `;`,
+ * labels, `# LINE "FILE"`.  Statements point into the text; emit.h copies the text between them.
  */
 #ifndef TI_WRAP_ASSEMBLER_TEXT_H
 #define TI_WRAP_ASSEMBLER_TEXT_H

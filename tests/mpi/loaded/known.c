@@ -2,7 +2,7 @@
  * A tool that makes bursts of known length, in any program and any binding: to be
  * preloaded before us (truth.sh).
  *
- * It takes every MPI function.  Before the call goes on, it calls
+ * This library takes every MPI function.  Before the call goes on, it calls
  * MPI_Pcontrol(n), whose event ends whatever the program has computed, and then
  * executes n instructions, of assembler alone, up to the first one of MPI_X of ours.
  * In the trace, an event that follows `pcontrol level=n` must have the volume n.
