@@ -117,6 +117,7 @@ static ti_status dump_rank(struct ti_source *s, int64_t rank, const struct info_
 ti_status info_dump(struct ti_source *s, int64_t rank, const struct info_style *style,
                     struct ti_err *err)
 {
+    struct ti_ranges missing = {0};
     ti_status st = TI_OK;
 
     if (rank >= 0)
@@ -125,18 +126,21 @@ ti_status info_dump(struct ti_source *s, int64_t rank, const struct info_style *
         ti_status one;
 
         if (!ti_source_has(s, rank)) {
-            if (strcmp(ti_source_kind(s), "rank file") != 0) {
-                ti_warn("rank %" PRId64 " is missing", rank);
-                st = TI_ERR_PARTIAL;
-            }
+            ti_ranges_add(&missing, rank);
             continue;
         }
         if (!style->json)
             printf("# rank %" PRId64 "\n", rank);
         one = dump_rank(s, rank, style, err);
-        if (one != TI_OK && one != TI_ERR_PARTIAL)
-            return one;
         st = one != TI_OK ? one : st;
+        if (st != TI_OK && st != TI_ERR_PARTIAL)
+            break;
     }
+    if (missing.n && strcmp(ti_source_kind(s), "rank file") != 0 &&
+        (st == TI_OK || st == TI_ERR_PARTIAL)) {
+        info_warn_of_ranks(&missing, "rank missing", "ranks missing", "");
+        st = TI_ERR_PARTIAL;
+    }
+    ti_ranges_free(&missing);
     return st;
 }

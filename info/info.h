@@ -9,6 +9,7 @@
 
 #include "bundle/source.h"
 #include "common/json.h"
+#include "common/ranges.h"
 #include "trace/scan.h"
 
 struct info_symbolizer;
@@ -32,6 +33,11 @@ void info_put_clean(const char *text); /* NULL is fine */
 json_t *info_json_text(const char *text);
 
 void info_warn_of_caveats(const struct ti_caveats *c);
+
+/* Warn of a set of ranks on one line, unless it is empty.  `first` describes the first one; "":
+ * nothing. */
+void info_warn_of_ranks(const struct ti_ranges *ranks, const char *what_of_one,
+                        const char *what_of_many, const char *first);
 
 /* Print an object to stdout.  The second function omits the closing brace, so that the caller can
  * append rows that are too many to be kept in memory as JSON. */

@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +22,17 @@ void info_warn_of_caveats(const struct ti_caveats *c)
 
     for (int i = 0; ti_caveats_text(c, i, text, sizeof text); i++)
         ti_warn("%s", text);
+}
+
+void info_warn_of_ranks(const struct ti_ranges *ranks, const char *what_of_one,
+                        const char *what_of_many, const char *first)
+{
+    int64_t n = ti_ranges_count(ranks);
+    char list[256];
+
+    if (n)
+        ti_warn("%" PRId64 " %s: %s%s%s", n, n == 1 ? what_of_one : what_of_many,
+                ti_ranges_text(ranks, list, sizeof list), *first ? "; " : "", first);
 }
 
 void info_print_json(const json_t *out)

@@ -371,24 +371,13 @@ void info_pass_free(struct info_pass *p)
     ti_ranges_free(&p->damaged);
 }
 
-static void warn_of(const struct ti_ranges *ranks, const char *what_of_one,
-                    const char *what_of_many, const char *first)
-{
-    int64_t n = ti_ranges_count(ranks);
-    char list[256];
-
-    if (n)
-        ti_warn("%" PRId64 " %s: %s%s%s", n, n == 1 ? what_of_one : what_of_many,
-                ti_ranges_text(ranks, list, sizeof list), *first ? "; " : "", first);
-}
-
 void info_pass_warn(const struct info_pass *p)
 {
-    warn_of(&p->missing, "rank missing", "ranks missing", "");
-    warn_of(&p->incomplete, "rank incomplete, counted as far as it goes",
-            "ranks incomplete, counted as far as they go", p->first_incomplete);
-    warn_of(&p->damaged, "rank damaged, counted as far as it is sound",
-            "ranks damaged, counted as far as they are sound", p->first_damaged);
+    info_warn_of_ranks(&p->missing, "rank missing", "ranks missing", "");
+    info_warn_of_ranks(&p->incomplete, "rank incomplete, counted as far as it goes",
+                       "ranks incomplete, counted as far as they go", p->first_incomplete);
+    info_warn_of_ranks(&p->damaged, "rank damaged, counted as far as it is sound",
+                       "ranks damaged, counted as far as they are sound", p->first_damaged);
     if (!p->unsound)
         return;
     ti_warn("%" PRIu64 " event%s not sound, so traffic may be missing; %s", p->unsound,

@@ -101,6 +101,14 @@ run 4 ti-info --rates /dev/full t.run
 
 # ranks that are missing, cut off or damaged: what there is counts, and is named
 mktrace --np 5 --ranks 0-3 miss.run
+run 1 ti-info --dump miss.run
+says err 'warning: 1 rank missing: 4'
+grep -q '^# rank 3$' out || fail "a dump without rank 4 lacks rank 3"
+mktrace --np 16777216 --ranks 5-5 --plain lone.run >/dev/null
+run 0 ti-info -q --merge lone.run -o lone.ti
+run 1 ti-info --dump lone.ti
+says err 'warning: 16777215 ranks missing: 0-4, 6-16777215'
+[ "$(wc -l <err)" -le 2 ] || fail "a dump says more than a line of missing ranks: $(head -n 3 err)"
 for mode in --traffic --histogram; do
     run 1 ti-info $mode miss.run
     says err 'warning: 1 rank missing: 4'
