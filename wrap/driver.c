@@ -161,14 +161,25 @@ static void command(const char *line, struct ti_driver *d)
         clang_compiler(p, d);
 }
 
+/* Append the line at `line` to d->first_line. */
+static void add_line(struct ti_driver *d, const char *line)
+{
+    size_t n = strlen(d->first_line);
+
+    snprintf(d->first_line + n, sizeof d->first_line - n, " %.*s", (int)strcspn(line, "\n"), line);
+}
+
 void ti_driver_parse(const char *text, struct ti_driver *d)
 {
-    static const char options[] = "COLLECT_GCC_OPTIONS=", target[] = "Target: ";
+    static const char options[] = "COLLECT_GCC_OPTIONS=", target[] = "Target: ",
+                      unfound[] = "unable to find the specified compiler";
     const char *said;
 
     memset(d, 0, sizeof *d);
     said = text + strcspn(text, LETTERS); /* some wrappers print a ruled line first */
     snprintf(d->first_line, sizeof d->first_line, "%.*s", (int)strcspn(said, "\n"), said);
+    if (ends(d->first_line, unfound) && said[strlen(d->first_line)])
+        add_line(d, said + strlen(d->first_line) + 1);
     for (const char *p = text, *end; p && *p; p = end ? end + 1 : NULL) {
         end = strchr(p, '\n');
         if (starts(p, "COLLECT_GCC="))
@@ -262,7 +273,7 @@ ti_status ti_driver_ask(const struct ti_args *argv, struct ti_driver *d, struct 
     if (text && WIFEXITED(status) && WEXITSTATUS(status) == 127)
         st = ti_err_set(err, TI_ERR_IO, "cannot run '%s'%s%s", argv->v[0], *text ? ": " : "", text);
     else if (text)
-        ti_driver_parse(text, d);
+        ti_driver_parse(text, d), d->failed = status != 0;
     else
         st = ti_err_errno(err, TI_ERR_IO, "cannot ask '%s' what it would do", argv->v[0]);
     free(text);

@@ -24,7 +24,9 @@ struct ti_driver {
     bool lto;
     enum ti_link link;
     struct ti_args inputs; /* object files to be linked, NAME.o */
-    char first_line[256];  /* first line of the output that has a letter */
+    bool failed;           /* asking ended with another status than 0 */
+    char first_line[256];  /* first line of the output that has a letter; after Open MPI's line
+                            * that it has found no compiler, the name of that, too */
 };
 
 /* Parse the compiler's output.  Release *d with ti_driver_free(). */

@@ -139,9 +139,15 @@ static ti_status find_parts(struct parts *p, struct ti_err *err)
 static ti_status check(const struct ti_driver *d, const char *wrapper, struct ti_err *err)
 {
     if (d->compiler == TI_COMPILER_UNKNOWN) {
-        ti_err_set(err, TI_ERR_INPUT, "the compiler behind '%s' is neither gcc nor clang%s%s",
-                   wrapper, d->first_line[0] ? ": " : "", d->first_line);
-        ti_err_hint(err, "choose one: OMPI_CC, OMPI_CXX, OMPI_FC (Open MPI), MPICH_CC, ... (MPICH)");
+        if (d->failed)
+            ti_err_set(err, TI_ERR_INPUT,
+                       "cannot tell which compiler is behind '%s': '%s -###' failed: %s", wrapper,
+                       wrapper, d->first_line);
+        else
+            ti_err_set(err, TI_ERR_INPUT, "the compiler behind '%s' is neither gcc nor clang: %s",
+                       wrapper, d->first_line);
+        ti_err_hint(err, "gcc or clang must be on PATH; OMPI_CC, OMPI_CXX, OMPI_FC (Open MPI) or "
+                         "MPICH_CC, ... (MPICH) choose one");
         return TI_ERR_INPUT;
     }
     if (strncmp(d->target, "x86_64", 6) != 0 || strstr(d->target, "x32")) {

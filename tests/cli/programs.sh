@@ -22,7 +22,16 @@ while read -r program; do
     programs=$((programs + 1))
     case $name in
         ticount-*) continue ;;   # valgrind starts it
-        ti-mpi* | as) continue ;; # they answer as the compiler and the assembler do: cli/wrappers
+        as) continue ;; # it answers as the assembler does: cli/wrappers
+        ti-mpi*) # it answers as the compiler does: cli/wrappers
+            try "$program" --tiara-help </dev/null >../out 2>../err
+            [ $rc -eq 0 ] && grep -q "^Usage: $name" ../out && [ ! -s ../err ] || fail "$name --tiara-help"
+            # without PATH, Open MPI's wrapper finds no compiler; MPICH's finds one
+            try env -i "$program" --help </dev/null >../out 2>../err
+            tried "$name --help, in an empty environment"
+            [ $rc -eq 0 ] || grep -qE "^$name: cannot (run|tell which compiler is behind) .*: .*(No such file|unable to find the specified compiler [a-z])" ../err ||
+                { fail "$name --help, in an empty environment: status $rc, without a reason"; cat ../err; }
+            continue ;;
     esac
     for option in --help --version ''; do
         [ "$name$option" = ti-calibrate ] && continue # it measures this machine

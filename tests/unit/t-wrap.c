@@ -113,6 +113,13 @@ static void test_others(void **state)
     (void)state;
     assert_int_equal(d.compiler, TI_COMPILER_UNKNOWN);
     assert_string_equal(d.first_line, "nvc-Error-Unknown switch: -###");
+    d = parse("----\nThe wrapper compiler was unable to find the specified compiler\ngcc in your PATH.\n\n");
+    assert_int_equal(d.compiler, TI_COMPILER_UNKNOWN);
+    assert_string_equal(d.first_line, "The wrapper compiler was unable to find the specified compiler "
+                                      "gcc in your PATH.");
+    d = parse("The wrapper compiler was unable to find the specified compiler");
+    assert_string_equal(d.first_line,
+                        "The wrapper compiler was unable to find the specified compiler");
     d = parse("");
     assert_int_equal(d.compiler, TI_COMPILER_UNKNOWN);
     assert_string_equal(d.first_line, "");
