@@ -527,14 +527,3 @@ ti_status ti_bundle_finish(struct ti_bundle *b, struct ti_run *run, int64_t *byt
     return st;
 }
 
-ti_status ti_bundle_write(struct ti_run *run, const char *output, bool force, int64_t *bytes,
-                          struct ti_err *err)
-{
-    struct ti_bundle *b;
-    ti_status st = ti_bundle_begin(output, force, &b, err);
-
-    if (st == TI_OK)
-        st = ti_bundle_finish(b, run, bytes, err);
-    ti_bundle_free(b);
-    return st;
-}

@@ -56,10 +56,6 @@ ti_status ti_bundle_finish(struct ti_bundle *b, struct ti_run *run, int64_t *byt
 /* Removes OUTPUT.part if the bundle was not finished; NULL is fine. */
 void ti_bundle_free(struct ti_bundle *b);
 
-/* Begin, finish and free. */
-ti_status ti_bundle_write(struct ti_run *run, const char *output, bool force, int64_t *bytes,
-                          struct ti_err *err);
-
 /*
  * Reads the whole bundle `output` back and compares it with `run`, then removes the files of `run`
  * that are in it, complete and unchanged.  Where ranks are merged, their records are compared.

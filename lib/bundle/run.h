@@ -126,7 +126,7 @@ struct ti_run {
     "nothing was changed: mend it, or move it away, then the traces that are here are gathered "   \
     "without it, and none are fetched from nodes"
 
-/* Set by a signal handler: ti_fetch(), ti_run_check() and ti_bundle_write() then fail soon. */
+/* Set by a signal handler: ti_fetch(), ti_run_check() and ti_bundle_finish() then fail soon. */
 extern volatile sig_atomic_t ti_gather_stop;
 
 static inline bool ti_run_gathers(const struct ti_run *run, int64_t rank)

@@ -39,7 +39,6 @@ bool ti__channel_fall_back(struct ti_channel *c, const char *why)
     if (c->r->config->transport != TI_TRANSPORT_AUTO || !set_transport(c, &ti__openssh))
         return false;
     c->why_openssh = why;
-    c->r->fallbacks++;
     if (c->state == TI__OPENING && ti__channel_may_start(c)) {
         begin_timeouts(c);
         c->transport->start(c);

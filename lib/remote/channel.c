@@ -143,7 +143,7 @@ void ti__channel_ready(struct ti_channel *c)
     ti__slots_release(c);
     c->state = TI__READY;
     ti__timer_drop(&c->timer);
-    c->changed = c->r->dirty = true; /* input and pause apply now */
+    c->changed = c->r->dirty = true; /* input applies now */
     if (c->calls.ready)
         c->calls.ready(c, c->arg);
 }
@@ -215,17 +215,6 @@ void ti_channel_eof(struct ti_channel *c)
     c->changed = c->r->dirty = true;
 }
 
-void ti_channel_pause(struct ti_channel *c, bool pause)
-{
-    if (c->paused == pause || c->state == TI__ENDED)
-        return;
-    c->paused = pause;
-    if (pause && c->state == TI__READY)
-        c->transport->pause(c);
-    else /* at the next poll, since that may end the channel */
-        c->changed = c->r->dirty = true;
-}
-
 void ti_channel_close(struct ti_channel *c)
 {
     c->closing = c->r->dirty = true;
@@ -244,9 +233,4 @@ const char *ti_channel_transport(const struct ti_channel *c)
 const char *ti_channel_why_openssh(const struct ti_channel *c)
 {
     return c->why_openssh;
-}
-
-int ti_remote_fallbacks(const struct ti_remote *r)
-{
-    return r->fallbacks;
 }

@@ -13,7 +13,7 @@ int ti_remote_fd(const struct ti_remote *r);
 double ti_remote_due(const struct ti_remote *r);
 
 /*
- * From now on channels take turns: at most 64 KiB of output of one are read, then of the next; none
+ * From now on the channels of OpenSSH take turns: at most 64 KiB of output of one are read, then of the next; none
  * while full(arg) is true.
  */
 void ti_remote_read_by_turns(struct ti_remote *r, bool (*full)(void *arg), void *arg);

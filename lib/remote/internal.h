@@ -33,7 +33,8 @@ struct ti__transport {
     void (*start)(struct ti_channel *c);   /* one attempt to connect */
     void (*command)(struct ti_channel *c); /* the command is known now; NULL: start waits for it */
     void (*input)(struct ti_channel *c);   /* READY: the input queue has more data, or its end */
-    void (*pause)(struct ti_channel *c);   /* READY: c->paused may have changed */
+    void (*pause)(struct ti_channel *c);   /* READY: c->paused changed; NULL if the transport does
+                                              not call ti__channel_may_read() */
     void (*stop)(struct ti_channel *c);    /* release all that the attempt has */
     void (*forget)(struct ti_remote *r);   /* release what is shared by channels; or NULL */
 };
@@ -94,9 +95,9 @@ struct ti_channel {
 
     struct ti__queue input;          /* for the command's standard input */
     bool eof;                        /* no more is added to `input` */
-    bool paused;                     /* by the caller, or until its turn */
+    bool paused;                     /* until its turn */
     bool closing;                    /* ti_channel_close() was called */
-    bool changed;                    /* the transport is to look at `input`, `eof`, `paused` */
+    bool changed;                    /* the transport is to look at `input` and `eof` */
     struct ti_channel_result result; /* valid in state ENDED */
 };
 
@@ -119,7 +120,6 @@ struct ti_remote {
     struct ti_channel *gone;         /* ended, freed at the end of ti_remote_poll() */
     int live;                        /* number of channels from `first` on */
     int opening;                     /* connections being opened, as far as they count */
-    int fallbacks;                   /* see ti_remote_fallbacks() */
 
     bool (*full)(void *arg); /* NULL: channels do not take turns */
     void *full_arg;

@@ -55,23 +55,13 @@ static void on_event(void *arg, uint32_t events)
     ti__libssh2_pump(arg);
 }
 
-/* A paused channel receives nothing, unless input waits for a window adjustment. */
-static bool wants_to_read(const struct ti__libssh2 *o)
-{
-    return o->step != TI__STEP_RUN || !o->c->paused || ti__queue_bytes(&o->c->input);
-}
-
 static void watch(struct ti__libssh2 *o)
 {
     uint32_t write = ti__queue_bytes(&o->sending) ? EPOLLOUT : 0;
-    uint32_t read = wants_to_read(o) ? EPOLLIN : 0;
     bool same = o->in == o->out;
-    uint32_t events = read | (same ? write : 0);
+    uint32_t events = EPOLLIN | (same ? write : 0);
 
-    /* With events 0 epoll would still report a hangup, again and again. */
-    if (!events)
-        ti__watch_drop(&o->in_watch);
-    else if (o->in_watch.loop)
+    if (o->in_watch.loop)
         ti__watch_events(&o->in_watch, events);
     else
         ti__watch(&o->c->r->loop, &o->in_watch, o->in, events, on_event, o);
@@ -103,8 +93,8 @@ static void on_alive(void *arg)
     int next;
 
     set_keepalive(o);
-    /* We did not read, or not poll: there may be unread data, and no keepalive was sent. */
-    if (!wants_to_read(o) || late >= c->r->silence_s / 3) {
+    /* We did not poll: there may be unread data, and no keepalive was sent. */
+    if (late >= c->r->silence_s / 3) {
         o->heard = ti__now();
         return;
     }
@@ -190,7 +180,7 @@ static bool read_stream(struct ti__libssh2 *o, int stream, bool *taken)
     for (int i = 0; i < READS; i++) {
         ssize_t n;
 
-        if (o->c->paused || o->c->closing)
+        if (o->c->closing)
             return false;
         n = libssh2_channel_read_ex(o->channel, stream, buf, sizeof buf);
         o->broken = o->broken || (n < 0 && n != LIBSSH2_ERROR_EAGAIN);
@@ -214,7 +204,7 @@ static bool read_all(struct ti__libssh2 *o)
     bool taken = false, more = read_stream(o, 0, &taken);
 
     more = read_stream(o, SSH_EXTENDED_DATA_STDERR, &taken) || more;
-    if (more || o->broken || o->c->paused || o->c->closing)
+    if (more || o->broken || o->c->closing)
         return more;
     libssh2_channel_window_read_ex(o->channel, &left, NULL);
     more = left && (taken || left != o->left);
@@ -261,8 +251,6 @@ static bool run(struct ti__libssh2 *o)
         ti__libssh2_fail(o, TI_CHANNEL_LOST, ti__libssh2_error(o));
         return false;
     }
-    if (c->paused)
-        return true;
     if (more) {
         ti__timer_set(&c->r->loop, &o->again, 0, on_again, o);
         return true;
@@ -374,18 +362,6 @@ static void libssh2_command(struct ti_channel *c)
         ti__timer_set(&c->r->loop, &o->again, 0, on_again, o);
 }
 
-static void libssh2_pause(struct ti_channel *c)
-{
-    struct ti__libssh2 *o = c->own;
-
-    if (c->paused) {
-        watch(o);
-        return;
-    }
-    o->heard = ti__now();
-    ti__libssh2_pump(o);
-}
-
 static void libssh2_stop(struct ti_channel *c)
 {
     struct ti__libssh2 *o = c->own;
@@ -427,7 +403,6 @@ static const struct ti__transport libssh2 = {.name = "libssh2",
                                              .start = libssh2_start,
                                              .command = libssh2_command,
                                              .input = libssh2_input,
-                                             .pause = libssh2_pause,
                                              .stop = libssh2_stop,
                                              .forget = libssh2_forget};
 const struct ti__transport *const ti__in_process = &libssh2;

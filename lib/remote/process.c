@@ -105,13 +105,6 @@ static void process_input(struct ti_channel *c)
         ti__child_input(&p->child);
 }
 
-static void process_pause(struct ti_channel *c)
-{
-    struct process *p = c->own;
-
-    ti__child_pause(&p->child, c->paused);
-}
-
 static void process_stop(struct ti_channel *c)
 {
     struct process *p = c->own;
@@ -123,11 +116,9 @@ const struct ti__transport ti__local = {.name = "local",
                                         .bytes = sizeof(struct process),
                                         .start = local_start,
                                         .input = process_input,
-                                        .pause = process_pause,
                                         .stop = process_stop};
 const struct ti__transport ti__via = {.name = "via",
                                       .bytes = sizeof(struct process),
                                       .start = via_start,
                                       .input = process_input,
-                                      .pause = process_pause,
                                       .stop = process_stop};

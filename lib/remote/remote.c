@@ -172,8 +172,6 @@ static void start_pending(struct ti_remote *r)
             c->changed = false;
             if (c->state == TI__READY)
                 c->transport->input(c);
-            if (c->state == TI__READY)
-                c->transport->pause(c);
         }
         next = c->state == TI__ENDED ? r->first : c->next;
     }

@@ -133,9 +133,6 @@ double ti_channel_taken_at(const struct ti_channel *c);
 /* Closes the standard input once the queue is empty. */
 void ti_channel_eof(struct ti_channel *c);
 
-/* Stops or resumes reading output; the sender is then blocked. */
-void ti_channel_pause(struct ti_channel *c, bool pause);
-
 void ti_channel_close(struct ti_channel *c);
 const char *ti_channel_host(const struct ti_channel *c);
 
@@ -143,7 +140,6 @@ const char *ti_channel_host(const struct ti_channel *c);
  * the reason why that is not libssh2, else NULL. */
 const char *ti_channel_transport(const struct ti_channel *c);
 const char *ti_channel_why_openssh(const struct ti_channel *c);
-int ti_remote_fallbacks(const struct ti_remote *r); /* number of such channels */
 
 /*
  * Waits up to `timeout_ms` (-1: no limit) for events and handles them.  Returns the number of open

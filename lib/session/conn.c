@@ -495,11 +495,6 @@ int ti_conns_poll(struct ti_conns *all, int timeout_ms)
     return all->live;
 }
 
-bool ti_conn_ready(const struct ti_conn *conn)
-{
-    return conn->state == TI__CONN_READY;
-}
-
 const json_t *ti_conn_hello(const struct ti_conn *conn)
 {
     return conn->hello;

@@ -103,7 +103,6 @@ bool ti_conn_input(struct ti_conn *conn, uint32_t stream, const void *data, size
  * the next. */
 void ti_conn_close(struct ti_conn *conn);
 
-bool ti_conn_ready(const struct ti_conn *conn);
 const json_t *ti_conn_hello(const struct ti_conn *conn);   /* its HELLO; NULL: not yet */
 int64_t ti_conn_bytes(const struct ti_conn *conn);         /* received from it, with frames */
 int64_t ti_conn_link_bytes(const struct ti_conn *conn);    /* plus what it relayed to us */

@@ -225,11 +225,6 @@ const char *ti_payload_hash(const struct ti_payload *p)
     return p->hash;
 }
 
-int64_t ti_payload_bytes(const struct ti_payload *p)
-{
-    return (int64_t)(p->part[0].bytes + p->part[1].bytes);
-}
-
 /* --- packing ------------------------------------------------------------- */
 
 static bool append(struct blob *b, const void *data, size_t bytes)

@@ -46,9 +46,6 @@ const char *ti_payload_hash(const struct ti_payload *p); /* "": not known */
 /* Free the memory of the payload's contents, which are read and compressed again when needed. */
 void ti_payload_drop(struct ti_payload *p);
 
-/* Bytes that are sent to a node that lacks everything; 0 before the payload was packed. */
-int64_t ti_payload_bytes(const struct ti_payload *p);
-
 enum ti_payload_part { TI_PAYLOAD_NONE, TI_PAYLOAD_NODE, TI_PAYLOAD_OTHERS };
 
 /* A node needs this part.  Reads ti-node at once; the other files, which every node needs next, are

@@ -9,21 +9,6 @@
 #include "event/columns.h"
 #include "trace/metadata.h"
 
-void ti_chunk_put(uint8_t header[TI_CHUNK_BYTES], struct ti_chunk *c)
-{
-    header[0] = c->type;
-    header[1] = c->flags;
-    header[2] = c->version;
-    header[3] = c->codec;
-    ti_put_u32(header + 4, c->group);
-    ti_put_u64(header + 8, c->first);
-    ti_put_u32(header + 16, c->events);
-    ti_put_u32(header + 20, c->raw);
-    ti_put_u32(header + 24, c->stored);
-    ti_put_u32(header + 28, ti_crc32c(0, header, 28));
-    memcpy(c->crc, header + 28, TI_CRC_BYTES);
-}
-
 bool ti_chunk_get(const uint8_t header[TI_CHUNK_BYTES], struct ti_chunk *c)
 {
     c->type = header[0];

@@ -22,9 +22,6 @@ struct ti_chunk {
     uint8_t crc[TI_CRC_BYTES]; /* of the header, as stored */
 };
 
-/* Header to bytes; sets c->crc. */
-void ti_chunk_put(uint8_t header[TI_CHUNK_BYTES], struct ti_chunk *c);
-
 /* Bytes to header.  False: the checksum is wrong. */
 bool ti_chunk_get(const uint8_t header[TI_CHUNK_BYTES], struct ti_chunk *c);
 

@@ -132,8 +132,7 @@ static void on_ended(struct ti_conn *w, enum ti_channel_end end, bool relay,
 
     printf("%s ended %s %s | %s | %s\n", o->name, ends[end], relay ? "relay" : "own", why->text,
            why->hint);
-    if (ti_conn_ready(w))
-        printf("%s is ready still\n", o->name);
+    (void)w;
     for (int i = 0; i < n; i++)
         if (ones[i].relay == o && !ones[i].began)
             ones[i].began = true; /* and never will */

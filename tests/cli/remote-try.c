@@ -20,10 +20,12 @@
 #include <unistd.h>
 
 #include "common/crc32c.h"
+#include "remote/embed.h"
 #include "remote/remote.h"
 
-#define HOSTS_MAX 4096
-#define CHUNK     (64 << 10)
+#define HOSTS_MAX  4096
+#define CHUNK      (64 << 10)
+#define PAUSED_MAX (1 << 20) /* of the turns that began before the pause */
 
 static struct {
     const char *gateway;
@@ -43,7 +45,6 @@ struct one {
     struct ti_channel *c;
     int64_t sent, got, got_err;
     uint32_t crc;
-    double resume_at;
 };
 
 static const char *const names[] = {
@@ -99,17 +100,23 @@ static void on_drained(struct ti_channel *c, void *arg)
         feed(arg);
 }
 
+static double resume_at; /* no turn is granted before then: -p */
+
+static bool is_full(void *arg)
+{
+    (void)arg;
+    return now() < resume_at;
+}
+
 static void on_output(struct ti_channel *c, const void *data, size_t bytes, void *arg)
 {
     struct one *o = arg;
 
-    if (opt.pause_s > 0 && !o->got) {
-        ti_channel_pause(c, true);
-        o->resume_at = now() + opt.pause_s;
-    } else if (o->resume_at > 0) {
-        fprintf(stderr, "output while paused\n");
-    }
+    if (opt.pause_s > 0 && !o->got)
+        resume_at = now() + opt.pause_s;
     o->got += (int64_t)bytes;
+    if (now() < resume_at && o->got > PAUSED_MAX)
+        fprintf(stderr, "output while paused\n");
     if (opt.count)
         o->crc = ti_crc32c(o->crc, data, bytes);
     else if (!opt.quiet)
@@ -265,6 +272,8 @@ int main(int argc, char **argv)
     ones = calloc((size_t)opt.hosts + 1, sizeof *ones);
     if (!ones || ti_remote_new(&config, &remote, &err) != TI_OK)
         return 1;
+    if (opt.pause_s > 0)
+        ti_remote_read_by_turns(remote, is_full, NULL);
     for (int i = 0; i < opt.hosts; i++) {
         struct one *one = &ones[i];
 
@@ -280,13 +289,6 @@ int main(int argc, char **argv)
     }
     do {
         live = ti_remote_poll(remote, opt.pause_s > 0 || limit > 0 ? 50 : -1);
-        for (int i = 0; i < opt.hosts; i++) {
-            if (ones[i].resume_at > 0 && now() > ones[i].resume_at) {
-                ones[i].resume_at = 0;
-                if (ones[i].c)
-                    ti_channel_pause(ones[i].c, false);
-            }
-        }
     } while (live && (limit <= 0 || now() - start < limit));
     if (live)
         fprintf(stderr, "%d channels still live\n", live);

@@ -234,6 +234,7 @@ static void test_first_and_again(void **state)
     static const char *const files[] = {"ti-node", "ti-node-counter", "libminitrace.so"};
     char *home = home_of("again");
     struct node n;
+    size_t program, others;
 
     (void)state;
     start(&n, "sh", home, "");
@@ -241,7 +242,9 @@ static void test_first_and_again(void **state)
     assert_int_equal(n.status, 0);
     assert_non_null(strstr(n.hello, "\"shipped\":true"));
     assert_non_null(strstr(n.hello, ti_payload_hash(payload)));
-    assert_int_equal(n.b.sent, ti_payload_bytes(payload));
+    assert_non_null(ti_payload_part(payload, TI_PAYLOAD_NODE, &program));
+    assert_non_null(ti_payload_part(payload, TI_PAYLOAD_OTHERS, &others));
+    assert_int_equal(n.b.sent, program + others);
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         assert_true(is_there(home, files[i]));
 

@@ -132,10 +132,11 @@ static struct ti_run *check(void)
 static const struct ti_qualities exact;
 static const struct ti_qualities *merge; /* NULL: files are stored */
 
-static ti_status write_it(struct ti_run *run, bool force, int64_t *bytes, struct ti_err *err)
+static ti_status write_to(const char *output, struct ti_run *run, bool force, int64_t *bytes,
+                          struct ti_err *err)
 {
     struct ti_bundle *b;
-    ti_status st = ti_bundle_begin(bundle, force, &b, err);
+    ti_status st = ti_bundle_begin(output, force, &b, err);
 
     if (st == TI_OK && merge)
         ti_bundle_merge(b, merge, false, NULL);
@@ -143,6 +144,11 @@ static ti_status write_it(struct ti_run *run, bool force, int64_t *bytes, struct
         st = ti_bundle_finish(b, run, bytes, err);
     ti_bundle_free(b);
     return st;
+}
+
+static ti_status write_it(struct ti_run *run, bool force, int64_t *bytes, struct ti_err *err)
+{
+    return write_to(bundle, run, force, bytes, err);
 }
 
 /* Write the bundle anew and open it: over a better one it would not be written. */
@@ -154,7 +160,7 @@ static struct ti_source *gather(struct ti_run *run)
     struct stat sb;
 
     unlink(bundle);
-    if (ti_bundle_write(run, bundle, true, &bytes, &err) != TI_OK)
+    if (write_it(run, true, &bytes, &err) != TI_OK)
         fail_msg("%s", err.text);
     assert_int_equal(stat(bundle, &sb), 0);
     assert_int_equal(sb.st_size, bytes);
@@ -503,18 +509,18 @@ static void output(void **state)
     make_run(3);
     run = check();
     unlink(bundle);
-    assert_int_equal(ti_bundle_write(run, bundle, false, &bytes, &err), TI_OK);
-    assert_int_equal(ti_bundle_write(run, bundle, false, &bytes, &err), TI_ERR_IO);
+    assert_int_equal(write_it(run, false, &bytes, &err), TI_OK);
+    assert_int_equal(write_it(run, false, &bytes, &err), TI_ERR_IO);
     assert_non_null(strstr(err.text, "exists"));
-    assert_int_equal(ti_bundle_write(run, bundle, true, &bytes, &err), TI_OK);
-    assert_int_equal(ti_bundle_write(run, "/nowhere/b.tib", true, &bytes, &err), TI_ERR_IO);
+    assert_int_equal(write_it(run, true, &bytes, &err), TI_OK);
+    assert_int_equal(write_to("/nowhere/b.tib", run, true, &bytes, &err), TI_ERR_IO);
     assert_non_null(strstr(err.text, "cannot create"));
 
     /* somebody else is writing it */
     snprintf(part, sizeof part, "%s.part", bundle);
     fd = open(part, O_RDWR | O_CREAT, 0666);
     assert_int_equal(flock(fd, LOCK_EX), 0);
-    assert_int_equal(ti_bundle_write(run, bundle, true, &bytes, &err), TI_ERR_IO);
+    assert_int_equal(write_it(run, true, &bytes, &err), TI_ERR_IO);
     assert_non_null(strstr(err.text, "another ti-gather"));
     assert_true(part_exists());
     close(fd);
@@ -523,14 +529,14 @@ static void output(void **state)
     fd = open(part, O_RDWR | O_CREAT | O_TRUNC, 0666);
     assert_int_equal(write(fd, "notes", 5), 5);
     close(fd);
-    assert_int_equal(ti_bundle_write(run, bundle, true, &bytes, &err), TI_ERR_IO);
+    assert_int_equal(write_it(run, true, &bytes, &err), TI_ERR_IO);
     assert_non_null(strstr(err.text, "not part of a bundle"));
     assert_true(part_exists());
     assert_int_equal(truncate(part, 0), 0);
 
     /* what a killed one left is written over */
     unlink(bundle);
-    assert_int_equal(ti_bundle_write(run, bundle, false, &bytes, &err), TI_OK);
+    assert_int_equal(write_it(run, false, &bytes, &err), TI_OK);
     assert_false(part_exists());
 
     /* no room: the old bundle stays */
@@ -540,7 +546,7 @@ static void output(void **state)
         limit = was;
         limit.rlim_cur = n;
         setrlimit(RLIMIT_FSIZE, &limit);
-        assert_int_equal(ti_bundle_write(run, bundle, true, &bytes, &err), TI_ERR_IO);
+        assert_int_equal(write_it(run, true, &bytes, &err), TI_ERR_IO);
         setrlimit(RLIMIT_FSIZE, &was);
         assert_non_null(strstr(err.text, "cannot write"));
         assert_false(part_exists());
@@ -548,7 +554,7 @@ static void output(void **state)
     }
 
     ti_gather_stop = 1;
-    assert_int_equal(ti_bundle_write(run, bundle, true, &bytes, &err), TI_ERR_IO);
+    assert_int_equal(write_it(run, true, &bytes, &err), TI_ERR_IO);
     assert_non_null(strstr(err.text, "interrupted"));
     assert_false(part_exists());
     ti_gather_stop = 0;
@@ -625,13 +631,13 @@ static void only_traces(void **state)
     (void)state;
     make_run(4);
     run = check();
-    assert_int_equal(ti_bundle_write(run, bundle, false, &bytes, &err), TI_OK);
+    assert_int_equal(write_it(run, false, &bytes, &err), TI_OK);
     assert_int_equal(ti_bundle_remove_sources(run, bundle, &removed, &err), TI_OK);
     assert_int_equal(removed, 4);
     ti_run_free(run);
     make_trace("rank-000001.ti", 1, 4, 1, 21, TI_END_COMPLETE);
     run = check();
-    assert_int_equal(ti_bundle_write(run, bundle, true, &bytes, &err), TI_ERR_IO);
+    assert_int_equal(write_it(run, true, &bytes, &err), TI_ERR_IO);
     assert_non_null(strstr(err.text, "ranks 0, 2-3 of this run"));
     /* a manifest that is no JSON, its checksum good: the archive is made anew */
     snprintf(command, sizeof command,
@@ -640,7 +646,7 @@ static void only_traces(void **state)
              "b'{\\\"missing\\\": ,') for i in z.namelist()]; o.close()\" && mv n app.tib",
              top);
     assert_int_equal(system(command), 0);
-    assert_int_equal(ti_bundle_write(run, bundle, true, &bytes, &err), TI_ERR_IO);
+    assert_int_equal(write_it(run, true, &bytes, &err), TI_ERR_IO);
     assert_non_null(strstr(err.text, "ranks 0, 2-3 of this run"));
     ti_run_free(run);
 }
