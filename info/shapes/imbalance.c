@@ -344,12 +344,16 @@ static void print_table(const struct imbalance *x, enum measure m, bool phases, 
 {
     struct line *line;
     struct info_sums all;
-    char name[NAME_BYTES];
+    char name[NAME_BYTES], text[32];
     size_t used = make_table(x, m, phases, &line, &all);
     size_t shown = everything || used <= ROWS_SHOWN + 1 ? used : ROWS_SHOWN;
 
     if (phases) {
-        printf("\n%-8s %9s %18s %18s %7s %18s %7s  %s\n", "loss", "max/mean", "mean", "minimum",
+        printf("\n%s: excess is the maximum less the mean, in %% of what a rank has in all, %s on "
+               "average\n",
+               measure_name[m],
+               ti_format_count((uint64_t)(mean(&all) + 0.5), text, sizeof text));
+        printf("%-8s %9s %18s %18s %7s %18s %7s  %s\n", "excess", "max/mean", "mean", "minimum",
                "rank", "maximum", "rank", measure_name[m]);
         print_line(&all, mean(&all), "all");
     }

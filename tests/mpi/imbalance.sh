@@ -35,12 +35,16 @@ for rank in range(np):
 
 # What --imbalance says: tables of rows for each measure.
 tables = collections.defaultdict(lambda: collections.defaultdict(list))
+averages = {}
 lines = open('%s/imbalance' % folder).read().split('\n')
 assert lines[0].startswith('imbalance of %d of %d ranks; volumes are an estimate, in ' % (np, np))
 for line in lines[1:]:
-    head = re.match(r'loss +max/mean +mean +minimum +rank +maximum +rank  (\w+)$', line)
+    whole = re.match(r'(\w+): excess is the maximum less the mean, in % of what a rank has in all, ([\d,]+) on average$', line)
+    head = re.match(r'excess +max/mean +mean +minimum +rank +maximum +rank  (\w+)$', line)
     row = re.match(r' *([\d.]+) % +([\d.]+|-) +([\d,]+) +([\d,]+) +(\d+) +([\d,]+) +(\d+)  (.*)$', line)
-    if head:
+    if whole:
+        averages[whole[1]] = whole[2]
+    elif head:
         measure, table = head[1], 'all'
     elif line in ('phases', 'positions'):
         table = line
@@ -48,7 +52,8 @@ for line in lines[1:]:
         tables[measure][table].append(row)
     else:
         assert not line, line
-assert list(tables) == MEASURES
+assert list(tables) == list(averages) == MEASURES
+assert all(averages[m] == tables[m]['all'][0][3] for m in MEASURES), averages
 
 # The JSON has the same rows.
 j = json.load(open('%s/imbalance.json' % folder))
