@@ -114,7 +114,7 @@ static void print_counter(const struct ti_acquisition *a, FILE *out)
 
 void ti_describe_print(const struct ti_acquisition *a, FILE *out)
 {
-    char *program = ti_args_shell(&a->o->program), *command = ti_args_shell(&a->command);
+    char *program = ti_args_shell(&a->o->program), *command = ti_args_shell_lines(&a->command, 84, 14);
     char text[256];
 
     ti_print(out, "plan for %s\n", program ? program : a->program.given);

@@ -1,6 +1,7 @@
 #include "common/args.h"
 
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,29 +54,61 @@ static bool is_plain(const char *text)
                                         "0123456789%+,-./:=@_^")] == '\0';
 }
 
+/* Write a word, quoted where needed. */
+static void put_word(FILE *f, const char *word)
+{
+    if (is_plain(word)) {
+        fputs(word, f);
+        return;
+    }
+    fputc('\'', f);
+    for (; *word; word++) {
+        if (*word == '\'')
+            fputs("'\\''", f);
+        else
+            fputc(*word, f);
+    }
+    fputc('\'', f);
+}
+
+/* The same word's length. */
+static size_t width_of(const char *word)
+{
+    size_t quotes = 0;
+
+    for (const char *p = word; *p; p++)
+        quotes += *p == '\'';
+    return strlen(word) + (is_plain(word) ? 0 : 2 + 3 * quotes);
+}
+
 char *ti_args_shell(const struct ti_args *a)
 {
+    return ti_args_shell_lines(a, SIZE_MAX, 0);
+}
+
+char *ti_args_shell_lines(const struct ti_args *a, size_t width, size_t indent)
+{
     char *text = NULL;
-    size_t bytes = 0;
+    size_t bytes = 0, column = 0, room = width > 2 ? width - 2 : 0;
     FILE *f = open_memstream(&text, &bytes);
 
     if (!f)
         return NULL;
     for (int i = 0; i < a->n; i++) {
-        if (i)
+        size_t word = width_of(a->v[i]), whole = word;
+
+        /* an option stays with its arguments, as far as they fit */
+        for (int k = i + 1; a->v[i][0] == '-' && k < a->n && a->v[k][0] != '-'; k++)
+            whole += 1 + width_of(a->v[k]);
+        if (i && column && column + (whole < room ? whole : word) > room) {
+            fprintf(f, " \\\n%*s", (int)indent, "");
+            column = 0;
+        } else if (i) {
             fputc(' ', f);
-        if (is_plain(a->v[i])) {
-            fputs(a->v[i], f);
-            continue;
+            column++;
         }
-        fputc('\'', f);
-        for (const char *p = a->v[i]; *p; p++) {
-            if (*p == '\'')
-                fputs("'\\''", f);
-            else
-                fputc(*p, f);
-        }
-        fputc('\'', f);
+        put_word(f, a->v[i]);
+        column += word;
     }
     if (fclose(f) != 0) {
         free(text);

@@ -25,4 +25,9 @@ void ti_args_free(struct ti_args *a);
 /* The list as a shell command, quoted where needed; free() it.  NULL when memory is short. */
 char *ti_args_shell(const struct ti_args *a);
 
+/* The same on lines of up to `width` columns, if words are not longer, each but the last with a
+ * backslash at its end.  The second and further lines begin with `indent` blanks, which do not count
+ * as columns. */
+char *ti_args_shell_lines(const struct ti_args *a, size_t width, size_t indent);
+
 #endif

@@ -158,13 +158,13 @@ holds app.2.tib app.2.run
     run 0 $a --np 64 --dry-run --mem-per-rank 10M ../app
     says out "F-64: 64 ranks on 1 core"
     says out "656.0 MiB needed (10.2 MiB a rank)"
-    says out "chrt -i 0 ../app"
+    joined says "chrt -i 0 ../app"
     silent out TIARA_LINGER
     run 0 $a --np 300 --dry-run --mem-per-rank 1M ../app
-    says out "-x TIARA_LINGER=2 "
+    joined says "-x TIARA_LINGER=2 "
     run 0 $a --np 300 --dry-run --mem-per-rank 1M -x TIARA_LINGER=20 ../app
-    says out "-x TIARA_LINGER=20 "
-    silent out "-x TIARA_LINGER=2 "
+    joined says "-x TIARA_LINGER=20 "
+    joined silent "-x TIARA_LINGER=2 "
     run 0 $a --np 1 --dry-run --json ../app
     says out '"mode": "R"'
 }

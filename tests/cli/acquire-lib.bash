@@ -38,6 +38,8 @@ run() {
 # says FILE TEXT: ../FILE holds the text
 says() { grep -qF -- "$2" "../$1" || { fail "$1 does not say: $2"; cat "../$1"; }; }
 silent() { ! grep -qF -- "$2" "../$1" || { fail "$1 says: $2"; cat "../$1"; }; }
+# joined says|silent TEXT: the same of the output with the lines of commands joined
+joined() { sed -z 's/ \\\n */ /g' ../out >../joined; "$1" joined "$2"; }
 # holds NAME...: they are what is in the directory; removes them
 holds() {
     local want have

@@ -404,6 +404,14 @@ static void test_quoting(void **state)
     text = ti_args_shell(&a);
     assert_string_equal(text, "'' 'it'\\''s' '$HOME=3' -x/a.b:c,d@e");
     free(text);
+    ti_args_add(&a, "-x");
+    ti_args_add(&a, "TO=go");
+    text = ti_args_shell_lines(&a, 24, 2); /* no line is longer; an option has its argument */
+    assert_string_equal(text, "'' 'it'\\''s' '$HOME=3' \\\n  -x/a.b:c,d@e -x TO=go");
+    free(text);
+    text = ti_args_shell_lines(&a, 2, 0);
+    assert_string_equal(text, "'' \\\n'it'\\''s' \\\n'$HOME=3' \\\n-x/a.b:c,d@e \\\n-x \\\nTO=go");
+    free(text);
     ti_args_free(&a);
     assert_false(ti_args_ok(&a));
 }
