@@ -72,7 +72,7 @@ static bool repeat(void *arg, uint32_t depth, uint64_t times, uint64_t events)
     ti_scan_repeat(&g->scan, &g->mark[depth].scan, times);
     info_tally_repeat(&g->tally, depth, times);
     g->p->unsound += times * (g->p->unsound - g->mark[depth].unsound);
-    ti_walk_leave_out(g->walk, g->mark[depth].walk, times, &fine);
+    ti_walk_leave_out(g->walk, g->mark[depth].walk, depth, times, &fine);
     return fine;
 }
 

@@ -126,7 +126,7 @@ static bool repeat(void *arg, uint32_t depth, uint64_t times, uint64_t events)
     *st->levels->sent += messages;
     c->collectives += times * (c->collectives - l->collectives);
     st->visitor->repeat(st->visitor->arg, depth, times);
-    c->left_out.events += ti_walk_leave_out(w, l->walk, times, &fine);
+    c->left_out.events += ti_walk_leave_out(w, l->walk, depth, times, &fine);
     return fine;
 }
 

@@ -13,7 +13,8 @@
  * The match of a non-blocking receive with a wildcard is in the trace only where the receive
  * completes.  At such a receive, a second reader runs ahead on the same trace (wildcards.h).  So
  * the memory needed is that for outstanding requests and for channels, whatever the length of the
- * trace.  A message that is cancelled is withdrawn where its request completes.
+ * trace.  The second reader leaves out the same trips of loops as the walk, unless it is ahead.  A
+ * message that is cancelled is withdrawn where its request completes.
  */
 #ifndef TI_SOUND_WALK_H
 #define TI_SOUND_WALK_H
@@ -115,10 +116,10 @@ void ti_walk_mark_free(struct ti_walk_mark *m); /* NULL is fine */
 void ti_walk_remember(const struct ti_walk *w, struct ti_walk_mark *m);
 bool ti_walk_steady(const struct ti_walk *w, const struct ti_walk_mark *m);
 
-/* Leave out `trips` trips, of as many events as there were since the mark; returns how many events
- * that are.  False in *fine if the record is malformed. */
-uint64_t ti_walk_leave_out(struct ti_walk *w, const struct ti_walk_mark *m, uint64_t trips,
-                           bool *fine);
+/* Leave out `trips` trips of the loop at `depth`, of as many events as there were since the mark;
+ * returns how many events that are.  False in *fine if the record is malformed. */
+uint64_t ti_walk_leave_out(struct ti_walk *w, const struct ti_walk_mark *m, uint32_t depth,
+                           uint64_t trips, bool *fine);
 
 /* How many messages this side has posted on the channel of `msg` since the mark. */
 uint64_t ti_walk_growth(const struct ti_walk *w, const struct ti_walk_mark *m,

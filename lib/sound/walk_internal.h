@@ -38,6 +38,7 @@ struct ti_walk {
     struct ti_neighbourhoods topologies;
     int64_t rank;
     bool sends_only; /* see ti_walk_sends_only() */
+    bool left_out;   /* trips of loops */
     uint64_t index;
     struct ti_wildcards ahead;
     struct request *live; /* by number */

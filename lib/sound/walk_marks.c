@@ -8,6 +8,7 @@
 struct ti_walk_mark {
     uint64_t index;
     uint64_t made, asked;
+    bool is_ahead;
     int64_t kept, entries;
     struct count *count;
     struct request *live;
@@ -32,6 +33,17 @@ void ti_walk_mark_free(struct ti_walk_mark *m)
     free(m);
 }
 
+/*
+ * Whether the second reader is ahead of the walk, because a receive with a wildcard is completed
+ * later than here, or never.  If it is neither ahead where a trip begins nor where the next one
+ * does, the trip completes all such receives that it posts.  So trips that are alike match the same
+ * messages, and the second reader leaves them out, too.
+ */
+static bool is_ahead(const struct ti_walk *w)
+{
+    return w->ahead.ended || w->ahead.index > w->index;
+}
+
 size_t ti_walk_extent(const struct ti_walk *w)
 {
     return w->channels.n + w->nlive + w->nprobed;
@@ -42,6 +54,7 @@ void ti_walk_remember(const struct ti_walk *w, struct ti_walk_mark *m)
     m->index = w->index;
     m->made = w->comms.made;
     m->asked = w->ahead.asked;
+    m->is_ahead = is_ahead(w);
     m->kept = w->kept;
     m->entries = w->topologies.entries;
     m->ncounts = w->channels.n;
@@ -102,9 +115,10 @@ static bool same_request(const struct ti_walk *w, const struct ti_walk_mark *m,
 
 bool ti_walk_steady(const struct ti_walk *w, const struct ti_walk_mark *m)
 {
-    if (w->comms.made != m->made || w->ahead.asked != m->asked || w->kept != m->kept ||
-        w->topologies.entries != m->entries || w->channels.n != m->ncounts ||
-        w->nlive != m->nlive || w->nprobed != m->nprobed)
+    if (w->ahead.asked != m->asked && (m->is_ahead || is_ahead(w)))
+        return false;
+    if (w->comms.made != m->made || w->kept != m->kept || w->topologies.entries != m->entries ||
+        w->channels.n != m->ncounts || w->nlive != m->nlive || w->nprobed != m->nprobed)
         return false;
     for (size_t i = 0; i < w->nlive; i++)
         if (!same_request(w, m, &w->live[i], &m->live[i]))
@@ -128,10 +142,12 @@ static void move_message(const struct ti_walk *w, const struct ti_walk_mark *m, 
         msg->seq += trips * ti_walk_growth(w, m, msg);
 }
 
-uint64_t ti_walk_leave_out(struct ti_walk *w, const struct ti_walk_mark *m, uint64_t trips,
-                           bool *fine)
+uint64_t ti_walk_leave_out(struct ti_walk *w, const struct ti_walk_mark *m, uint32_t depth,
+                           uint64_t trips, bool *fine)
 {
     uint64_t events = w->index - m->index;
+    bool follows = !w->ahead.r || is_ahead(w) ||
+                   ti_wildcards_leave_out(&w->ahead, w->index, depth, trips, events);
 
     for (size_t i = 0; i < w->nlive; i++) {
         struct request *q = &w->live[i];
@@ -153,7 +169,8 @@ uint64_t ti_walk_leave_out(struct ti_walk *w, const struct ti_walk_mark *m, uint
         w->count[i].next += trips * (w->count[i].next - m->count[i].next);
         w->count[i].placed += trips * (w->count[i].placed - m->count[i].placed);
     }
-    *fine = ti_reader_leave_out(w->r, trips, events);
+    *fine = ti_reader_leave_out(w->r, trips, events) && follows;
+    w->left_out = true;
     w->index += trips * events;
     return trips * events;
 }

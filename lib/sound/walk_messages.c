@@ -67,6 +67,17 @@ static bool address(struct ti_walk *w, struct ti_step *step, struct ti_msg *m, i
     return true;
 }
 
+/* Open the second reader where trips were left out before. */
+static ti_status begin_ahead(struct ti_walk *w, uint64_t index, struct ti_err *err)
+{
+    ti_status st = ti_wildcards_begin(&w->ahead, w->source, w->rank, index, w->nlive, err);
+
+    for (size_t i = 0; i < w->nlive && w->ahead.r; i++)
+        w->ahead.live[i].persistent =
+            w->live[i].used && w->live[i].init && ti_is_wild(w->live[i].init);
+    return st;
+}
+
 /* Find out what a non-blocking receive with a wildcard matched; sets step->lost if the trace does
  * not tell. */
 static ti_status match(struct ti_walk *w, struct ti_step *step, struct ti_msg *m, int64_t *peer,
@@ -75,7 +86,9 @@ static ti_status match(struct ti_walk *w, struct ti_step *step, struct ti_msg *m
     struct ti_match match = {.state = TI_MATCH_NEVER};
     ti_status st = TI_OK;
 
-    if (!w->sends_only)
+    if (!w->sends_only && !w->ahead.r && w->left_out)
+        st = begin_ahead(w, step->index, err);
+    if (!st && !w->sends_only)
         st = ti_wildcards_ask(&w->ahead, w->source, w->rank, step->index, m->req, &match, err);
     if (st)
         return st;

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "common/map.h"
+#include "fold/seek.h"
+#include "fold/trips.h"
 
 bool ti_is_wild(const struct ti_event *ev)
 {
@@ -155,6 +157,43 @@ ti_status ti_wildcards_ask(struct ti_wildcards *w, struct ti_source *s, int64_t 
     if (!st && w->wild[w->first + i].state == TI_MATCH_KNOWN)
         *out = w->wild[w->first + i];
     return st;
+}
+
+bool ti_wildcards_leave_out(struct ti_wildcards *w, uint64_t event, uint32_t depth, uint64_t trips,
+                            uint64_t events)
+{
+    struct ti_trip_start trip;
+    struct ti_err err;
+
+    while (w->index < event && !w->ended)
+        if (read_on(w, &err))
+            return false;
+    drop(w, event);
+    while (ti_reader_trip(w->r, &trip))
+        if (trip.depth == depth) {
+            w->index += trips * events;
+            return ti_reader_leave_out(w->r, trips, events);
+        }
+    return false;
+}
+
+ti_status ti_wildcards_begin(struct ti_wildcards *w, struct ti_source *s, int64_t rank,
+                             uint64_t event, size_t nrequests, struct ti_err *err)
+{
+    ti_status st = ti_source_reader(s, rank, &w->r, err);
+    struct ti_place place;
+
+    if (st)
+        return st;
+    if (ti_reader_seek(w->r, 0, event, &place, err) != 1) {
+        ti_reader_close(w->r);
+        w->r = NULL;
+        return TI_OK;
+    }
+    w->index = event;
+    w->live = ti_grow(w->live, &w->live_cap, nrequests, sizeof w->live[0]);
+    w->nlive = nrequests;
+    return TI_OK;
 }
 
 void ti_wildcards_free(struct ti_wildcards *w)

@@ -46,6 +46,20 @@ bool ti_is_wild(const struct ti_event *ev);
  * before the event that completes the receive; do not ask again then. */
 ti_status ti_wildcards_ask(struct ti_wildcards *w, struct ti_source *s, int64_t rank,
                            uint64_t event, int64_t req, struct ti_match *out, struct ti_err *err);
+
+/*
+ * Trips of loops that are left out (fold/trips.h).  For a reader that has not run ahead of event
+ * `event`, where a trip begins in the loop at `depth`: leave out `trips` trips of `events` events
+ * each.  False if the record is malformed.
+ */
+bool ti_wildcards_leave_out(struct ti_wildcards *w, uint64_t event, uint32_t depth, uint64_t trips,
+                            uint64_t events);
+
+/* Before the first question: begin at event `event` of a folded trace.  `nrequests` numbers of
+ * requests are known there.  The caller sets `persistent` of those that post wildcards.  Leaves
+ * `r` NULL, to be opened at the start of the trace, if finding the event would take too long. */
+ti_status ti_wildcards_begin(struct ti_wildcards *w, struct ti_source *s, int64_t rank,
+                             uint64_t event, size_t nrequests, struct ti_err *err);
 void ti_wildcards_free(struct ti_wildcards *w);
 
 #endif

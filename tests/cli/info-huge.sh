@@ -129,5 +129,12 @@ if [ -x "$o/ti-replay" ]; then
     run 0 ti-replay --lint plain.big
     says out "plain.big can be replayed"
 fi
+# with non-blocking receives that have wildcards
+stretch run--times.m huge $n $((1 << 40)) || fail "stretch"
+run 0 ti-info --verify huge
+if [ -x "$o/ti-replay" ]; then
+    run 0 ti-replay --lint huge
+    says out "huge can be replayed"
+fi
 
 exit $failed
