@@ -2,7 +2,7 @@
 progs += ti-gather
 gather_tree_src := $(addprefix gather/fetch/,tree.c tree_cost.c tree_assume.c)
 gather_fetch_src := $(addprefix gather/fetch/,fetch.c result.c plan.c loop.c connect.c transfer.c merged.c receive.c window.c listing.c \
-              checksums.c removal.c copies.c abandon.c senders.c requests.c failures.c job.c nodes.c) \
+              checksums.c removal.c copies.c abandon.c senders.c requests.c failures.c gathering.c nodes.c) \
               $(gather_tree_src)
 gather_says_src := gather/report.c gather/show.c
 ti-gather_src := gather/main.c gather/options.c $(gather_says_src) $(gather_fetch_src) $(bundler_src) $(conn_src) $(node_src) $(remote_src)

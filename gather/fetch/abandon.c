@@ -16,8 +16,8 @@ void ti__abandon(struct ti__peer *p, const struct ti_err *why)
         return;
     p->why = *why;
     p->result->state = TI_FETCH_FAILED;
-    p->result->done_s = ti_now() - p->job->started;
-    p->job->dirty = true;
+    p->result->done_s = ti_now() - p->gathering->started;
+    p->gathering->dirty = true;
     ti__requeue(p);
     ti__release_ranks(p);
 }
@@ -43,17 +43,17 @@ static bool is_busy(const struct ti__peer *p)
 
 /* Counts a frame that is still arriving as progress.  Returns the credit of all nodes for which
  * nothing arrived yet. */
-static int64_t note_partial_frames(struct ti__job *job)
+static int64_t note_partial_frames(struct ti__gathering *g)
 {
     int64_t owed = 0;
 
-    for (int64_t i = 0; i < job->nodes.n; i++) {
-        struct ti__peer *p = &job->peer[i];
+    for (int64_t i = 0; i < g->nodes.n; i++) {
+        struct ti__peer *p = &g->peer[i];
         size_t begun = p->conn ? ti_conn_partial_bytes(p->conn) : 0;
 
         if (begun > p->partial_bytes && begun > HEARTBEAT_BYTES) {
             ti__made_progress(p);
-            job->data_at = job->clock;
+            g->data_at = g->clock;
         }
         p->partial_bytes = begun;
         owed += p->requested.n ? p->window.owed : 0;
@@ -66,9 +66,9 @@ static int64_t note_partial_frames(struct ti__job *job)
 static double stuck_timeout_s(const struct ti__peer *p)
 {
     double timeout_s =
-        p->job->settings->timeout_s > 0 ? (double)p->job->settings->timeout_s : STUCK_S;
-    int64_t files =
-        p->listing == TI__ASKED || p->removing ? p->job->np : ti_ranges_count(&p->checksumming);
+        p->gathering->settings->timeout_s > 0 ? (double)p->gathering->settings->timeout_s : STUCK_S;
+    int64_t files = p->listing == TI__ASKED || p->removing ? p->gathering->np
+                                                           : ti_ranges_count(&p->checksumming);
 
     return STUCK_TIMES * timeout_s + (double)(p->crc_bytes + p->read_bytes) / READ_RATE +
            (double)files / FILE_RATE;
@@ -80,20 +80,20 @@ static double stuck_timeout_s(const struct ti__peer *p)
  * On a slow link an answer may be queued behind data of other nodes: at most twice their credit,
  * since credit is renewed while data arrives.  Until that much has come, the node gets more time.
  */
-void ti__abandon_stuck(struct ti__job *job)
+void ti__abandon_stuck(struct ti__gathering *g)
 {
-    int64_t owed = note_partial_frames(job);
+    int64_t owed = note_partial_frames(g);
 
-    for (int64_t i = 0; i < job->nodes.n; i++) {
-        struct ti__peer *p = &job->peer[i];
-        bool behind = job->data_at > p->progress_at && job->f->bytes - p->progress_bytes < 2 * owed;
+    for (int64_t i = 0; i < g->nodes.n; i++) {
+        struct ti__peer *p = &g->peer[i];
+        bool behind = g->data_at > p->progress_at && g->f->bytes - p->progress_bytes < 2 * owed;
         double timeout_s;
         struct ti_err why;
 
         if (!is_busy(p))
             continue;
         timeout_s = stuck_timeout_s(p);
-        if (job->clock - (behind ? job->data_at : p->progress_at) < timeout_s)
+        if (g->clock - (behind ? g->data_at : p->progress_at) < timeout_s)
             continue;
         ti_err_set(&why, TI_ERR_REMOTE,
                    "it answers, but made no progress in %.0f s: is its disk, or "

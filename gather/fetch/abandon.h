@@ -2,7 +2,7 @@
 #ifndef TI_GATHER_FETCH_ABANDON_H
 #define TI_GATHER_FETCH_ABANDON_H
 
-#include "gather/fetch/job.h"
+#include "gather/fetch/gathering.h"
 
 /* Expects nothing more from the node: its ranks go to others.  Its connection stays if there is
  * one, since the node may still relay others. */
@@ -12,6 +12,6 @@ void ti__abandon(struct ti__peer *p, const struct ti_err *why);
 void ti__protocol_error(struct ti__peer *p, const char *what);
 
 /* Abandons nodes that answer but make no progress on a request. */
-void ti__abandon_stuck(struct ti__job *job);
+void ti__abandon_stuck(struct ti__gathering *g);
 
 #endif

@@ -22,16 +22,16 @@
 /* Nodes behind this one are connected through its parent instead. */
 static void reparent_children(struct ti__peer *p)
 {
-    struct ti__job *job = p->job;
+    struct ti__gathering *g = p->gathering;
 
-    for (int64_t i = 0; i < job->nodes.n; i++) {
-        struct ti__peer *child = &job->peer[i];
+    for (int64_t i = 0; i < g->nodes.n; i++) {
+        struct ti__peer *child = &g->peer[i];
 
         if (!ti__in_tree(child) || child->result->parent != p->i || ti__idle(child))
             continue;
         child->result->parent = p->conn_parent;
         if (!p->loss_counted)
-            job->f->lost++;
+            g->f->lost++;
         p->loss_counted = true;
     }
 }
@@ -48,21 +48,21 @@ static bool cannot_log_in(enum ti_channel_end end)
  * to be made: one may be the fault of that node.  Its nodes are then connected from here. */
 static void count_refused_login(struct ti__peer *p, enum ti_channel_end end)
 {
-    struct ti__job *job = p->job;
-    struct ti__site *site = &job->site[p->node->site];
+    struct ti__gathering *g = p->gathering;
+    struct ti__site *site = &g->site[p->node->site];
     const char *name = p->result->site;
 
     site->refused++;
-    if (job->f->closed[p->node->site] || site->logins ||
+    if (g->f->closed[p->node->site] || site->logins ||
         site->refused < (site->inner < 2 ? site->inner : 2))
         return;
-    job->f->closed[p->node->site] = true;
+    g->f->closed[p->node->site] = true;
     ti_progress_clear();
     ti_warn("nodes%s%s cannot log in to each other (%s): all are reached from here",
             *name ? " of " : "", name, ti_channel_end_text(end));
-    for (int64_t i = 0; i < job->nodes.n; i++)
-        if (job->peer[i].node->site == p->node->site && !job->peer[i].conn)
-            job->peer[i].result->parent = -1;
+    for (int64_t i = 0; i < g->nodes.n; i++)
+        if (g->peer[i].node->site == p->node->site && !g->peer[i].conn)
+            g->peer[i].result->parent = -1;
 }
 
 static bool is_unreachable(enum ti_channel_end end)
@@ -89,7 +89,7 @@ static bool may_retry(struct ti__peer *p, enum ti_channel_end end)
          * site, got no answer at all. */
         p->result->parent = !p->ready && (p->failures >= 2 || is_unreachable(end))
                                 ? -1
-                                : p->job->peer[parent].conn_parent;
+                                : p->gathering->peer[parent].conn_parent;
     }
     return true;
 }
@@ -106,13 +106,13 @@ static void on_ended(struct ti_conn *w, enum ti_channel_end end, bool relay,
                      const struct ti_err *why, void *arg)
 {
     struct ti__peer *p = arg;
-    struct ti__job *job = p->job;
+    struct ti__gathering *g = p->gathering;
     bool again = true;
 
     p->sent_before += ti_conn_bytes(w);
     p->link_before += ti_conn_link_bytes(w);
     p->conn = NULL;
-    job->dirty = true;
+    g->dirty = true;
     ti__requeue(p);
     if (!relay) {
         again = may_retry(p, end);
@@ -139,12 +139,12 @@ static void on_ready(struct ti_conn *w, void *arg)
     p->ready = true;
     p->loss_counted = false;
     p->result->transport = ti_conn_transport(w);
-    p->job->f->adopted += p->adopted;
+    p->gathering->f->adopted += p->adopted;
     p->adopted = false;
     if (p->result->ready_s == 0)
-        p->result->ready_s = ti_now() - p->job->started;
+        p->result->ready_s = ti_now() - p->gathering->started;
     if (p->conn_parent >= 0)
-        p->job->site[p->node->site].logins++;
+        p->gathering->site[p->node->site].logins++;
     ti__wake(p);
     if (p->listing != TI__LISTED)
         ti__ask_list(p);
@@ -170,7 +170,7 @@ static void on_message(struct ti_conn *w, const json_t *j, void *arg)
     bool list_again = false;
 
     (void)w;
-    if (!is || ti__abandoned(p) || p->job->st != TI_OK)
+    if (!is || ti__abandoned(p) || p->gathering->st != TI_OK)
         return;
     if (strcmp(is, "listed") == 0)
         ti__on_listed(p, j);
@@ -199,7 +199,7 @@ static void on_data(struct ti_conn *w, uint32_t rank, const void *data, size_t b
     struct ti__peer *p = arg;
 
     (void)w;
-    if (!ti__abandoned(p) && p->job->st == TI_OK)
+    if (!ti__abandoned(p) && p->gathering->st == TI_OK)
         ti__on_data(p, rank, data, bytes);
 }
 
@@ -212,22 +212,22 @@ static void open_conn(struct ti__peer *p, struct ti_conn *through)
 {
     static const struct ti_conn_callbacks calls = {
         .ready = on_ready, .message = on_message, .data = on_data, .ended = on_ended};
-    struct ti__job *job = p->job;
+    struct ti__gathering *g = p->gathering;
     const struct ti_source_node *node = p->node;
     bool before = p->result->transport != NULL || p->result->retries || p->failures;
 
-    p->conn = ti_conn_open(job->conns, through, host_of(p), node->gateway, node->tiara, node->local,
+    p->conn = ti_conn_open(g->conns, through, host_of(p), node->gateway, node->tiara, node->local,
                            &calls, p);
     if (!p->conn) {
         errno = ENOMEM;
-        ti__local_error(job);
+        ti__local_error(g);
         return;
     }
     p->result->retries += before;
     p->adopted = p->adopted || p->conn_parent != p->result->parent;
     p->conn_parent = p->result->parent;
     p->window.trip = 0; /* measured on another path */
-    p->result->depth = 1 + (through ? job->peer[p->result->parent].result->depth : 0);
+    p->result->depth = 1 + (through ? g->peer[p->result->parent].result->depth : 0);
     p->bytes_before = p->result->bytes;
     p->result->state = TI_FETCH_CONNECTING;
 }
@@ -236,11 +236,11 @@ static void open_conn(struct ti__peer *p, struct ti_conn *through)
  * parent without work of its own is not reconnected just to relay. */
 static struct ti_conn *relay_of(struct ti__peer *p, bool *wait)
 {
-    struct ti__job *job = p->job;
+    struct ti__gathering *g = p->gathering;
 
     *wait = false;
     while (p->result->parent >= 0) {
-        struct ti__peer *above = &job->peer[p->result->parent];
+        struct ti__peer *above = &g->peer[p->result->parent];
 
         *wait = !above->ready && (above->conn || above->result->state == TI_FETCH_WAITING);
         if (above->ready && above->conn)
@@ -253,48 +253,48 @@ static struct ti_conn *relay_of(struct ti__peer *p, bool *wait)
 }
 
 /* Looks up host keys of the nodes behind relays, by depth. */
-static void prefetch_relayed(struct ti__job *job)
+static void prefetch_relayed(struct ti__gathering *g)
 {
     bool deeper = true;
 
     for (int depth = 2; deeper; depth++) {
         deeper = false;
-        for (int64_t i = 0; i < job->nodes.n; i++) {
-            const struct ti__peer *p = &job->peer[i];
+        for (int64_t i = 0; i < g->nodes.n; i++) {
+            const struct ti__peer *p = &g->peer[i];
 
             if (p->result->depth == depth && host_of(p))
-                ti_conn_prefetch(job->conns, host_of(p));
+                ti_conn_prefetch(g->conns, host_of(p));
             deeper = deeper || p->result->depth > depth;
         }
     }
 }
 
-void ti__open_connections(struct ti__job *job)
+void ti__open_connections(struct ti__gathering *g)
 {
     double now = ti_now();
 
-    for (int64_t i = 0; i < job->nodes.n && job->st == TI_OK; i++) {
-        struct ti__peer *p = &job->peer[i];
+    for (int64_t i = 0; i < g->nodes.n && g->st == TI_OK; i++) {
+        struct ti__peer *p = &g->peer[i];
         struct ti_conn *through;
         bool wait;
 
         if (p->result->state != TI_FETCH_WAITING || p->conn || now < p->retry_at)
             continue;
-        if (job->f->closed[p->node->site])
+        if (g->f->closed[p->node->site])
             p->result->parent = -1;
         through = relay_of(p, &wait);
         if (!wait)
             open_conn(p, through);
     }
-    if (!job->prefetched)
-        prefetch_relayed(job); /* after the direct connections have begun */
-    job->prefetched = true;
+    if (!g->prefetched)
+        prefetch_relayed(g); /* after the direct connections have begun */
+    g->prefetched = true;
 }
 
-void ti__count_bytes(struct ti__job *job)
+void ti__count_bytes(struct ti__gathering *g)
 {
-    for (int64_t i = 0; i < job->nodes.n; i++) {
-        struct ti__peer *p = &job->peer[i];
+    for (int64_t i = 0; i < g->nodes.n; i++) {
+        struct ti__peer *p = &g->peer[i];
 
         p->result->sent = p->sent_before + (p->conn ? ti_conn_bytes(p->conn) : 0);
         p->result->link = p->link_before + (p->conn ? ti_conn_link_bytes(p->conn) : 0);

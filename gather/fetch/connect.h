@@ -2,9 +2,9 @@
 #ifndef TI_GATHER_FETCH_CONNECT_H
 #define TI_GATHER_FETCH_CONNECT_H
 
-#include "gather/fetch/job.h"
+#include "gather/fetch/gathering.h"
 
-void ti__open_connections(struct ti__job *job); /* those that can be opened now */
-void ti__count_bytes(struct ti__job *job);      /* of connections, into job->f */
+void ti__open_connections(struct ti__gathering *g); /* those that can be opened now */
+void ti__count_bytes(struct ti__gathering *g);      /* of connections, into g->f */
 
 #endif

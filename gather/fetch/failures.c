@@ -11,22 +11,22 @@
 
 #define FINDINGS_MAX 8 /* different ones for one node */
 
-/* --- findings during the job --------------------------------------------- */
+/* --- findings during a gathering --------------------------------------------- */
 
 static bool is_same(const struct ti__finding *x, int32_t other, const char *why)
 {
     return x->other == other && strcmp(x->why, why) == 0;
 }
 
-void ti__add_finding(struct ti__job *job, int32_t node, int32_t other, int64_t rank,
+void ti__add_finding(struct ti__gathering *g, int32_t node, int32_t other, int64_t rank,
                      const char *why, const char *hint)
 {
-    struct ti__peer *p = &job->peer[node];
+    struct ti__peer *p = &g->peer[node];
     struct ti__finding *last = NULL;
     int alike = 0;
 
-    for (int64_t i = p->findings; i > 0; i = job->finding[i - 1].before) {
-        struct ti__finding *x = &job->finding[i - 1];
+    for (int64_t i = p->findings; i > 0; i = g->finding[i - 1].before) {
+        struct ti__finding *x = &g->finding[i - 1];
 
         if (is_same(x, other, why)) {
             ti_ranges_add(&x->ranks, rank);
@@ -36,19 +36,19 @@ void ti__add_finding(struct ti__job *job, int32_t node, int32_t other, int64_t r
         alike++;
     }
     if (alike < FINDINGS_MAX) {
-        job->finding = ti_grow(job->finding, &job->finding_room, (size_t)job->nfindings + 1,
-                               sizeof *job->finding);
-        job->finding[job->nfindings++] = (struct ti__finding){.node = node,
-                                                              .other = other,
-                                                              .why = strdup(why),
-                                                              .hint = hint ? strdup(hint) : NULL,
-                                                              .before = p->findings};
-        last = &job->finding[job->nfindings - 1];
+        g->finding =
+            ti_grow(g->finding, &g->finding_room, (size_t)g->nfindings + 1, sizeof *g->finding);
+        g->finding[g->nfindings++] = (struct ti__finding){.node = node,
+                                                          .other = other,
+                                                          .why = strdup(why),
+                                                          .hint = hint ? strdup(hint) : NULL,
+                                                          .before = p->findings};
+        last = &g->finding[g->nfindings - 1];
         if (!last->why) { /* the ranks are still reported, without this reason */
-            job->nfindings--;
+            g->nfindings--;
             return;
         }
-        p->findings = job->nfindings;
+        p->findings = g->nfindings;
     }
     if (last)
         ti_ranges_add(&last->ranks, rank);
@@ -62,11 +62,11 @@ static char *copy(const char *text)
 }
 
 /* Takes `ranks`. */
-static ti_status add_failure(struct ti__job *job, int32_t node, struct ti_ranges ranks,
+static ti_status add_failure(struct ti__gathering *g, int32_t node, struct ti_ranges ranks,
                              const char *why, const char *hint, struct ti_err *err)
 {
-    struct ti_fetch *f = job->f;
-    const struct ti__peer *p = node >= 0 ? &job->peer[node] : NULL;
+    struct ti_fetch *f = g->f;
+    const struct ti__peer *p = node >= 0 ? &g->peer[node] : NULL;
     struct ti_fetch_failure *more;
 
     f->worst = TI_ERR_PARTIAL;
@@ -78,8 +78,8 @@ static ti_status add_failure(struct ti__job *job, int32_t node, struct ti_ranges
         more->node = strdup(p->result->name);
         more->site = copy(p->result->site);
         if (p->conn_parent >= 0)
-            more->through = copy(job->peer[p->conn_parent].result->name);
-        job->f->node[node].missing += ti_ranges_count(&ranks);
+            more->through = copy(g->peer[p->conn_parent].result->name);
+        g->f->node[node].missing += ti_ranges_count(&ranks);
         if (!p->result->why)
             p->result->why = strdup(why);
         if (!p->result->hint)
@@ -89,82 +89,82 @@ static ti_status add_failure(struct ti__job *job, int32_t node, struct ti_ranges
 }
 
 /* The same for traces that another fetch cannot get either. */
-static ti_status add_gone(struct ti__job *job, int32_t node, struct ti_ranges ranks,
+static ti_status add_gone(struct ti__gathering *g, int32_t node, struct ti_ranges ranks,
                           const char *why, struct ti_err *err)
 {
-    ti_status st = add_failure(job, node, ranks, why, NULL, err);
+    ti_status st = add_failure(g, node, ranks, why, NULL, err);
 
     if (st == TI_OK)
-        job->f->failure[job->f->nfailures - 1].gone = true;
+        g->f->failure[g->f->nfailures - 1].gone = true;
     return st;
 }
 
-static bool is_missing(const struct ti__job *job, int64_t rank)
+static bool is_missing(const struct ti__gathering *g, int64_t rank)
 {
-    return job->rank[rank].state != TI__NOT_WANTED && job->rank[rank].state != TI__RECEIVED;
+    return g->rank[rank].state != TI__NOT_WANTED && g->rank[rank].state != TI__RECEIVED;
 }
 
 /* Findings, the latest first: each rank is reported once. */
-static ti_status report_findings(struct ti__job *job, struct ti_err *err)
+static ti_status report_findings(struct ti__gathering *g, struct ti_err *err)
 {
     ti_status st = TI_OK;
 
-    for (int64_t k = job->nfindings - 1; k >= 0 && st == TI_OK; k--) {
-        const struct ti__finding *x = &job->finding[k];
+    for (int64_t k = g->nfindings - 1; k >= 0 && st == TI_OK; k--) {
+        const struct ti__finding *x = &g->finding[k];
         struct ti_ranges ranks = {0};
 
         ti_ranges_foreach (&x->ranks, r) {
-            if (!is_missing(job, r) || job->rank[r].reported)
+            if (!is_missing(g, r) || g->rank[r].reported)
                 continue;
             ti_ranges_add(&ranks, r);
-            job->rank[r].reported = true;
+            g->rank[r].reported = true;
         }
         if (ranks.n && strcmp(x->why, TI_MSG_NO_TRACE) == 0)
-            st = add_gone(job, x->node, ranks, x->why, err);
+            st = add_gone(g, x->node, ranks, x->why, err);
         else if (ranks.n)
-            st = add_failure(job, x->other != -1 ? -1 : x->node, ranks, x->why, x->hint, err);
+            st = add_failure(g, x->other != -1 ? -1 : x->node, ranks, x->why, x->hint, err);
     }
     return st;
 }
 
 /* Ranks that the node should have, or might have if it was abandoned. */
-static ti_status report_node(struct ti__job *job, const struct ti__peer *p, struct ti_ranges ranks,
-                             struct ti_err *err)
+static ti_status report_node(struct ti__gathering *g, const struct ti__peer *p,
+                             struct ti_ranges ranks, struct ti_err *err)
 {
     char why[1200];
 
     if (ti__abandoned(p))
-        return add_failure(job, p->i, ranks, p->why.text, p->why.hint, err);
+        return add_failure(g, p->i, ranks, p->why.text, p->why.hint, err);
     if (!p->no_directory)
-        return add_gone(job, p->i, ranks, TI_MSG_NO_TRACE, err);
+        return add_gone(g, p->i, ranks, TI_MSG_NO_TRACE, err);
     snprintf(why, sizeof why, "there is no directory '%.1024s'", p->node->directory);
-    return add_gone(job, p->i, ranks, why, err);
+    return add_gone(g, p->i, ranks, why, err);
 }
 
-static ti_status report_rest(struct ti__job *job, struct ti_err *err)
+static ti_status report_rest(struct ti__gathering *g, struct ti_err *err)
 {
-    struct ti_ranges *of = calloc((size_t)job->nodes.n + 1, sizeof *of);
+    struct ti_ranges *of = calloc((size_t)g->nodes.n + 1, sizeof *of);
     ti_status st = TI_OK;
     bool missing = false;
 
-    for (int64_t r = 0; of && r < job->np; r++) {
-        int64_t i = job->rank[r].named >= 0 ? job->rank[r].named : job->nodes.n;
+    for (int64_t r = 0; of && r < g->np; r++) {
+        int64_t i = g->rank[r].named >= 0 ? g->rank[r].named : g->nodes.n;
 
-        missing = missing || is_missing(job, r);
-        if (is_missing(job, r) && !job->rank[r].reported)
+        missing = missing || is_missing(g, r);
+        if (is_missing(g, r) && !g->rank[r].reported)
             ti_ranges_add(&of[i], r);
     }
-    for (int64_t i = 0; of && i < job->nodes.n; i++) {
-        const struct ti__peer *p = &job->peer[i];
+    for (int64_t i = 0; of && i < g->nodes.n; i++) {
+        const struct ti__peer *p = &g->peer[i];
 
         /* an abandoned node whose ranks are not known may have the missing ones */
         if (st == TI_OK && (of[i].n || (missing && ti__abandoned(p) && !p->node->ranks_known)))
-            st = report_node(job, p, of[i], err);
+            st = report_node(g, p, of[i], err);
         else
             ti_ranges_free(&of[i]);
     }
-    if (of && of[job->nodes.n].n)
-        st = st == TI_OK ? add_gone(job, -1, of[job->nodes.n],
+    if (of && of[g->nodes.n].n)
+        st = st == TI_OK ? add_gone(g, -1, of[g->nodes.n],
                                     "none of the nodes that could be asked has it", err)
                          : st;
     free(of);
@@ -172,10 +172,10 @@ static ti_status report_rest(struct ti__job *job, struct ti_err *err)
 }
 
 /* An abandoned node was to send all that RUN.json says it has, even if it was never asked. */
-static void count_wanted(struct ti__job *job)
+static void count_wanted(struct ti__gathering *g)
 {
-    for (int64_t i = 0; i < job->nodes.n; i++) {
-        const struct ti__peer *p = &job->peer[i];
+    for (int64_t i = 0; i < g->nodes.n; i++) {
+        const struct ti__peer *p = &g->peer[i];
         int64_t least = p->result->ranks + p->result->missing;
 
         if (ti__abandoned(p) && ti_ranges_count(&p->ranks) > least)
@@ -197,25 +197,25 @@ static int by_rank(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-ti_status ti__collect_failures(struct ti__job *job, struct ti_err *err)
+ti_status ti__collect_failures(struct ti__gathering *g, struct ti_err *err)
 {
-    ti_status st = report_findings(job, err);
+    ti_status st = report_findings(g, err);
 
-    if (st == TI_OK && job->kind == TI__FETCH)
-        st = report_rest(job, err);
-    count_wanted(job);
-    for (int64_t i = 0; job->kind == TI__REMOVE && i < job->nodes.n && st == TI_OK; i++) {
-        const struct ti__peer *p = &job->peer[i];
+    if (st == TI_OK && g->kind == TI__FETCH)
+        st = report_rest(g, err);
+    count_wanted(g);
+    for (int64_t i = 0; g->kind == TI__REMOVE && i < g->nodes.n && st == TI_OK; i++) {
+        const struct ti__peer *p = &g->peer[i];
         struct ti_ranges ranks = {0};
 
         if (!ti__in_tree(p) || !ti__abandoned(p))
             continue;
         ti_ranges_add_all(&ranks, &p->node->ranks);
-        st = add_failure(job, p->i, ranks, p->why.text, p->why.hint, err);
+        st = add_failure(g, p->i, ranks, p->why.text, p->why.hint, err);
     }
-    for (int64_t i = 0; i < job->nodes.n; i++)
-        ti_ranges_add_all(&job->f->node[i].not_compared, &job->peer[i].not_compared);
-    if (job->f->nfailures)
-        qsort(job->f->failure, (size_t)job->f->nfailures, sizeof *job->f->failure, by_rank);
+    for (int64_t i = 0; i < g->nodes.n; i++)
+        ti_ranges_add_all(&g->f->node[i].not_compared, &g->peer[i].not_compared);
+    if (g->f->nfailures)
+        qsort(g->f->failure, (size_t)g->f->nfailures, sizeof *g->f->failure, by_rank);
     return st;
 }

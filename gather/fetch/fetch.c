@@ -17,38 +17,38 @@
 
 /* RUN.json names commands to execute ("via") and hosts to log in to, so other users must not be
  * able to write it. */
-static ti_status check_owner(const struct ti__job *job, struct ti_err *err)
+static ti_status check_owner(const struct ti__gathering *g, struct ti_err *err)
 {
-    if (!job->nodes.others)
+    if (!g->nodes.others)
         return TI_OK;
     ti_err_set(err, TI_ERR_INPUT,
                "'%s/RUN.json' could have been written by others, and says how traces are fetched",
-               job->nodes.path);
+               g->nodes.path);
     ti_err_hint(err, "look what \"nodes\" in it says; then make a copy of it yours");
     return TI_ERR_INPUT;
 }
 
 /* A RUN.json of ours may come from somebody else, in an archive. */
-static ti_status check_commands(const struct ti__job *job, struct ti_err *err)
+static ti_status check_commands(const struct ti__gathering *g, struct ti_err *err)
 {
     struct ti_args words = {.n = 0};
     char *text;
 
-    if (job->settings->trust)
+    if (g->settings->trust)
         return TI_OK;
-    if (job->nodes.via && !ti_via_is_known(job->nodes.via)) {
-        for (const char *const *w = job->nodes.via; *w; w++)
+    if (g->nodes.via && !ti_via_is_known(g->nodes.via)) {
+        for (const char *const *w = g->nodes.via; *w; w++)
             ti_args_add(&words, *w);
         text = ti_args_ok(&words) ? ti_args_shell(&words) : NULL;
         ti_args_free(&words);
         ti_err_set(err, TI_ERR_INPUT,
-                   "'%s/RUN.json' has nodes reached by a command of its own: %.600s",
-                   job->nodes.path, text ? text : "?");
+                   "'%s/RUN.json' has nodes reached by a command of its own: %.600s", g->nodes.path,
+                   text ? text : "?");
         free(text);
-    } else if (job->nodes.tiara) {
+    } else if (g->nodes.tiara) {
         ti_err_set(err, TI_ERR_INPUT,
                    "'%s/RUN.json' has nodes execute what is in a folder of theirs: '%.600s'",
-                   job->nodes.path, job->nodes.tiara);
+                   g->nodes.path, g->nodes.tiara);
     } else {
         return TI_OK;
     }
@@ -57,62 +57,61 @@ static ti_status check_commands(const struct ti__job *job, struct ti_err *err)
 }
 
 /* Only one ti-gather at a time may fetch into a directory. */
-static ti_status lock(const struct ti__job *job, int *fd, struct ti_err *err)
+static ti_status lock(const struct ti__gathering *g, int *fd, struct ti_err *err)
 {
-    *fd = openat(job->nodes.dir, "RUN.json", O_RDONLY | O_CLOEXEC);
+    *fd = openat(g->nodes.dir, "RUN.json", O_RDONLY | O_CLOEXEC);
     if (*fd >= 0 && flock(*fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK) {
         close(*fd);
         *fd = -1;
-        return ti_err_set(err, TI_ERR_IO, "another ti-gather is fetching into '%s'",
-                          job->nodes.path);
+        return ti_err_set(err, TI_ERR_IO, "another ti-gather is fetching into '%s'", g->nodes.path);
     }
     return TI_OK;
 }
 
-static ti_status carry_out(struct ti__job *job, struct ti_err *err)
+static ti_status carry_out(struct ti__gathering *g, struct ti_err *err)
 {
     ti_status st = TI_OK;
     int locked = -1;
 
-    if (job->nodes.n) {
-        st = ti__job_begin(job, err);
+    if (g->nodes.n) {
+        st = ti__gathering_begin(g, err);
         if (st == TI_OK)
-            st = ti__choose_ranks(job, err);
+            st = ti__choose_ranks(g, err);
         if (st == TI_OK)
-            st = ti__plan_tree(job, err);
+            st = ti__plan_tree(g, err);
     }
-    if (st == TI_OK && job->f->nodes && !job->plan_only) {
-        st = check_owner(job, err);
+    if (st == TI_OK && g->f->nodes && !g->plan_only) {
+        st = check_owner(g, err);
         if (st == TI_OK)
-            st = check_commands(job, err);
+            st = check_commands(g, err);
         if (st == TI_OK)
-            st = lock(job, &locked, err);
+            st = lock(g, &locked, err);
         if (st == TI_OK)
-            st = ti__run_job(job, err);
+            st = ti__run_gathering(g, err);
         if (st == TI_OK)
-            st = ti__collect_failures(job, err);
+            st = ti__collect_failures(g, err);
         if (locked >= 0)
             close(locked);
     }
-    job->f->seconds = ti_now() - job->started;
+    g->f->seconds = ti_now() - g->started;
     return st;
 }
 
 ti_status ti_fetch(const struct ti_nodes *nodes, const struct ti_fetch_settings *s, bool plan_only,
                    struct ti_fetch *f, struct ti_err *err)
 {
-    struct ti__job job = {.kind = TI__FETCH,
-                          .plan_only = plan_only,
-                          .nodes = *nodes,
-                          .settings = s,
-                          .f = f,
-                          .started = ti_now()};
+    struct ti__gathering g = {.kind = TI__FETCH,
+                              .plan_only = plan_only,
+                              .nodes = *nodes,
+                              .settings = s,
+                              .f = f,
+                              .started = ti_now()};
     ti_status st;
 
     *f = (struct ti_fetch){0};
-    job.parts.fd = job.local.fd = -1;
-    st = carry_out(&job, err);
-    ti__job_free(&job);
+    g.parts.fd = g.local.fd = -1;
+    st = carry_out(&g, err);
+    ti__gathering_free(&g);
     return st;
 }
 
@@ -120,31 +119,31 @@ ti_status ti_fetch_remove(const struct ti_run *run, const struct ti_nodes *nodes
                           const struct ti_fetch_settings *s, int64_t *removed, struct ti_fetch *f,
                           struct ti_err *err)
 {
-    struct ti__job job = {.kind = TI__REMOVE,
-                          .nodes = *nodes,
-                          .settings = s,
-                          .f = f,
-                          .run = run,
-                          .started = ti_now()};
+    struct ti__gathering g = {.kind = TI__REMOVE,
+                              .nodes = *nodes,
+                              .settings = s,
+                              .f = f,
+                              .run = run,
+                              .started = ti_now()};
     ti_status st;
 
     *f = (struct ti_fetch){0};
-    job.parts.fd = job.local.fd = -1;
-    st = carry_out(&job, err);
-    *removed = job.removed;
-    ti__job_free(&job);
+    g.parts.fd = g.local.fd = -1;
+    st = carry_out(&g, err);
+    *removed = g.removed;
+    ti__gathering_free(&g);
     return st;
 }
 
 int64_t ti_fetch_tidy(const struct ti_run *run)
 {
-    struct ti__job job = {.nodes = {.dir = run->fd, .path = run->path}};
+    struct ti__gathering g = {.nodes = {.dir = run->fd, .path = run->path}};
     struct ti_parts parts;
     int64_t removed = 0;
     int locked = -1;
 
     ti_parts_find(&parts, run->fd);
-    if (parts.n == 0 || lock(&job, &locked, NULL) != TI_OK)
+    if (parts.n == 0 || lock(&g, &locked, NULL) != TI_OK)
         parts.n = 0; /* the parts may belong to another ti-gather */
     for (int64_t i = 0; i < parts.n; i++) {
         int64_t rank = parts.part[i].rank;

@@ -11,7 +11,7 @@ void ti__ask_list(struct ti__peer *p)
     ti__made_progress(p);
     ti_ranges_clear(&p->have); /* from a listing that was interrupted */
     ti__request(p, json_pack("{s:s, s:i, s:s, s:s}", "do", "list", "id", 1, "directory",
-                             p->node->directory, "run_id", p->job->nodes.run_id));
+                             p->node->directory, "run_id", p->gathering->nodes.run_id));
 }
 
 /* True if both nodes see one file, on a shared file system.  Sites hardly share one, so files of
@@ -20,19 +20,19 @@ static bool is_shared(const struct ti__peer *p, const struct ti__rank *r, int64_
                       uint64_t inode, int64_t mtime)
 {
     return r->inode == inode && r->bytes == bytes && r->mtime == mtime &&
-           p->job->peer[r->reference].node->site == p->node->site;
+           p->gathering->peer[r->reference].node->site == p->node->site;
 }
 
 /* Handles one listed copy: it becomes the reference, or is the same file, or is compared by CRC. */
 static void compare_with_reference(struct ti__peer *p, int64_t rank, const json_t *file)
 {
-    struct ti__rank *r = &p->job->rank[rank];
+    struct ti__rank *r = &p->gathering->rank[rank];
     int64_t bytes = json_integer_value(json_array_get(file, 1)),
             mtime = json_integer_value(json_array_get(file, 3));
     uint64_t inode = (uint64_t)json_integer_value(json_array_get(file, 2));
 
     r->listed = true;
-    ti__forget_lost_reference(p->job, rank,
+    ti__forget_lost_reference(p->gathering, rank,
                               r->reference >= 0 && is_shared(p, r, bytes, inode, mtime));
     if (r->reference < 0) {
         r->reference = p->i;
@@ -46,7 +46,7 @@ static void compare_with_reference(struct ti__peer *p, int64_t rank, const json_
     r->more_copies = r->more_copies || (r->second >= 0 && r->second != p->i);
     r->second = r->second < 0 ? p->i : r->second;
     if (is_shared(p, r, bytes, inode, mtime)) {
-        p->job->f->shared += !r->shared;
+        p->gathering->f->shared += !r->shared;
         r->shared = true;
     } else {
         ti__queue_checksum(p, rank);
@@ -57,7 +57,7 @@ static void compare_with_reference(struct ti__peer *p, int64_t rank, const json_
  * other nodes' copies are compared by CRC. */
 static void compare_with_local(struct ti__peer *p, int64_t rank, const json_t *file)
 {
-    struct ti__rank *r = &p->job->rank[rank];
+    struct ti__rank *r = &p->gathering->rank[rank];
     int64_t bytes = json_integer_value(json_array_get(file, 1)),
             mtime = json_integer_value(json_array_get(file, 3));
     uint64_t inode = (uint64_t)json_integer_value(json_array_get(file, 2));
@@ -75,7 +75,7 @@ static void compare_with_local(struct ti__peer *p, int64_t rank, const json_t *f
 
 void ti__on_listed(struct ti__peer *p, const json_t *j)
 {
-    struct ti__job *job = p->job;
+    struct ti__gathering *g = p->gathering;
     const json_t *file;
     size_t i;
 
@@ -93,15 +93,15 @@ void ti__on_listed(struct ti__peer *p, const json_t *j)
             ti__protocol_error(p, "a list with a rank that is none, or is there twice");
             return;
         }
-        if (rank >= job->np)
+        if (rank >= g->np)
             continue;
         ti__made_progress(p);
         ti_ranges_add(&p->have, rank);
-        if (job->kind == TI__REMOVE)
+        if (g->kind == TI__REMOVE)
             ti__check_removable(p, rank, bytes);
-        else if (job->rank[rank].reference == TI__LOCAL_COPY)
+        else if (g->rank[rank].reference == TI__LOCAL_COPY)
             compare_with_local(p, rank, file);
-        else if (job->rank[rank].state != TI__NOT_WANTED)
+        else if (g->rank[rank].state != TI__NOT_WANTED)
             compare_with_reference(p, rank, file);
     }
 }
@@ -115,8 +115,8 @@ void ti__on_list_end(struct ti__peer *p, const json_t *j)
     ti__made_progress(p);
     p->listing = TI__LISTED;
     p->no_directory = json_is_false(json_object_get(j, "exists"));
-    p->job->dirty = true;
-    if (p->job->kind == TI__REMOVE) /* compare with the bundle first */
+    p->gathering->dirty = true;
+    if (p->gathering->kind == TI__REMOVE) /* compare with the bundle first */
         return;
     ti__assign_listed(p);
 }

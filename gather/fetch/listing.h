@@ -2,7 +2,7 @@
 #ifndef TI_GATHER_FETCH_LISTING_H
 #define TI_GATHER_FETCH_LISTING_H
 
-#include "gather/fetch/job.h"
+#include "gather/fetch/gathering.h"
 
 void ti__ask_list(struct ti__peer *p);
 void ti__on_listed(struct ti__peer *p, const json_t *j); /* a piece of the list */

@@ -15,7 +15,7 @@
 #define TICK_S        0.1 /* interval of step() and of `progress` */
 #define COUNT_S       0.5 /* how often descriptors are counted */
 #define ROUND_PAUSE_S 0.5 /* before the second round */
-#define STEP_S        0.5 /* most that one round of the loop adds to job->clock */
+#define STEP_S        0.5 /* most that one round of the loop adds to g->clock */
 
 static int64_t count_descriptors(void)
 {
@@ -29,17 +29,17 @@ static int64_t count_descriptors(void)
     return n;
 }
 
-static void count(struct ti__job *job, bool all)
+static void count(struct ti__gathering *g, bool all)
 {
-    struct ti_fetch *f = job->f;
+    struct ti_fetch *f = g->f;
     struct rusage usage;
     int64_t n;
 
-    f->seconds = ti_now() - job->started;
+    f->seconds = ti_now() - g->started;
     f->total = 0;
-    for (int64_t i = 0; i < job->nodes.n; i++)
+    for (int64_t i = 0; i < g->nodes.n; i++)
         f->total += f->node[i].wanted_bytes;
-    ti__count_bytes(job);
+    ti__count_bytes(g);
     if (!all)
         return;
     n = count_descriptors();
@@ -48,20 +48,20 @@ static void count(struct ti__job *job, bool all)
         f->memory_bytes = (int64_t)usage.ru_maxrss * 1024;
 }
 
-static void report_progress(struct ti__job *job)
+static void report_progress(struct ti__gathering *g)
 {
-    if (job->settings->progress)
-        job->settings->progress(job->f, job->settings->arg);
+    if (g->settings->progress)
+        g->settings->progress(g->f, g->settings->arg);
 }
 
 /* Marks nodes that are done, and notes when each phase ended.  Returns whether all are done. */
-static bool update_states(struct ti__job *job)
+static bool update_states(struct ti__gathering *g)
 {
-    double now = ti_now() - job->started;
+    double now = ti_now() - g->started;
     bool connected = true, listed = true, over = true;
 
-    for (int64_t i = 0; i < job->nodes.n; i++) {
-        struct ti__peer *p = &job->peer[i];
+    for (int64_t i = 0; i < g->nodes.n; i++) {
+        struct ti__peer *p = &g->peer[i];
 
         if (!ti__in_tree(p) || ti__abandoned(p))
             continue;
@@ -73,21 +73,21 @@ static bool update_states(struct ti__job *job)
         listed = listed && p->listing == TI__LISTED;
         over = over && p->result->state == TI_FETCH_DONE;
     }
-    if (connected && job->f->connected_s == 0)
-        job->f->connected_s = now;
-    if (listed && job->f->listed_s == 0)
-        job->f->listed_s = now;
+    if (connected && g->f->connected_s == 0)
+        g->f->connected_s = now;
+    if (listed && g->f->listed_s == 0)
+        g->f->listed_s = now;
     return over;
 }
 
 /* In a removal: list the files once more on each node that has copies of ranks of which the bundle
  * has another node's record.  Returns whether there is such a node. */
-static bool list_copies(struct ti__job *job)
+static bool list_copies(struct ti__gathering *g)
 {
     bool any = false;
 
-    for (int64_t i = 0; i < job->nodes.n; i++) {
-        struct ti__peer *p = &job->peer[i];
+    for (int64_t i = 0; i < g->nodes.n; i++) {
+        struct ti__peer *p = &g->peer[i];
 
         if (!p->has_copies || ti__abandoned(p))
             continue;
@@ -102,25 +102,25 @@ static bool list_copies(struct ti__job *job)
 
 /* Requests missing ranks once more from nodes that are not abandoned: a file may be written late,
  * or appear late on a network file system.  Returns whether there is anything to request. */
-static bool second_round(struct ti__job *job)
+static bool second_round(struct ti__gathering *g)
 {
     bool any = false;
 
-    if (job->round++ > 0)
+    if (g->round++ > 0)
         return false;
-    if (job->kind == TI__REMOVE)
-        return list_copies(job);
-    for (int64_t i = 0; i < job->nodes.n; i++)
-        ti_ranges_clear(&job->peer[i].refused);
-    for (int64_t r = 0; r < job->np; r++) {
-        struct ti__rank *rank = &job->rank[r];
-        struct ti__peer *p = rank->named >= 0 ? &job->peer[rank->named] : NULL;
+    if (g->kind == TI__REMOVE)
+        return list_copies(g);
+    for (int64_t i = 0; i < g->nodes.n; i++)
+        ti_ranges_clear(&g->peer[i].refused);
+    for (int64_t r = 0; r < g->np; r++) {
+        struct ti__rank *rank = &g->rank[r];
+        struct ti__peer *p = rank->named >= 0 ? &g->peer[rank->named] : NULL;
 
         if (rank->state == TI__WANTED && rank->damaged && rank->sender < 0)
             rank->state = TI__DAMAGED; /* no other node had it */
         if (rank->state != TI__WANTED)
             continue;
-        ti__assign_sender(job, r);
+        ti__assign_sender(g, r);
         if (rank->sender < 0 && p && ti__in_tree(p) && !ti__abandoned(p) && !p->no_directory) {
             rank->sender = p->i;
             ti_ranges_add(&p->to_send, r);
@@ -132,92 +132,92 @@ static bool second_round(struct ti__job *job)
     return any;
 }
 
-static void poll_for_pause(struct ti__job *job)
+static void poll_for_pause(struct ti__gathering *g)
 {
     for (double until = ti_now() + ROUND_PAUSE_S; ti_now() < until && !ti_gather_stop;)
-        ti_conns_poll(job->conns, 50);
+        ti_conns_poll(g->conns, 50);
 }
 
 /* Starts everything that can be started. */
-static void step(struct ti__job *job)
+static void step(struct ti__gathering *g)
 {
-    job->dirty = false;
-    ti__abandon_stuck(job);
-    for (int64_t i = 0; i < job->nodes.n; i++)
-        ti__ask_crc(&job->peer[i]);
-    ti__start_sends(job);
-    ti__open_connections(job);
+    g->dirty = false;
+    ti__abandon_stuck(g);
+    for (int64_t i = 0; i < g->nodes.n; i++)
+        ti__ask_crc(&g->peer[i]);
+    ti__start_sends(g);
+    ti__open_connections(g);
 }
 
-static void tick(struct ti__job *job)
+static void tick(struct ti__gathering *g)
 {
-    double now = ti_now(), passed = now - job->ticked;
+    double now = ti_now(), passed = now - g->ticked;
 
-    job->clock += passed < STEP_S ? passed : STEP_S;
-    job->ticked = now;
+    g->clock += passed < STEP_S ? passed : STEP_S;
+    g->ticked = now;
 }
 
-static ti_status run_loop(struct ti__job *job, struct ti_err *err)
+static ti_status run_loop(struct ti__gathering *g, struct ti_err *err)
 {
     double looked = 0, counted = 0;
     bool busy;
 
-    job->dirty = true;
-    job->ticked = ti_now();
+    g->dirty = true;
+    g->ticked = ti_now();
     for (;;) {
         double now = ti_now();
 
-        tick(job);
-        if (job->dirty || now - looked >= TICK_S) {
-            step(job);
-            if (update_states(job) && !job->dirty) {
-                if (!second_round(job))
+        tick(g);
+        if (g->dirty || now - looked >= TICK_S) {
+            step(g);
+            if (update_states(g) && !g->dirty) {
+                if (!second_round(g))
                     break;
-                poll_for_pause(job);
+                poll_for_pause(g);
             }
         }
         if (now - looked >= TICK_S) {
             looked = now;
-            count(job, now - counted >= COUNT_S);
+            count(g, now - counted >= COUNT_S);
             counted = now - counted >= COUNT_S ? now : counted;
-            report_progress(job);
+            report_progress(g);
         }
-        busy = ti_parts_read(&job->parts);
-        busy = ti__checksum_local(job) || busy;
-        ti_conns_poll(job->conns, busy || job->dirty ? 0 : (int)(TICK_S * 1000));
+        busy = ti_parts_read(&g->parts);
+        busy = ti__checksum_local(g) || busy;
+        ti_conns_poll(g->conns, busy || g->dirty ? 0 : (int)(TICK_S * 1000));
         if (ti_gather_stop)
-            return ti__interrupted(job, err);
-        if (job->st != TI_OK)
-            return job->st;
+            return ti__interrupted(g, err);
+        if (g->st != TI_OK)
+            return g->st;
     }
     return TI_OK;
 }
 
-ti_status ti__run_job(struct ti__job *job, struct ti_err *err)
+ti_status ti__run_gathering(struct ti__gathering *g, struct ti_err *err)
 {
-    struct ti_conns_config config = {.transport = job->settings->transport,
-                                     .ssh_config = job->settings->ssh_config,
-                                     .via = job->nodes.via,
-                                     .silence_s = (double)job->settings->timeout_s,
-                                     .forward_agent = job->settings->forward_agent};
+    struct ti_conns_config config = {.transport = g->settings->transport,
+                                     .ssh_config = g->settings->ssh_config,
+                                     .via = g->nodes.via,
+                                     .silence_s = (double)g->settings->timeout_s,
+                                     .forward_agent = g->settings->forward_agent};
     ti_status st;
 
     /* as the run was started, unless told otherwise */
     if (config.transport == TI_TRANSPORT_AUTO)
-        config.transport = job->nodes.transport;
-    job->err = err;
-    ti_parts_find(&job->parts, job->nodes.dir);
-    st = ti_conns_new(&config, &job->conns, err);
+        config.transport = g->nodes.transport;
+    g->err = err;
+    ti_parts_find(&g->parts, g->nodes.dir);
+    st = ti_conns_new(&config, &g->conns, err);
     if (st == TI_OK)
-        st = run_loop(job, err);
-    count(job, true);
-    for (int64_t i = 0; i < job->nodes.n; i++) {
+        st = run_loop(g, err);
+    count(g, true);
+    for (int64_t i = 0; i < g->nodes.n; i++) {
         struct ti_partial part;
 
-        ti_receive_keep(&job->peer[i].in, &part);
+        ti_receive_keep(&g->peer[i].in, &part);
     }
-    report_progress(job);
+    report_progress(g);
     ti_progress_clear();
-    ti_conns_free(job->conns);
+    ti_conns_free(g->conns);
     return st;
 }

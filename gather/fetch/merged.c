@@ -10,7 +10,8 @@
 
 bool ti__may_merge(const struct ti__peer *p, int64_t rank)
 {
-    return p->job->settings->from_nodes && !p->not_merged && !p->job->rank[rank].retried;
+    return p->gathering->settings->from_nodes && !p->not_merged &&
+           !p->gathering->rank[rank].retried;
 }
 
 /* Reads the list; false if it makes no sense.  The node may merge fewer ranks than were requested.
@@ -47,7 +48,7 @@ void ti__begin_merged(struct ti__peer *p, const json_t *merged, int64_t bytes)
     if (!p->merged)
         p->merged = calloc(TI_MSG_MERGE_RANKS, sizeof *p->merged);
     if (!p->merged) {
-        ti__local_error(p->job);
+        ti__local_error(p->gathering);
         return;
     }
     if (!p->merging || !read_list(p, merged)) {
@@ -57,39 +58,39 @@ void ti__begin_merged(struct ti__peer *p, const json_t *merged, int64_t bytes)
     p->merging = false; /* one for each request */
     p->merged_bytes = 0;
     for (int64_t i = 0; i < p->nmerged; i++) {
-        struct ti__rank *r = &p->job->rank[p->merged[i].rank];
+        struct ti__rank *r = &p->gathering->rank[p->merged[i].rank];
 
         p->result->wanted_bytes -= r->bytes;
         r->bytes = p->merged[i].bytes;
         p->merged_bytes += r->bytes;
     }
     p->result->wanted_bytes += bytes;
-    at = ti_node_traces_room(p->job->settings->from_nodes, bytes, &fd);
+    at = ti_node_traces_room(p->gathering->settings->from_nodes, bytes, &fd);
     if (at >= 0 && ti_receive_begin_at(&p->in, fd, at, p->merged[0].rank, bytes))
         return;
     p->nmerged = 0;
-    ti__local_error(p->job);
+    ti__local_error(p->gathering);
 }
 
 /* Ranks that others have, too, may not be wanted any more. */
 static void receive_ranks(struct ti__peer *p)
 {
-    struct ti__job *job = p->job;
+    struct ti__gathering *g = p->gathering;
 
     for (int64_t i = 0; i < p->nmerged; i++) {
         int64_t rank = p->merged[i].rank;
-        struct ti__rank *r = &job->rank[rank];
+        struct ti__rank *r = &g->rank[rank];
 
         if (r->state != TI__WANTED) {
-            ti_node_traces_forget(job->settings->from_nodes, rank);
+            ti_node_traces_forget(g->settings->from_nodes, rank);
             continue;
         }
         if (r->reference == p->i) {
             r->crc = p->merged[i].crc32c;
             r->crc_known = true;
         }
-        job->f->merged++;
-        job->f->merged_bytes += r->bytes;
+        g->f->merged++;
+        g->f->merged_bytes += r->bytes;
         ti__received(p, rank);
     }
 }
@@ -104,7 +105,7 @@ static bool is_whole(struct ti__peer *p, const json_t *sent)
         p->in.crc != (uint32_t)json_integer_value(json_object_get(sent, "crc32c")))
         return false;
     snprintf(name, sizeof name, "the merged trace of node %.256s", p->result->name);
-    return ti_node_traces_add(p->job->settings->from_nodes, name, p->in.start, p->in.size,
+    return ti_node_traces_add(p->gathering->settings->from_nodes, name, p->in.start, p->in.size,
                               p->merged, p->nmerged, &err) == TI_OK;
 }
 
@@ -123,10 +124,10 @@ void ti__end_merged(struct ti__peer *p, const json_t *sent, struct ti_ranges *da
         receive_ranks(p);
     } else {
         for (int64_t i = 0; i < p->nmerged; i++)
-            if (p->job->rank[p->merged[i].rank].state == TI__WANTED)
+            if (p->gathering->rank[p->merged[i].rank].state == TI__WANTED)
                 ti_ranges_add(damaged, p->merged[i].rank);
         p->result->wanted_bytes += p->in.at - p->in.size;
-        ti_node_traces_give_back(p->job->settings->from_nodes, p->in.start, p->in.size);
+        ti_node_traces_give_back(p->gathering->settings->from_nodes, p->in.start, p->in.size);
     }
     p->nmerged = 0;
     ti_receive_keep(&p->in, &none);

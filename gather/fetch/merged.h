@@ -2,7 +2,7 @@
 #ifndef TI_GATHER_FETCH_MERGED_H
 #define TI_GATHER_FETCH_MERGED_H
 
-#include "gather/fetch/job.h"
+#include "gather/fetch/gathering.h"
 
 /* Whether a rank that is to be sent is to be merged: not one that arrived damaged. */
 bool ti__may_merge(const struct ti__peer *p, int64_t rank);

@@ -19,9 +19,9 @@ struct run_id_match {
     char name[256], id[2 * TI_RUN_ID_BYTES + 1];
 };
 
-static void check_run_id(const struct ti__job *job, const char *file, struct run_id_match *w)
+static void check_run_id(const struct ti__gathering *g, const char *file, struct run_id_match *w)
 {
-    int fd = w->ours ? -1 : openat(job->nodes.dir, file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = w->ours ? -1 : openat(g->nodes.dir, file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     unsigned char header[TI_HEADER_BYTES];
     char id[sizeof w->id];
 
@@ -31,7 +31,7 @@ static void check_run_id(const struct ti__job *job, const char *file, struct run
         memcmp(header, TI_MAGIC, strlen(TI_MAGIC)) == 0) {
         for (int i = 0; i < TI_RUN_ID_BYTES; i++)
             snprintf(id + 2 * i, 3, "%02x", header[AT_RUN_ID + i]);
-        w->ours = strcmp(id, job->nodes.run_id) == 0;
+        w->ours = strcmp(id, g->nodes.run_id) == 0;
         if (!w->ours && !*w->id) {
             memcpy(w->id, id, sizeof id);
             snprintf(w->name, sizeof w->name, "%s", file);
@@ -42,11 +42,11 @@ static void check_run_id(const struct ti__job *job, const char *file, struct run
 
 /* True if the file starts with zeros: it had its name, but no contents, when this machine crashed.
  */
-static bool is_zeroed(const struct ti__job *job, const char *file)
+static bool is_zeroed(const struct ti__gathering *g, const char *file)
 {
     static const char nothing[TI_MAGIC_BYTES];
     char begin[TI_MAGIC_BYTES];
-    int fd = openat(job->nodes.dir, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    int fd = openat(g->nodes.dir, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     bool hollow = fd >= 0 && pread(fd, begin, sizeof begin, 0) == (ssize_t)sizeof begin &&
                   memcmp(begin, nothing, sizeof begin) == 0;
 
@@ -55,33 +55,33 @@ static bool is_zeroed(const struct ti__job *job, const char *file)
     return hollow;
 }
 
-static void note_local_file(struct ti__job *job, const char *file)
+static void note_local_file(struct ti__gathering *g, const char *file)
 {
     int64_t rank = ti_rank_of_name(file);
     char name[TI_RANK_NAME_BYTES];
     struct stat sb;
 
-    if (rank < 0 || rank >= job->np || strcmp(ti_rank_name(rank, name), file) != 0 ||
-        fstatat(job->nodes.dir, file, &sb, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(sb.st_mode) ||
-        sb.st_size < TI_HEADER_BYTES || is_zeroed(job, file))
+    if (rank < 0 || rank >= g->np || strcmp(ti_rank_name(rank, name), file) != 0 ||
+        fstatat(g->nodes.dir, file, &sb, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(sb.st_mode) ||
+        sb.st_size < TI_HEADER_BYTES || is_zeroed(g, file))
         return;
-    job->rank[rank].reference = TI__LOCAL_COPY;
-    job->rank[rank].bytes = sb.st_size;
+    g->rank[rank].reference = TI__LOCAL_COPY;
+    g->rank[rank].bytes = sb.st_size;
 }
 
 /* Finds the local traces: by listing the directory, not by looking for each rank. */
-static ti_status find_local_files(struct ti__job *job, struct ti_err *err)
+static ti_status find_local_files(struct ti__gathering *g, struct ti_err *err)
 {
-    int fd = openat(job->nodes.dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = openat(g->nodes.dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
     const struct dirent *e = NULL;
     struct run_id_match match = {.ours = false};
     int cause;
 
     while (d && !ti_gather_stop && (errno = 0, e = readdir(d)) != NULL) {
-        note_local_file(job, e->d_name);
+        note_local_file(g, e->d_name);
         if (ti_rank_of_name(e->d_name) >= 0)
-            check_run_id(job, e->d_name, &match);
+            check_run_id(g, e->d_name, &match);
     }
     cause = e || ti_gather_stop ? 0 : errno;
     if (d)
@@ -89,32 +89,32 @@ static ti_status find_local_files(struct ti__job *job, struct ti_err *err)
     else if (fd >= 0)
         close(fd);
     if (ti_gather_stop)
-        return ti__interrupted(job, err);
+        return ti__interrupted(g, err);
     errno = cause;
     if (cause)
-        return ti_err_errno(err, TI_ERR_IO, "cannot read the run directory '%s'", job->nodes.path);
+        return ti_err_errno(err, TI_ERR_IO, "cannot read the run directory '%s'", g->nodes.path);
     if (match.ours || !*match.id)
         return TI_OK;
     ti_err_set(err, TI_ERR_INPUT,
                "'%s/RUN.json' is of another run than the traces that are here: its \"run_id\" is "
                "%s, that of '%s' is %s",
-               job->nodes.path, job->nodes.run_id, match.name, match.id);
+               g->nodes.path, g->nodes.run_id, match.name, match.id);
     ti_err_hint(err, TI_RUN_JSON_HINT);
     return TI_ERR_INPUT;
 }
 
-static bool is_wanted(const struct ti__job *job, int64_t rank)
+static bool is_wanted(const struct ti__gathering *g, int64_t rank)
 {
-    if (job->kind == TI__REMOVE)
-        return rank < job->run->nranks && job->run->rank[rank].state == TI_RANK_OK;
-    return job->rank[rank].reference != TI__LOCAL_COPY;
+    if (g->kind == TI__REMOVE)
+        return rank < g->run->nranks && g->run->rank[rank].state == TI_RANK_OK;
+    return g->rank[rank].reference != TI__LOCAL_COPY;
 }
 
-static void want(struct ti__job *job, int64_t rank)
+static void want(struct ti__gathering *g, int64_t rank)
 {
-    if (job->rank[rank].state != TI__WANTED)
-        job->f->wanted++;
-    job->rank[rank].state = TI__WANTED;
+    if (g->rank[rank].state != TI__WANTED)
+        g->f->wanted++;
+    g->rank[rank].state = TI__WANTED;
 }
 
 /* The first rank >= `rank` that no earlier node names.  `next` is a union-find forest with path
@@ -129,7 +129,7 @@ static int64_t first_unnamed(int32_t *next, int64_t rank)
 }
 
 /* Marks the ranks that RUN.json names for this node and for no earlier node. */
-static void want_named(struct ti__job *job, struct ti__peer *p, int32_t *next)
+static void want_named(struct ti__gathering *g, struct ti__peer *p, int32_t *next)
 {
     for (size_t k = 0; k < p->node->ranks.n; k++) {
         const struct ti_range *range = &p->node->ranks.range[k];
@@ -137,21 +137,21 @@ static void want_named(struct ti__job *job, struct ti__peer *p, int32_t *next)
         for (int64_t r = first_unnamed(next, range->first); r <= range->last;
              r = first_unnamed(next, r + 1)) {
             next[r] = (int32_t)r + 1;
-            if (!is_wanted(job, r))
+            if (!is_wanted(g, r))
                 continue;
             ti_ranges_add(&p->ranks, r);
-            job->rank[r].named = p->i;
-            want(job, r);
+            g->rank[r].named = p->i;
+            want(g, r);
         }
     }
 }
 
 /* Prefix sums: before[r] is how many ranks below r are wanted.  `before` has np + 1 entries. */
-static void count_wanted(const struct ti__job *job, int32_t *before)
+static void count_wanted(const struct ti__gathering *g, int32_t *before)
 {
     before[0] = 0;
-    for (int64_t r = 0; r < job->np; r++)
-        before[r + 1] = before[r] + (job->rank[r].state == TI__WANTED);
+    for (int64_t r = 0; r < g->np; r++)
+        before[r + 1] = before[r] + (g->rank[r].state == TI__WANTED);
 }
 
 /* Wanted ranks that RUN.json names for this node, even if other nodes have them too. */
@@ -166,49 +166,49 @@ static int64_t wanted_of(const struct ti__peer *p, const int32_t *before)
 
 /* Works on ranges: each of thousands of nodes may name a million ranks.  `table` has np + 1
  * entries. Nodes that take part get a state other than NOTHING. */
-static void choose_by_ranges(struct ti__job *job, int32_t *table)
+static void choose_by_ranges(struct ti__gathering *g, int32_t *table)
 {
     bool unknown = false;
 
-    for (int64_t r = 0; r <= job->np; r++)
+    for (int64_t r = 0; r <= g->np; r++)
         table[r] = (int32_t)r;
-    for (int64_t i = 0; i < job->nodes.n && !ti_gather_stop; i++) {
-        if (ti_node_is_here(&job->nodes, &job->nodes.node[i]))
+    for (int64_t i = 0; i < g->nodes.n && !ti_gather_stop; i++) {
+        if (ti_node_is_here(&g->nodes, &g->nodes.node[i]))
             continue;
-        want_named(job, &job->peer[i], table);
-        unknown = unknown || !job->nodes.node[i].ranks_known;
+        want_named(g, &g->peer[i], table);
+        unknown = unknown || !g->nodes.node[i].ranks_known;
     }
-    for (int64_t r = 0; unknown && r < job->np; r++)
-        if (job->rank[r].state != TI__WANTED && is_wanted(job, r))
-            want(job, r);
-    for (int64_t r = 0; job->plan_only && r < job->np; r++)
-        if (job->rank[r].state == TI__WANTED)
-            ti_ranges_add(&job->f->away, r);
-    count_wanted(job, table);
-    for (int64_t i = 0; i < job->nodes.n && !ti_gather_stop; i++) {
-        struct ti__peer *p = &job->peer[i];
+    for (int64_t r = 0; unknown && r < g->np; r++)
+        if (g->rank[r].state != TI__WANTED && is_wanted(g, r))
+            want(g, r);
+    for (int64_t r = 0; g->plan_only && r < g->np; r++)
+        if (g->rank[r].state == TI__WANTED)
+            ti_ranges_add(&g->f->away, r);
+    count_wanted(g, table);
+    for (int64_t i = 0; i < g->nodes.n && !ti_gather_stop; i++) {
+        struct ti__peer *p = &g->peer[i];
         int64_t wanted = wanted_of(p, table);
 
-        if (ti_node_is_here(&job->nodes, p->node) ||
-            (p->node->ranks_known ? wanted : job->f->wanted) == 0)
+        if (ti_node_is_here(&g->nodes, p->node) ||
+            (p->node->ranks_known ? wanted : g->f->wanted) == 0)
             continue;
         p->result->state = TI_FETCH_WAITING;
-        p->result->wanted = job->plan_only ? wanted : 0; /* else it counts what is assigned */
-        job->f->nodes++;
+        p->result->wanted = g->plan_only ? wanted : 0; /* else it counts what is assigned */
+        g->f->nodes++;
     }
 }
 
-ti_status ti__choose_ranks(struct ti__job *job, struct ti_err *err)
+ti_status ti__choose_ranks(struct ti__gathering *g, struct ti_err *err)
 {
-    ti_status st = job->kind == TI__FETCH ? find_local_files(job, err) : TI_OK;
-    int32_t *table = calloc((size_t)job->np + 1, sizeof *table);
+    ti_status st = g->kind == TI__FETCH ? find_local_files(g, err) : TI_OK;
+    int32_t *table = calloc((size_t)g->np + 1, sizeof *table);
 
     if (st == TI_OK && !table)
         st = ti__no_memory(err);
     if (st == TI_OK)
-        choose_by_ranges(job, table);
+        choose_by_ranges(g, table);
     free(table);
-    return st == TI_OK && ti_gather_stop ? ti__interrupted(job, err) : st;
+    return st == TI_OK && ti_gather_stop ? ti__interrupted(g, err) : st;
 }
 
 /* --- the tree ------------------------------------------------------------ */
@@ -225,52 +225,52 @@ static int64_t planned_bytes(const struct ti__peer *p)
                : 0;
 }
 
-ti_status ti__plan_tree(struct ti__job *job, struct ti_err *err)
+ti_status ti__plan_tree(struct ti__gathering *g, struct ti_err *err)
 {
-    int64_t n = job->f->nodes, k = 0;
+    int64_t n = g->f->nodes, k = 0;
     int64_t *index = calloc((size_t)n + 1, sizeof *index),
             *bytes = calloc((size_t)n + 1, sizeof *bytes);
     int *site = calloc((size_t)n + 1, sizeof *site);
     bool *direct = calloc((size_t)n + 1, sizeof *direct),
-         *gateway = calloc((size_t)job->nodes.nsites + 1, sizeof *gateway);
+         *gateway = calloc((size_t)g->nodes.nsites + 1, sizeof *gateway);
     struct ti_tree_in in = {.n = n,
-                            .nsites = job->nodes.nsites,
+                            .nsites = g->nodes.nsites,
                             .site = site,
                             .gateway = gateway,
                             .direct = direct,
-                            .arity = job->settings->arity};
+                            .arity = g->settings->arity};
     struct ti_tree_costs costs;
     struct ti_tree tree = {0};
     ti_status st = index && bytes && site && direct && gateway ? TI_OK : ti__no_memory(err);
 
-    for (int64_t i = 0; st == TI_OK && i < job->nodes.n; i++) {
-        const struct ti_source_node *node = &job->nodes.node[i];
+    for (int64_t i = 0; st == TI_OK && i < g->nodes.n; i++) {
+        const struct ti_source_node *node = &g->nodes.node[i];
 
-        if (job->f->node[i].state == TI_FETCH_NOTHING)
+        if (g->f->node[i].state == TI_FETCH_NOTHING)
             continue;
         index[k] = i;
-        bytes[k] = planned_bytes(&job->peer[i]);
+        bytes[k] = planned_bytes(&g->peer[i]);
         if (bytes[k])
             in.bytes = bytes;
-        if (job->plan_only)
-            job->f->node[i].wanted_bytes = bytes[k];
+        if (g->plan_only)
+            g->f->node[i].wanted_bytes = bytes[k];
         site[k] = node->site;
-        direct[k++] = node->local || job->nodes.via;
+        direct[k++] = node->local || g->nodes.via;
         gateway[node->site] = gateway[node->site] || node->gateway;
     }
     ti_tree_costs_default(&costs);
     if (st == TI_OK)
-        st = ti_tree_make(&in, job->settings->costs ? job->settings->costs : &costs, &tree, err);
+        st = ti_tree_make(&in, g->settings->costs ? g->settings->costs : &costs, &tree, err);
     for (k = 0; st == TI_OK && k < n; k++) {
-        struct ti__peer *p = &job->peer[index[k]];
+        struct ti__peer *p = &g->peer[index[k]];
 
         p->result->parent = tree.parent[k] < 0 ? -1 : index[tree.parent[k]];
         p->result->first_parent = p->conn_parent = p->result->parent;
         p->result->depth = tree.depth[k];
-        job->site[p->node->site].inner += p->result->parent >= 0;
+        g->site[p->node->site].inner += p->result->parent >= 0;
     }
-    job->f->arity = tree.arity;
-    job->f->cost = tree.cost;
+    g->f->arity = tree.arity;
+    g->f->cost = tree.cost;
     ti_tree_free(&tree);
     free(index);
     free(bytes);

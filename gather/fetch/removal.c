@@ -12,31 +12,31 @@ void ti__check_removable(struct ti__peer *p, int64_t rank, int64_t bytes)
 {
     const struct ti_run_rank *r;
 
-    if (p->job->rank[rank].state != TI__WANTED ||
+    if (p->gathering->rank[rank].state != TI__WANTED ||
         (p->node->ranks_known && !ti_ranges_hold(&p->node->ranks, rank)))
         return;
-    r = &p->job->run->rank[rank];
+    r = &p->gathering->run->rank[rank];
     if (ti_ranges_hold(&p->remove_answered, rank))
-        ti__add_finding(p->job, p->i, -1, rank,
+        ti__add_finding(p->gathering, p->i, -1, rank,
                         "it could not be removed: is the directory writable?", NULL);
-    else if (r->from_node && r->from_node != p->i + 1 && p->job->round == 0)
+    else if (r->from_node && r->from_node != p->i + 1 && p->gathering->round == 0)
         p->has_copies = true;
     else if (r->from_node && r->from_node != p->i + 1)
-        ti__add_finding(p->job, p->i, -1, rank, NOT_ITS_OWN, NULL);
+        ti__add_finding(p->gathering, p->i, -1, rank, NOT_ITS_OWN, NULL);
     else if (r->file.st_size == bytes)
         ti__queue_checksum(p, rank);
     else
-        ti__add_finding(p->job, p->i, -1, rank, NOT_GATHERED, NULL);
+        ti__add_finding(p->gathering, p->i, -1, rank, NOT_GATHERED, NULL);
 }
 
 void ti__remove_if_equal(struct ti__peer *p, int64_t rank, int64_t bytes, uint32_t crc)
 {
-    const struct ti_run_rank *r = &p->job->run->rank[rank];
+    const struct ti_run_rank *r = &p->gathering->run->rank[rank];
 
     if (r->file.st_size == bytes && r->crc32c == crc)
         ti_ranges_add(&p->to_send, rank);
     else
-        ti__add_finding(p->job, p->i, -1, rank, NOT_GATHERED, NULL);
+        ti__add_finding(p->gathering, p->i, -1, rank, NOT_GATHERED, NULL);
 }
 
 void ti__ask_remove(struct ti__peer *p)
@@ -55,7 +55,7 @@ void ti__ask_remove(struct ti__peer *p)
     ti__made_progress(p);
     ti__request(p, json_pack("{s:s, s:i, s:o, s:s, s:s}", "do", "remove", "id", 4, "ranks",
                              ti_ranges_json(&p->being_removed), "directory", p->node->directory,
-                             "run_id", p->job->nodes.run_id));
+                             "run_id", p->gathering->nodes.run_id));
 }
 
 bool ti__on_removed(struct ti__peer *p, const json_t *j)
@@ -68,12 +68,12 @@ bool ti__on_removed(struct ti__peer *p, const json_t *j)
         return false;
     }
     ti__made_progress(p);
-    p->job->removed += n;
+    p->gathering->removed += n;
     p->removing = false;
     p->some_remain = p->some_remain || n < ti_ranges_count(&p->being_removed);
     ti_ranges_add_all(&p->remove_answered, &p->being_removed);
     ti_ranges_clear(&p->being_removed);
-    p->job->dirty = true;
+    p->gathering->dirty = true;
     ti__ask_remove(p);
     again = !p->removing && p->some_remain;
     if (again)

@@ -2,7 +2,7 @@
 #ifndef TI_GATHER_FETCH_REMOVAL_H
 #define TI_GATHER_FETCH_REMOVAL_H
 
-#include "gather/fetch/job.h"
+#include "gather/fetch/gathering.h"
 
 /* The node listed the rank: has its CRC requested if its length is that of the bundle.  Of a rank
  * that another node merged, nothing here proves that the copy is the same: that is kept, and is

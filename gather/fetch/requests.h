@@ -2,7 +2,7 @@
 #ifndef TI_GATHER_FETCH_REQUESTS_H
 #define TI_GATHER_FETCH_REQUESTS_H
 
-#include "gather/fetch/job.h"
+#include "gather/fetch/gathering.h"
 
 /* Requested ranks that were neither received nor queued again; release with ti_ranges_free(). */
 struct ti_ranges ti__unanswered_ranks(const struct ti__peer *p);

@@ -1,53 +1,53 @@
 #include "gather/fetch/senders.h"
 
-static bool can_send(const struct ti__job *job, int64_t node, int64_t rank)
+static bool can_send(const struct ti__gathering *g, int64_t node, int64_t rank)
 {
-    return node >= 0 && !ti__abandoned(&job->peer[node]) &&
-           ti_ranges_hold(&job->peer[node].have, rank) &&
-           !ti_ranges_hold(&job->peer[node].refused, rank);
+    return node >= 0 && !ti__abandoned(&g->peer[node]) &&
+           ti_ranges_hold(&g->peer[node].have, rank) &&
+           !ti_ranges_hold(&g->peer[node].refused, rank);
 }
 
 /* The node that RUN.json names, else any other that has a copy; -1: none, or not known yet. */
-static int32_t choose_sender(const struct ti__job *job, int64_t rank)
+static int32_t choose_sender(const struct ti__gathering *g, int64_t rank)
 {
-    const struct ti__rank *r = &job->rank[rank];
+    const struct ti__rank *r = &g->rank[rank];
 
-    if (can_send(job, r->named, rank))
+    if (can_send(g, r->named, rank))
         return r->named;
-    if (r->named >= 0 && ti__in_tree(&job->peer[r->named]) &&
-        !ti__abandoned(&job->peer[r->named]) && job->peer[r->named].listing != TI__LISTED)
+    if (r->named >= 0 && ti__in_tree(&g->peer[r->named]) && !ti__abandoned(&g->peer[r->named]) &&
+        g->peer[r->named].listing != TI__LISTED)
         return -1; /* it may still list it */
-    if (can_send(job, r->reference, rank))
+    if (can_send(g, r->reference, rank))
         return r->reference;
-    if (can_send(job, r->second, rank))
+    if (can_send(g, r->second, rank))
         return r->second;
-    for (int64_t i = 0; r->more_copies && i < job->nodes.n; i++)
-        if (can_send(job, i, rank))
+    for (int64_t i = 0; r->more_copies && i < g->nodes.n; i++)
+        if (can_send(g, i, rank))
             return (int32_t)i;
     return -1;
 }
 
-bool ti__has_other_sender(const struct ti__job *job, int64_t rank)
+bool ti__has_other_sender(const struct ti__gathering *g, int64_t rank)
 {
-    for (int64_t i = 0; i < job->nodes.n; i++) {
-        const struct ti__peer *p = &job->peer[i];
+    for (int64_t i = 0; i < g->nodes.n; i++) {
+        const struct ti__peer *p = &g->peer[i];
 
         if (ti__in_tree(p) && !ti__abandoned(p) &&
-            (p->listing != TI__LISTED || can_send(job, i, rank)))
+            (p->listing != TI__LISTED || can_send(g, i, rank)))
             return true;
     }
     return false;
 }
 
-void ti__assign_sender(struct ti__job *job, int64_t rank)
+void ti__assign_sender(struct ti__gathering *g, int64_t rank)
 {
-    struct ti__rank *r = &job->rank[rank];
+    struct ti__rank *r = &g->rank[rank];
     struct ti__peer *p;
-    int32_t sender = r->state == TI__WANTED && r->sender < 0 ? choose_sender(job, rank) : -1;
+    int32_t sender = r->state == TI__WANTED && r->sender < 0 ? choose_sender(g, rank) : -1;
 
-    if (sender < 0 || job->kind != TI__FETCH)
+    if (sender < 0 || g->kind != TI__FETCH)
         return;
-    p = &job->peer[sender];
+    p = &g->peer[sender];
     r->sender = sender;
     ti_ranges_add(&p->to_send, rank);
     p->result->wanted++;
@@ -57,14 +57,14 @@ void ti__assign_sender(struct ti__job *job, int64_t rank)
 
 static void release_rank(struct ti__peer *p, int64_t rank)
 {
-    struct ti__job *job = p->job;
-    struct ti__rank *r = &job->rank[rank];
+    struct ti__gathering *g = p->gathering;
+    struct ti__rank *r = &g->rank[rank];
 
     if (r->sender == p->i) { /* it was the sender */
         r->sender = -1;
         p->result->wanted_bytes -= r->bytes;
     }
-    ti__assign_sender(job, rank);
+    ti__assign_sender(g, rank);
 }
 
 /* Only ranks of `list` that are wanted. */
@@ -72,13 +72,13 @@ static void for_each_wanted(struct ti__peer *p, const struct ti_ranges *list,
                             void (*call)(struct ti__peer *p, int64_t rank))
 {
     ti_ranges_foreach (list, r)
-        if (p->job->rank[r].state == TI__WANTED)
+        if (p->gathering->rank[r].state == TI__WANTED)
             call(p, r);
 }
 
 static void assign(struct ti__peer *p, int64_t rank)
 {
-    ti__assign_sender(p->job, rank);
+    ti__assign_sender(p->gathering, rank);
 }
 
 void ti__release_ranks(struct ti__peer *p)

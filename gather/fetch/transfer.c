@@ -27,11 +27,11 @@
 /* Adds a rank to a request, with length and CRC of the part to resume, if there is one. */
 static void request_rank(struct ti__peer *p, int64_t rank, json_t *from)
 {
-    const struct ti_partial *part = ti_parts_of(&p->job->parts, rank);
+    const struct ti_partial *part = ti_parts_of(&p->gathering->parts, rank);
 
     ti_ranges_add(&p->requested, rank);
     if (p->merging) {
-        p->read_bytes += p->job->rank[rank].bytes;
+        p->read_bytes += p->gathering->rank[rank].bytes;
         return;
     }
     if (!part)
@@ -55,13 +55,13 @@ static void divide(struct ti__peer *p, json_t *from)
 
     p->merging = false;
     ti_ranges_foreach (&p->to_send, r)
-        p->merging |= p->job->rank[r].state == TI__WANTED && ti__may_merge(p, r);
+        p->merging |= p->gathering->rank[r].state == TI__WANTED && ti__may_merge(p, r);
     ti_ranges_foreach (&p->to_send, r) {
         if (is_full(p, from)) {
             ti_ranges_add_range(&later, r, p->to_send.range[r_range].last);
             break;
         }
-        if (p->job->rank[r].state != TI__WANTED)
+        if (p->gathering->rank[r].state != TI__WANTED)
             continue;
         if (p->merging && !ti__may_merge(p, r))
             ti_ranges_add(&later, r);
@@ -81,17 +81,17 @@ static void ask_send(struct ti__peer *p)
     ti_ranges_clear(&p->answered);
     divide(p, from);
     ti__made_progress(p);
-    p->job->dirty = true;
+    p->gathering->dirty = true;
     if (!p->requested.n) {
         json_decref(from);
         return;
     }
-    p->job->sending++;
+    p->gathering->sending++;
     p->result->state = TI_FETCH_SENDING;
     ti_conn_request(
         p->conn, json_pack("{s:s, s:i, s:o, s:o, s:s, s:s, s:I, s:b}", "do", "send", "id", SEND_ID,
                            "ranks", ti_ranges_json(&p->requested), "from", from, "directory",
-                           p->node->directory, "run_id", p->job->nodes.run_id, "credit",
+                           p->node->directory, "run_id", p->gathering->nodes.run_id, "credit",
                            (json_int_t)ti_window_begin(&p->window, ti_now()), "merge", p->merging));
 }
 
@@ -102,14 +102,13 @@ static bool waits_to_send(const struct ti__peer *p)
 }
 
 /* Nodes with the most data first, so that all end at about the same time. */
-void ti__start_sends(struct ti__job *job)
+void ti__start_sends(struct ti__gathering *g)
 {
-    while (job->kind == TI__FETCH && job->sending < SENDING_MAX &&
-           job->parts.reading == job->parts.n) {
+    while (g->kind == TI__FETCH && g->sending < SENDING_MAX && g->parts.reading == g->parts.n) {
         struct ti__peer *most = NULL;
 
-        for (int64_t i = 0; i < job->nodes.n; i++) {
-            struct ti__peer *p = &job->peer[i];
+        for (int64_t i = 0; i < g->nodes.n; i++) {
+            struct ti__peer *p = &g->peer[i];
 
             if (waits_to_send(p) && (!most || p->result->wanted_bytes - p->result->bytes >
                                                   most->result->wanted_bytes - most->result->bytes))
@@ -131,15 +130,15 @@ void ti__on_merging(struct ti__peer *p)
 
 void ti__on_sending(struct ti__peer *p, const json_t *j)
 {
-    struct ti__job *job = p->job;
+    struct ti__gathering *g = p->gathering;
     const json_t *rank_json = json_object_get(j, "rank"), *merged = json_object_get(j, "merged");
     int64_t rank = json_integer_value(rank_json),
             from = json_integer_value(json_object_get(j, "from")),
             bytes = json_integer_value(json_object_get(j, "bytes"));
-    const struct ti_partial *part = ti_parts_of(&job->parts, rank);
+    const struct ti_partial *part = ti_parts_of(&g->parts, rank);
 
     if (!json_is_integer(rank_json) || !ti__is_expected(p, rank) || p->in.fd >= 0 ||
-        job->rank[rank].state == TI__RECEIVED) {
+        g->rank[rank].state == TI__RECEIVED) {
         ti__protocol_error(p, "traces nobody asked for");
         return;
     }
@@ -154,19 +153,19 @@ void ti__on_sending(struct ti__peer *p, const json_t *j)
         return;
     }
     p->result->wanted_bytes +=
-        bytes - job->rank[rank].bytes; /* if the file changed since the listing */
-    job->rank[rank].bytes = bytes;
-    if (!ti_receive_begin(&p->in, job->nodes.dir, rank, from ? part : NULL, bytes)) {
-        ti__local_error(job);
+        bytes - g->rank[rank].bytes; /* if the file changed since the listing */
+    g->rank[rank].bytes = bytes;
+    if (!ti_receive_begin(&p->in, g->nodes.dir, rank, from ? part : NULL, bytes)) {
+        ti__local_error(g);
         return;
     }
     if (part && part->before) {
         p->result->wanted_bytes -= from;
-        job->f->resumed += from;
+        g->f->resumed += from;
     } else if (part && !from) { /* the part is not used */
         p->result->wanted_bytes += part->bytes;
     }
-    ti_parts_keep(&job->parts, &(struct ti_partial){.rank = rank});
+    ti_parts_keep(&g->parts, &(struct ti_partial){.rank = rank});
 }
 
 void ti__on_data(struct ti__peer *p, uint32_t rank, const void *data, size_t bytes)
@@ -183,17 +182,17 @@ void ti__on_data(struct ti__peer *p, uint32_t rank, const void *data, size_t byt
         return;
     }
     if (!ti_receive_data(&p->in, data, bytes)) {
-        ti__local_error(p->job);
+        ti__local_error(p->gathering);
         return;
     }
     now = ti_now();
     p->result->bytes += (int64_t)bytes;
-    p->job->f->bytes += (int64_t)bytes;
+    p->gathering->f->bytes += (int64_t)bytes;
     if (bytes) {
         ti__made_progress(p);
-        p->job->data_at = p->job->clock;
+        p->gathering->data_at = p->gathering->clock;
     }
-    p->job->f->transferred_s = now - p->job->started;
+    p->gathering->f->transferred_s = now - p->gathering->started;
     more = ti_window_received(&p->window, (int64_t)bytes, now);
     if (more && p->conn)
         ti_conn_request(p->conn, json_pack("{s:s, s:i, s:I}", "do", "more", "id", SEND_ID, "credit",
@@ -203,26 +202,26 @@ void ti__on_data(struct ti__peer *p, uint32_t rank, const void *data, size_t byt
 /* The node cannot send the rank in this round: choose another sender. */
 static void reassign(struct ti__peer *p, int64_t rank, const char *why)
 {
-    struct ti__rank *r = &p->job->rank[rank];
+    struct ti__rank *r = &p->gathering->rank[rank];
 
-    ti__add_finding(p->job, p->i, -1, rank, why, NULL);
+    ti__add_finding(p->gathering, p->i, -1, rank, why, NULL);
     ti_ranges_add(&p->refused, rank);
     r->sender = -1;
     p->result->wanted--;
     p->result->wanted_bytes -= r->bytes;
-    p->job->dirty = true;
-    ti__assign_sender(p->job, rank);
+    p->gathering->dirty = true;
+    ti__assign_sender(p->gathering, rank);
 }
 
 /* The rank arrived damaged twice from this node: choose another sender, or mark it damaged. */
 static void give_to_other(struct ti__peer *p, int64_t rank)
 {
-    struct ti__rank *r = &p->job->rank[rank];
+    struct ti__rank *r = &p->gathering->rank[rank];
     bool first = !p->refused.n;
 
     r->damaged = true;
     ti_ranges_add(&p->refused, rank);
-    if (!ti__has_other_sender(p->job, rank)) {
+    if (!ti__has_other_sender(p->gathering, rank)) {
         r->state = TI__DAMAGED;
         return;
     }
@@ -234,33 +233,33 @@ static void give_to_other(struct ti__peer *p, int64_t rank)
     r->retried = false;
     r->sender = -1;
     p->result->wanted--;
-    p->job->dirty = true;
-    ti__assign_sender(p->job, rank);
+    p->gathering->dirty = true;
+    ti__assign_sender(p->gathering, rank);
 }
 
 /* The CRC differs: damaged on the node, on the way, or here.  Requests it once more. */
 static void on_damaged(struct ti__peer *p, int64_t rank)
 {
-    struct ti__rank *r = &p->job->rank[rank];
+    struct ti__rank *r = &p->gathering->rank[rank];
 
     if (r->retried) {
-        ti__add_finding(p->job, p->i, -1, rank, "it came damaged, twice", NULL);
+        ti__add_finding(p->gathering, p->i, -1, rank, "it came damaged, twice", NULL);
         give_to_other(p, rank);
         return;
     }
     r->retried = true;
-    p->job->f->again++;
+    p->gathering->f->again++;
     p->result->wanted_bytes += r->bytes;
     ti_ranges_add(&p->to_send, rank);
 }
 
 static void on_complete(struct ti__peer *p, int64_t rank)
 {
-    struct ti__job *job = p->job;
-    struct ti__rank *r = &job->rank[rank];
+    struct ti__gathering *g = p->gathering;
+    struct ti__rank *r = &g->rank[rank];
 
-    if (!ti_receive_done(&p->in, job->nodes.dir)) {
-        ti__local_error(job);
+    if (!ti_receive_done(&p->in, g->nodes.dir)) {
+        ti__local_error(g);
         return;
     }
     if (r->reference == p->i) {
@@ -298,18 +297,18 @@ void ti__on_sent(struct ti__peer *p, const json_t *j)
         return;
     }
     ti_ranges_add(&p->answered, rank);
-    if (p->job->rank[rank].state != TI__WANTED || error) {
+    if (p->gathering->rank[rank].state != TI__WANTED || error) {
         if (ours)
-            ti_receive_drop(&p->in, p->job->nodes.dir);
+            ti_receive_drop(&p->in, p->gathering->nodes.dir);
         ti_err_set(&why, TI_ERR_REMOTE, "%s", error ? error : ""); /* bounded and printable */
-        if (p->job->rank[rank].state == TI__WANTED)
+        if (p->gathering->rank[rank].state == TI__WANTED)
             reassign(p, rank, why.text);
     } else if (p->in.at == p->in.size &&
                p->in.at == json_integer_value(json_object_get(j, "bytes")) &&
                p->in.crc == (uint32_t)json_integer_value(json_object_get(j, "crc32c"))) {
         on_complete(p, rank);
     } else {
-        ti_receive_drop(&p->in, p->job->nodes.dir);
+        ti_receive_drop(&p->in, p->gathering->nodes.dir);
         on_damaged(p, rank);
     }
 }

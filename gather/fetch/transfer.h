@@ -2,10 +2,10 @@
 #ifndef TI_GATHER_FETCH_TRANSFER_H
 #define TI_GATHER_FETCH_TRANSFER_H
 
-#include "gather/fetch/job.h"
+#include "gather/fetch/gathering.h"
 
 /* Requests ranks from nodes that are to send some, for a limited number of nodes at a time. */
-void ti__start_sends(struct ti__job *job);
+void ti__start_sends(struct ti__gathering *g);
 
 /* The node is at work on a merged trace: that is progress, for a limited time. */
 void ti__on_merging(struct ti__peer *p);

@@ -1,7 +1,7 @@
 /*
  * State of one fetch (or removal), which the files of this room share.  From the bottom to the top:
  *
- *     job.h, failures.h      state of job, nodes and ranks; why ranks could not be fetched
+ *     gathering.h, failures.h state of all, nodes and ranks; why ranks could not be fetched
  *     requests.h, senders.h  what a node was asked for; which node sends a rank
  *     abandon.h              nodes that are given up
  *     copies.h, removal.h, checksums.h, listing.h   copies of a rank's trace; --remove
@@ -11,8 +11,8 @@
  *
  * Functions named ti__on_X() handle a message X of a node.  All run in one thread.
  */
-#ifndef TI_GATHER_FETCH_JOB_H
-#define TI_GATHER_FETCH_JOB_H
+#ifndef TI_GATHER_FETCH_GATHERING_H
+#define TI_GATHER_FETCH_GATHERING_H
 
 #include "bundle/node_traces.h"
 #include "bundle/run.h"
@@ -23,7 +23,7 @@
 #include "gather/fetch/window.h"
 #include "session/conn.h"
 
-enum ti__job_kind { TI__FETCH, TI__REMOVE };
+enum ti__gathering_kind { TI__FETCH, TI__REMOVE };
 
 enum ti__rank_state {
     TI__NOT_WANTED, /* or it was here before */
@@ -62,7 +62,7 @@ enum ti__listing { TI__UNASKED, TI__ASKED, TI__LISTED };
 
 /* One node of RUN.json. */
 struct ti__peer {
-    struct ti__job *job;
+    struct ti__gathering *gathering;
     int32_t i; /* index of the node */
     const struct ti_source_node *node;
     struct ti_fetch_node *result;
@@ -97,8 +97,8 @@ struct ti__peer {
     struct ti_node_rank *merged; /* ranks of the merged trace being received */
     int64_t nmerged;             /* 0: none is */
     int64_t merged_bytes;        /* of the files of these ranks */
-    double progress_at;      /* job->clock of the last progress on a request */
-    int64_t progress_bytes;  /* job->f->bytes at that time */
+    double progress_at;      /* g->clock of the last progress on a request */
+    int64_t progress_bytes;  /* g->f->bytes at that time */
     size_t partial_bytes;    /* of an incomplete frame, at the last look */
     int64_t crc_bytes;       /* that the node must read for the requested CRCs */
     int64_t read_bytes; /* that it must read before it sends: parts to resume, ranks to merge */
@@ -127,8 +127,8 @@ struct ti__site {
     int64_t logins, refused; /* of such connections */
 };
 
-struct ti__job {
-    enum ti__job_kind kind;
+struct ti__gathering {
+    enum ti__gathering_kind kind;
     const struct ti_fetch_settings *settings;
     struct ti_fetch *f; /* the caller's result */
     struct ti_nodes nodes;
@@ -157,7 +157,7 @@ struct ti__job {
     struct ti__finding *finding;
     int64_t nfindings;
     size_t finding_room;
-    ti_status st; /* an error on this machine, which ends the job */
+    ti_status st; /* an error on this machine, which ends the gathering */
     struct ti_err *err;
 };
 
@@ -172,17 +172,17 @@ static inline bool ti__abandoned(const struct ti__peer *p)
 }
 
 ti_status ti__no_memory(struct ti_err *err);
-ti_status ti__interrupted(const struct ti__job *job, struct ti_err *err);
+ti_status ti__interrupted(const struct ti__gathering *g, struct ti_err *err);
 
 /* Makes the tables of nodes, sites and ranks.  Release them in any case. */
-ti_status ti__job_begin(struct ti__job *job, struct ti_err *err);
-void ti__job_free(struct ti__job *job);
+ti_status ti__gathering_begin(struct ti__gathering *g, struct ti_err *err);
+void ti__gathering_free(struct ti__gathering *g);
 
 /* True if no request is under way and none is to be made. */
 bool ti__idle(const struct ti__peer *p);
 void ti__wake(struct ti__peer *p);          /* there is work for the node: update its state */
 void ti__made_progress(struct ti__peer *p); /* on a request, or a request was just made */
 void ti__request(struct ti__peer *p, json_t *request); /* takes it; nothing if not connected */
-void ti__local_error(struct ti__job *job);             /* errno: a write failed here */
+void ti__local_error(struct ti__gathering *g);             /* errno: a write failed here */
 
 #endif
