@@ -20,12 +20,12 @@ TAILQ_HEAD(list, ti__conf);
 struct ti__confs {
     struct list table[TABLE_LISTS]; /* all, by target */
     struct list urgent, background; /* WANTED */
-    struct list asked;              /* with a signature: asked, or being asked */
+    struct list asked;              /* with a fingerprint: asked, or being asked */
     struct list followers;          /* WANTED, and of the class of one being asked */
     int asking;
     bool hostclass_known; /* `hostclass` is final; NULL: no classes */
     struct ti__hostclass *hostclass;
-    unsigned char *signature; /* scratch space for a signature */
+    unsigned char *fingerprint; /* scratch space for a fingerprint */
     double began;             /* ti__now() at the first request; 0: none */
     struct ti__timer alone;
 };
@@ -45,8 +45,8 @@ static void learn_hostclass(struct ti__confs *all, const struct ti__conf *c)
     all->hostclass = ti__hostclass_new(ti__queue_front(&c->errors), ti__queue_bytes(&c->errors));
     if (!all->hostclass)
         return;
-    all->signature = malloc(ti__hostclass_bytes(all->hostclass) + 1);
-    if (all->signature)
+    all->fingerprint = malloc(ti__hostclass_bytes(all->hostclass) + 1);
+    if (all->fingerprint)
         return;
     ti__hostclass_free(all->hostclass);
     all->hostclass = NULL;
@@ -57,25 +57,25 @@ static bool same(const char *a, const char *b)
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-static enum ti__share signature_of(struct ti__confs *all, const struct ti__conf *c,
-                                   struct ti__target *t)
+static enum ti__share fingerprint_of(struct ti__confs *all, const struct ti__conf *c,
+                                     struct ti__target *t)
 {
     return all->hostclass && ti__target(t, c->target)
-               ? ti__hostclass_signature(all->hostclass, t->host, all->signature)
+               ? ti__hostclass_fingerprint(all->hostclass, t->host, all->fingerprint)
                : TI__SHARE_NONE;
 }
 
-/* Stores the signature, so that others can share the result. */
+/* Stores the fingerprint, so that others can share the result. */
 static void remember(struct ti__confs *all, struct ti__conf *c)
 {
     struct ti__target t;
 
-    if (c->signature || signature_of(all, c, &t) == TI__SHARE_NONE)
+    if (c->fingerprint || fingerprint_of(all, c, &t) == TI__SHARE_NONE)
         return;
-    c->signature = malloc(ti__hostclass_bytes(all->hostclass) + 1);
-    if (!c->signature)
+    c->fingerprint = malloc(ti__hostclass_bytes(all->hostclass) + 1);
+    if (!c->fingerprint)
         return;
-    memcpy(c->signature, all->signature, ti__hostclass_bytes(all->hostclass));
+    memcpy(c->fingerprint, all->fingerprint, ti__hostclass_bytes(all->hostclass));
     TAILQ_INSERT_HEAD(&all->asked, c, in_asked);
 }
 
@@ -119,7 +119,7 @@ static void share_from(struct ti__conf *c, const struct ti__conf *like, const ch
 static bool can_share(struct ti__confs *all, struct ti__conf *c)
 {
     struct ti__target t, of;
-    enum ti__share how = signature_of(all, c, &t);
+    enum ti__share how = fingerprint_of(all, c, &t);
     const struct ti__conf *other;
 
     if (how == TI__SHARE_NONE || (how == TI__SHARE_KEYS && !c->keys))
@@ -127,7 +127,8 @@ static bool can_share(struct ti__confs *all, struct ti__conf *c)
     TAILQ_FOREACH(other, &all->asked, in_asked)
     {
         if (other == c || other->state == TI__CONF_BAD ||
-            memcmp(other->signature, all->signature, ti__hostclass_bytes(all->hostclass)) != 0 ||
+            memcmp(other->fingerprint, all->fingerprint, ti__hostclass_bytes(all->hostclass)) !=
+                0 ||
             !ti__target(&of, other->target) || !same(of.user, t.user) || !same(of.port, t.port))
             continue;
         if (other->state == TI__CONF_ASKED) {
@@ -439,7 +440,7 @@ static void conf_free(struct ti__conf *c)
         free(c->identities[i]);
     free(c->host);
     free(c->target);
-    free(c->signature);
+    free(c->fingerprint);
     free(c);
 }
 
@@ -456,6 +457,6 @@ void ti__confs_free(struct ti__confs *all)
             conf_free(c);
         }
     ti__hostclass_free(all->hostclass);
-    free(all->signature);
+    free(all->fingerprint);
     free(all);
 }

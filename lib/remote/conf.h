@@ -31,7 +31,7 @@ struct ti__conf {
     bool urgent;              /* a channel waits for it */
     bool keys;                /* only its host keys are of interest ... */
     bool keys_only;           /* ... so this may lack `control` */
-    unsigned char *signature; /* class of the host, once asked; NULL: none */
+    unsigned char *fingerprint; /* class of the host, once asked; NULL: none */
     const struct ti__conf
         *like; /* shared with this one, which owns all texts but `host`; or NULL */
     struct ti__child child;

@@ -190,8 +190,8 @@ size_t ti__hostclass_bytes(const struct ti__hostclass *a)
     return (size_t)(a->sections + 7) / 8;
 }
 
-enum ti__share ti__hostclass_signature(const struct ti__hostclass *a, const char *host,
-                                       unsigned char *mark)
+enum ti__share ti__hostclass_fingerprint(const struct ti__hostclass *a, const char *host,
+                                         unsigned char *out)
 {
     enum ti__share how = TI__SHARE_ALL;
 
@@ -199,7 +199,7 @@ enum ti__share ti__hostclass_signature(const struct ti__hostclass *a, const char
     if (!*host || host[strspn(host, "abcdefghijklmnopqrstuvwxyz0123456789.-_")] ||
         !host[strspn(host, "0123456789.")])
         return TI__SHARE_NONE;
-    memset(mark, 0, ti__hostclass_bytes(a));
+    memset(out, 0, ti__hostclass_bytes(a));
     for (int i = 0; i < a->sections; i++) {
         const struct section *s = &a->section[i];
 
@@ -209,7 +209,7 @@ enum ti__share ti__hostclass_signature(const struct ti__hostclass *a, const char
             return TI__SHARE_NONE;
         if (s->control)
             how = TI__SHARE_KEYS;
-        mark[i / 8] |= (unsigned char)(1 << i % 8);
+        out[i / 8] |= (unsigned char)(1 << i % 8);
     }
     return how;
 }

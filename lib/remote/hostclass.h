@@ -24,11 +24,11 @@ enum ti__share {
     TI__SHARE_ALL,
 };
 
-/* Computes the signature of `host`, ti__hostclass_bytes() long.  Hosts with equal signatures are of
- * one class.  `host` is the argument of ssh without user and port, which must be equal, too.
+/* Computes the fingerprint of `host`, ti__hostclass_bytes() long.  Hosts with equal fingerprints
+ * are of one class.  `host` is the argument of ssh without user and port, which must be equal, too.
  * Returns how much hosts of the class share. */
-enum ti__share ti__hostclass_signature(const struct ti__hostclass *a, const char *host,
-                                       unsigned char *mark);
+enum ti__share ti__hostclass_fingerprint(const struct ti__hostclass *a, const char *host,
+                                         unsigned char *out);
 size_t ti__hostclass_bytes(const struct ti__hostclass *a);
 
 #endif

@@ -38,8 +38,8 @@ static enum ti__share alike(const char *text, const char *one, const char *other
     if (!a)
         return TI__SHARE_NONE;
     assert_true(ti__hostclass_bytes(a) <= sizeof marks[0]);
-    how[0] = ti__hostclass_signature(a, one, marks[0]);
-    how[1] = ti__hostclass_signature(a, other, marks[1]);
+    how[0] = ti__hostclass_fingerprint(a, one, marks[0]);
+    how[1] = ti__hostclass_fingerprint(a, other, marks[1]);
     same = how[0] && how[1] && memcmp(marks[0], marks[1], ti__hostclass_bytes(a)) == 0;
     ti__hostclass_free(a);
     if (!same)
