@@ -45,7 +45,10 @@ bool ti_former_of(const json_t *m, struct ti_former *out)
     return out->np > 0 && out->fold > 0 && out->seconds > 0;
 }
 
-ti_status ti_former_read(const char *path, struct ti_former *out, bool *told, struct ti_err *err)
+/* Read a bundle or run directory.  *told is false when it lacks something that an estimate needs.
+ * TI_ERR_IO, or TI_ERR_INPUT when it is neither or damaged. */
+static ti_status read_former(const char *path, struct ti_former *out, bool *told,
+                             struct ti_err *err)
 {
     struct ti_source *s = NULL;
     ti_status st = ti_source_open(path, &s, err);
@@ -119,7 +122,7 @@ void ti_estimate_print(const char *path, int64_t np, int64_t fold, const char *c
 
     if (!path)
         return;
-    if (ti_former_read(path, &former, &told, &err) != TI_OK)
+    if (read_former(path, &former, &told, &err) != TI_OK)
         ti_print(out, "  time      not known: %s\n", err.text);
     else if (!told)
         ti_print(out, "  time      not known: '%s' does not tell how long it took\n", path);

@@ -29,10 +29,6 @@ struct ti_former {
     char command[256];
 };
 
-/* Read a bundle or run directory.  *told is false when it lacks something that an estimate needs.
- * TI_ERR_IO, or TI_ERR_INPUT when it is neither or damaged. */
-ti_status ti_former_read(const char *path, struct ti_former *out, bool *told, struct ti_err *err);
-
 /* The same from MANIFEST.json or RUN.json. */
 bool ti_former_of(const json_t *manifest, struct ti_former *out);
 

@@ -241,7 +241,8 @@ int64_t ti_memory_model_largest(const struct ti_memory_model *m, int64_t more_by
 
 /* --- telling ------------------------------------------------------------- */
 
-char *ti_memory_model_points(const struct ti_memory_model *m, char *buf, int buf_bytes)
+/* "4, 8 and 16" into buf; returns buf. */
+static char *points_text(const struct ti_memory_model *m, char *buf, int buf_bytes)
 {
     size_t room = (size_t)buf_bytes, at = 0;
 
@@ -262,7 +263,7 @@ char *ti_memory_model_text(const struct ti_memory_model *m, char *buf, int buf_b
     ti_format_size((int64_t)m->a, a, sizeof a);
     ti_format_size((int64_t)m->b, b, sizeof b);
     ti_format_size((int64_t)m->c, c, sizeof c);
-    ti_memory_model_points(m, points, sizeof points);
+    points_text(m, points, sizeof points);
     if (m->n >= 3 || m->residual_pct > FEW_POINTS_PCT)
         snprintf(fit, sizeof fit, ", to within %.1f %%", m->residual_pct);
     snprintf(buf, (size_t)buf_bytes, "%s + %s / np + %s np%s%s (%s rank%s)", a, b, c,

@@ -67,9 +67,6 @@ bool ti_memory_model_far(const struct ti_memory_model *m, int64_t np);
 int64_t ti_memory_model_largest(const struct ti_memory_model *m, int64_t more_bytes,
                                 int64_t available_bytes);
 
-/* "4, 8 and 16" into buf; returns buf. */
-char *ti_memory_model_points(const struct ti_memory_model *m, char *buf, int buf_bytes);
-
 /* "3.0 MiB + 96.2 MiB / np + 3.6 KiB np, to within 1.2 % (4, 8 and 16 ranks)" into buf. */
 char *ti_memory_model_text(const struct ti_memory_model *m, char *buf, int buf_bytes);
 

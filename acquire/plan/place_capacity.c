@@ -92,7 +92,8 @@ static int compare_sums(const void *a, const void *b, void *sums)
     return sum[x] != sum[y] ? (sum[x] > sum[y] ? -1 : 1) : (x > y) - (x < y);
 }
 
-void ti__place_order_sites(struct ti__pool *pool)
+/* Fill pool->order from pool->sum. */
+static void order_sites(struct ti__pool *pool)
 {
     for (int s = 0; s < pool->nsites; s++)
         pool->order[s] = s;
@@ -113,7 +114,7 @@ int64_t ti__place_sum_sites(struct ti__pool *pool)
     if (pool->wanted > pool->nsites)
         return 0;
     if (pool->wanted) {
-        ti__place_order_sites(pool);
+        order_sites(pool);
         if (pool->sum[pool->order[pool->wanted - 1]] < 1)
             return 0;
     }

@@ -71,9 +71,6 @@ int64_t ti__place_memory_ranks(const struct ti_place_request *in,
 /* Ranks that a node can hold under all conditions of the request; 0 if it cannot be used. */
 int64_t ti__place_node_capacity(const struct ti_place_request *in, int64_t node);
 
-/* Fill pool->order from pool->sum. */
-void ti__place_order_sites(struct ti__pool *pool);
-
 /* Total of pool->sum over the `wanted` sites with the largest sums, or over all sites.  0 if
  * fewer than `wanted` sites have any. */
 int64_t ti__place_sum_sites(struct ti__pool *pool);

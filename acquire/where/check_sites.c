@@ -121,7 +121,8 @@ static void print_total(const struct ti_sites *s, FILE *out)
                  s->target_ranks_per_node == 1 ? "" : "s");
 }
 
-void ti_sites_print(const struct ti_sites *s, FILE *out)
+/* The table. */
+static void print_sites(const struct ti_sites *s, FILE *out)
 {
     int w, v, before = -1;
 
@@ -220,7 +221,8 @@ static json_t *site_json(const struct ti_sites *s, int site)
     return j;
 }
 
-json_t *ti_sites_json(const struct ti_sites *s)
+/* The table as JSON, a new object; NULL when out of memory. */
+static json_t *sites_json(const struct ti_sites *s)
 {
     struct sum all = add_up(s, -1);
     json_t *j = json_object(), *sites = json_array();
@@ -246,7 +248,7 @@ json_t *ti_sites_json(const struct ti_sites *s)
 static void print_json(const struct ti_sites *s, const char *more, ti_status st,
                        const struct ti_err *err)
 {
-    json_t *j = s ? ti_sites_json(s) : json_object(), *findings = json_array();
+    json_t *j = s ? sites_json(s) : json_object(), *findings = json_array();
 
     if (st != TI_OK)
         json_object_set_new(j, "error", ti_json_text(err->text));
@@ -278,7 +280,7 @@ ti_status ti_check_sites(const struct ti_options *o, struct ti_err *err)
         ti_err_hint(err, "--sites FILE or --hostfile FILE says where the nodes are, or a job does");
     }
     if (st == TI_OK && !o->json)
-        ti_sites_print(s, stdout);
+        print_sites(s, stdout);
     if (o->json)
         print_json(s, more, st, err);
     ti_where_say(more);

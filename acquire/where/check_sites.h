@@ -12,8 +12,4 @@
  * caller prints it. */
 ti_status ti_check_sites(const struct ti_options *o, struct ti_err *err);
 
-/* The table; and the JSON, a new object. */
-void ti_sites_print(const struct ti_sites *s, FILE *out);
-json_t *ti_sites_json(const struct ti_sites *s); /* NULL when out of memory */
-
 #endif

@@ -13,7 +13,8 @@
 
 #define BYTES_MOST (INT64_C(1) << 30) /* 100,000 nodes take about 30 MB */
 
-bool ti_runjson_is_id(const char *hex)
+/* Whether `hex` is a run id. */
+static bool is_run_id(const char *hex)
 {
     return hex && strlen(hex) == 2 * TI_RUN_ID_BYTES &&
            strspn(hex, "0123456789abcdefABCDEF") == strlen(hex);
@@ -119,7 +120,7 @@ static ti_status check(const json_t *run, const struct file *f, struct ti_err *e
         (json_integer_value(np) < 1 || json_integer_value(np) > TI_RANKS_MAX))
         return wrong(f, "np", is, np, err);
     snprintf(is, sizeof is, "%d digits in hexadecimal", 2 * TI_RUN_ID_BYTES);
-    if (json_is_string(id) && !ti_runjson_is_id(json_string_value(id)))
+    if (json_is_string(id) && !is_run_id(json_string_value(id)))
         return wrong(f, "run_id", is, id, err);
     json_array_foreach(json_object_get(run, "nodes"), i, node) if (!json_is_object(node))
     {

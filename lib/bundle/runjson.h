@@ -21,7 +21,4 @@
 ti_status ti_runjson_read(int dir, const char *path, const char *name, json_t **out,
                           struct stat *sb, struct ti_err *err);
 
-/* Whether `hex` is a run id. */
-bool ti_runjson_is_id(const char *hex);
-
 #endif

@@ -94,7 +94,7 @@ void ti__cluster_release(struct ti_cluster *c)
     free_words(c->env, c->nenv);
 }
 
-void ti__site_release(struct ti_site *x)
+static void release_site(struct ti_site *x)
 {
     free(x->name);
     free(x->gateway);
@@ -111,7 +111,7 @@ void ti_sites_free(struct ti_sites *s)
     if (!s)
         return;
     for (int i = 0; i < s->nsites; i++)
-        ti__site_release(&s->site[i]);
+        release_site(&s->site[i]);
     for (int i = 0; i < s->nclusters; i++)
         ti__cluster_release(&s->cluster[i]);
     for (int64_t i = 0; i < s->nnodes; i++)

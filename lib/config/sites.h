@@ -109,8 +109,6 @@ void ti_sites_free(struct ti_sites *s); /* NULL is fine */
 
 /* Free the members of a struct, not the struct. */
 void ti__cluster_release(struct ti_cluster *c);
-void ti__site_release(struct ti_site *s);
-
 /* Build a struct ti_sites: make an empty one, and append zeroed entries with a name, which is
  * copied. ti_sites_add_node() appends to the last cluster.  NULL when memory is short. */
 struct ti_sites *ti_sites_new(enum ti_sites_origin origin, const char *path);

@@ -19,7 +19,9 @@
 
 /* --- asking other programs ----------------------------------------------- */
 
-int ti_facts_ask(char *const *argv, int input, char *buf, size_t bytes)
+/* Run `argv`; its output, at most bytes - 1, goes to `buf`.  Returns its wait status; -1 when it
+ * cannot be run. */
+static int output_of(char *const *argv, char *buf, size_t bytes)
 {
     size_t used = 0;
     ssize_t got = 0;
@@ -32,7 +34,7 @@ int ti_facts_ask(char *const *argv, int input, char *buf, size_t bytes)
     fflush(NULL);
     pid = fork();
     if (pid == 0) {
-        int in = input >= 0 ? input : open("/dev/null", O_RDONLY);
+        int in = open("/dev/null", O_RDONLY);
 
         if (in >= 0 && dup2(in, STDIN_FILENO) >= 0 && dup2(fd[1], STDOUT_FILENO) >= 0)
             execvp(argv[0], argv);
@@ -87,7 +89,7 @@ static void add_glibc(json_t *facts)
     char *argv[] = {"getconf", "GNU_LIBC_VERSION", NULL};
     char text[64];
 
-    if (ti_facts_ask(argv, -1, text, sizeof text) != 0 || strncmp(text, "glibc ", 6) != 0)
+    if (output_of(argv, text, sizeof text) != 0 || strncmp(text, "glibc ", 6) != 0)
         return;
     text[strcspn(text, "\n")] = '\0';
     json_object_set_new(facts, "glibc", ti_json_text(text + 6));
@@ -222,7 +224,7 @@ static json_t *counter_facts(const char *name, bool sum, const char *program, co
     int status;
 
     snprintf(path, sizeof path, "%s/ti-node-counter", folder);
-    status = ti_facts_ask(argv, -1, text, sizeof text);
+    status = output_of(argv, text, sizeof text);
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
         ti_err_set(&err, TI_ERR_IO, "cannot try the counter '%s': '%s' %s", name, path,
                    WIFEXITED(status) && WEXITSTATUS(status) == 127 ? "cannot be executed"
@@ -269,7 +271,7 @@ static json_t *mpi_facts(void)
     for (unsigned i = 0; i < 2; i++)
         if (ti_find_on_path(daemons[i], file))
             json_object_set_new(j, daemons[i], ti_json_text(file));
-    if (ti_facts_ask(argv, -1, text, sizeof text) == 0 && (v = strstr(text, "(Open MPI) ")) != NULL)
+    if (output_of(argv, text, sizeof text) == 0 && (v = strstr(text, "(Open MPI) ")) != NULL)
         json_object_set_new(
             j, "version",
             json_stringn(v + 11, strspn(v + 11, "0123456789.abcdefghijklmnopqrstuvwxyz")));

@@ -13,10 +13,6 @@
  */
 json_t *ti_facts(const json_t *request, const char *folder);
 
-/* Run `argv`; its output, at most bytes - 1, goes to `buf`.  Returns its wait status; -1 when it
- * cannot be run. */
-int ti_facts_ask(char *const *argv, int input, char *buf, size_t bytes);
-
 /* {"error", "hint"}, a new object. */
 json_t *ti_facts_error(const struct ti_err *err);
 

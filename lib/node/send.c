@@ -24,7 +24,8 @@ static bool is_within(const json_t *value, json_int_t most)
            json_integer_value(value) <= most;
 }
 
-bool ti_from_ok(const json_t *list)
+/* Whether `list` is a valid "from": [[RANK, BYTES, CRC32C]...]. */
+static bool is_from(const json_t *list)
 {
     const json_t *item;
     size_t i;
@@ -67,7 +68,7 @@ ti_status ti_send_start(struct ti_send *s, const json_t *request, const char *di
     s->fd = s->merged_fd = -1;
     if (!ti__ranks_ok(json_object_get(request, "ranks"), TI_RANKS_MAX))
         return ti_err_set(err, TI_ERR_INPUT, "\"ranks\" must be a list of [FIRST, LAST]");
-    if (!ti_from_ok(json_object_get(request, "from")))
+    if (!is_from(json_object_get(request, "from")))
         return ti_err_set(err, TI_ERR_INPUT, "\"from\" must be a list of [RANK, BYTES, CRC32C]");
     if (credit && (!json_is_integer(credit) || json_integer_value(credit) < 0))
         return ti_err_set(err, TI_ERR_INPUT, "\"credit\" must be a number of bytes");

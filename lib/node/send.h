@@ -77,7 +77,4 @@ bool ti_send_can(const struct ti_send *s);
 void ti_send_credit(struct ti_send *s, const json_t *request);
 void ti_send_end(struct ti_send *s);
 
-/* Whether `list` is a valid "from": [[RANK, BYTES, CRC32C]...]. */
-bool ti_from_ok(const json_t *list);
-
 #endif

@@ -359,7 +359,9 @@ static void add_name(char *names, size_t room, const char *host, int port)
     snprintf(names + n, room - n, port == 22 ? "%s" : "[%s]:%d", host, port);
 }
 
-char *ti__known_lines(struct ti__known *k, const struct ti__conf *conf)
+/* The host's entries, with @revoked and @cert-authority, as known_hosts lines for another machine,
+ * under the name in the target and the name that ssh -G gives it.  free() it; NULL: no memory. */
+static char *known_lines(struct ti__known *k, const struct ti__conf *conf)
 {
     char name[512], names[2048] = "", *text = NULL;
     struct lines l = {.names = names};
@@ -401,7 +403,7 @@ bool ti_remote_known(struct ti_remote *r, const char *host, char **lines)
     if (conf->state == TI__CONF_BAD)
         *lines = strdup("");
     else if (r->known)
-        *lines = ti__known_lines(r->known, conf);
+        *lines = known_lines(r->known, conf);
     return true;
 }
 

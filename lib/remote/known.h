@@ -32,10 +32,6 @@ bool ti__known_has(struct ti__known *k, const struct ti__conf *conf, const char 
 /* True if a certificate authority is known for the host. */
 bool ti__known_authority(struct ti__known *k, const struct ti__conf *conf);
 
-/* The host's entries, with @revoked and @cert-authority, as known_hosts lines for another machine,
- * under the name in the target and the name that ssh -G gives it.  free() it; NULL: no memory. */
-char *ti__known_lines(struct ti__known *k, const struct ti__conf *conf);
-
 /* free() it; NULL: no memory. */
 char *ti__base64(const unsigned char *p, size_t n);
 

@@ -170,7 +170,8 @@ ti_status ti_topology_parse(const char *text, struct ti_topology *out, struct ti
     return TI_ERR_USAGE;
 }
 
-int ti_topology_levels(const struct ti_topology *topology)
+/* Number of levels of links, from the hosts up, that may differ in speed; 1 if none may. */
+static int levels_of(const struct ti_topology *topology)
 {
     return topology->kind == TI_TOPO_FAT_TREE || topology->kind == TI_TOPO_HIERARCHICAL
                ? topology->n
@@ -239,7 +240,7 @@ static ti_status check_values(const struct ti_topology *topology,
                               const struct ti_link_values *values, const char *option,
                               struct ti_err *err)
 {
-    int levels = ti_topology_levels(topology);
+    int levels = levels_of(topology);
 
     if (values->n == 1 || values->n == levels)
         return TI_OK;
@@ -265,9 +266,10 @@ static bool one_differs(const struct ti_link_values *values, int levels, enum ti
     return false;
 }
 
-bool ti__levels_differ(const struct ti_topology *topology, const struct ti_speeds *speeds)
+/* Whether any level differs from the first in bandwidth or latency. */
+static bool levels_differ(const struct ti_topology *topology, const struct ti_speeds *speeds)
 {
-    int levels = ti_topology_levels(topology);
+    int levels = levels_of(topology);
 
     return one_differs(&speeds->bandwidth, levels, TI_UNIT_BANDWIDTH) ||
            one_differs(&speeds->latency, levels, TI_UNIT_LATENCY);
@@ -281,7 +283,7 @@ ti_status ti_platform_check(const struct ti_topology *topology, const struct ti_
     if (!st)
         st = check_values(topology, &speeds->latency, "--latency", err);
     if (st || topology->kind != TI_TOPO_FAT_TREE || topology->hosts <= TI_ROUTED_HOSTS_MAX ||
-        !ti__levels_differ(topology, speeds) || ti__one_path(topology))
+        !levels_differ(topology, speeds) || ti__one_path(topology))
         return st;
     ti_err_set(err, TI_ERR_USAGE,
                "fat-tree:%s has %lld hosts: if its levels differ and there are several paths, the "
@@ -335,7 +337,7 @@ void ti_platform_write(FILE *out, const struct ti_topology *topology, int64_t ho
         ti__write_hierarchical(out, topology, speeds);
         break;
     case TI_TOPO_FAT_TREE:
-        if (ti__levels_differ(topology, speeds))
+        if (levels_differ(topology, speeds))
             ti__write_fat_tree(out, topology, speeds);
         else
             write_cluster(out, topology, hosts, speeds);

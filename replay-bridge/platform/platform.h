@@ -42,9 +42,6 @@ struct ti_topology {
     int64_t down[TI_LEVELS_MAX], up[TI_LEVELS_MAX], cables[TI_LEVELS_MAX];
 };
 
-/* Number of levels of links, from the hosts up, that may differ in speed; 1 if none may. */
-int ti_topology_levels(const struct ti_topology *topology);
-
 /* Bandwidths, or latencies, with SimGrid's units: one for all links, or one for each level. */
 struct ti_link_values {
     int n;
@@ -104,9 +101,6 @@ void ti__write_fat_tree(FILE *out, const struct ti_topology *topology,
                         const struct ti_speeds *speeds);
 void ti__write_hierarchical(FILE *out, const struct ti_topology *topology,
                             const struct ti_speeds *speeds);
-
-/* Whether any level differs from the first in bandwidth or latency. */
-bool ti__levels_differ(const struct ti_topology *topology, const struct ti_speeds *speeds);
 
 /* Whether a fat tree has a single path between any two hosts. */
 bool ti__one_path(const struct ti_topology *topology);

@@ -165,7 +165,8 @@ void ti_shape_of(const struct ti_shown *p, struct ti_shape *out)
 
 /* ---- in words ---- */
 
-char *ti_format_rate(double bytes_a_second, char *buf, int buf_bytes)
+/* Formats a rate as "2.5 GB/s" into `buf`, and returns `buf`. */
+static char *format_rate(double bytes_a_second, char *buf, int buf_bytes)
 {
     static const char *const units[] = {"B/s", "kB/s", "MB/s", "GB/s", "TB/s", "PB/s"};
     int u = 0;
@@ -231,7 +232,7 @@ static void print_topology(FILE *out, const struct ti_shown *p)
     fprintf(out, "diameter:   %" PRId64 " link%s, %s\n", s.hops, s.hops == 1 ? "" : "s", text);
     if (s.bisection_Bps > 0)
         fprintf(out, "bisection:  %s in each direction\n",
-                ti_format_rate(s.bisection_Bps, text, sizeof text));
+                format_rate(s.bisection_Bps, text, sizeof text));
 }
 
 static int64_t nodes_of(const struct ti_sites *sites, int cluster)

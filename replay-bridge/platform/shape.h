@@ -52,7 +52,4 @@ json_t *ti_shape_json(const struct ti_shown *p);
 void ti_shape_print_hosts(FILE *out, const char *name, const struct ti_hosts *hosts, bool sure);
 json_t *ti_shape_hosts_json(const char *name, const struct ti_hosts *hosts);
 
-/* Formats a rate as "2.5 GB/s" into `buf`, and returns `buf`. */
-char *ti_format_rate(double bytes_a_second, char *buf, int buf_bytes);
-
 #endif

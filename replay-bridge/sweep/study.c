@@ -281,9 +281,10 @@ ti_status ti_study_begin(struct ti_study *study, struct ti_err *err)
 
 /* ---- results ---- */
 
-ti_status ti__study_write(const struct ti_study *study, const char *name,
-                          void (*write)(FILE *out, const void *what), const void *what,
-                          struct ti_err *err)
+/* Creates DIR/NAME atomically from the output of `write`, which gets `what`. */
+static ti_status write_file(const struct ti_study *study, const char *name,
+                            void (*write)(FILE *out, const void *what), const void *what,
+                            struct ti_err *err)
 {
     char path[PATH_MAX], part[PATH_MAX + 8];
     bool bad;
@@ -339,10 +340,11 @@ ti_status ti_study_record(struct ti_study *study, int64_t i, int status, json_t 
     study->done += !status;
     study->failed += status != 0;
     snprintf(name, sizeof name, "points/%s.json", point->id);
-    return ti__study_write(study, name, write_json, point->record, err);
+    return write_file(study, name, write_json, point->record, err);
 }
 
-int ti_study_point_status(const struct ti_study_point *point)
+/* Exit status of a point that has a record. */
+static int point_status(const struct ti_study_point *point)
 {
     return (int)json_integer_value(json_object_get(point->record, "status"));
 }
@@ -356,8 +358,7 @@ double ti_study_point_time(const struct ti_study_point *point)
 {
     const json_t *clock = result_of(point, "clock_s");
 
-    return ti_study_point_status(point) == 0 && json_is_number(clock) ? json_number_value(clock)
-                                                                      : NAN;
+    return point_status(point) == 0 && json_is_number(clock) ? json_number_value(clock) : NAN;
 }
 
 bool ti_study_point_drawn(const struct ti_study_point *point)
@@ -428,12 +429,12 @@ static void write_csv(FILE *out, const void *what)
         put_number(out, result_of(point, "simulated_time_s"));
         put_number(out, result_of(point, "clock_s"));
         put_number(out, result_of(point, "wall_time_s"));
-        if (ti_study_point_status(point))
+        if (point_status(point))
             fprintf(out, ",,");
         else
             fprintf(out, "%llu,%llu,", (unsigned long long)untimed.comms,
                     (unsigned long long)untimed.probes);
-        fprintf(out, "%d,", ti_study_point_status(point));
+        fprintf(out, "%d,", point_status(point));
         put_field(out, error ? error : "");
         fprintf(out, ",%s\n", point->id);
     }
@@ -453,7 +454,7 @@ static json_t *common_of(const struct ti_study *study)
     for (int64_t i = 0; i < study->n; i++) {
         const json_t *result = json_object_get(study->point[i].record, "result");
 
-        if (ti_study_point_status(&study->point[i]) || !result)
+        if (point_status(&study->point[i]) || !result)
             continue;
         if (!results++) {
             common = json_copy((json_t *)result);
@@ -514,12 +515,12 @@ json_t *ti_study_json(const struct ti_study *study)
 ti_status ti_study_report(const struct ti_study *study, struct ti_err *err)
 {
     json_t *all = ti_study_json(study);
-    ti_status st = ti__study_write(study, "results.csv", write_csv, study, err);
+    ti_status st = write_file(study, "results.csv", write_csv, study, err);
 
     if (!st)
-        st = ti__study_write(study, "results.json", write_json, all, err);
+        st = write_file(study, "results.json", write_json, all, err);
     if (!st)
-        st = ti__study_write(study, "plot.svg", ti__study_plot, study, err);
+        st = write_file(study, "plot.svg", ti__study_plot, study, err);
     json_decref(all);
     return st;
 }

@@ -55,9 +55,6 @@ ti_status ti_study_begin(struct ti_study *study, struct ti_err *err);
 ti_status ti_study_record(struct ti_study *study, int64_t i, int status, json_t *result,
                           const char *error, struct ti_err *err);
 
-/* Exit status of a point that has a record. */
-int ti_study_point_status(const struct ti_study_point *point);
-
 /* Simulated time of a point in seconds; NAN if the point failed. */
 double ti_study_point_time(const struct ti_study_point *point);
 
@@ -81,11 +78,6 @@ json_t *ti_study_json(const struct ti_study *study);
 ti_status ti_study_run(struct ti_study *study, int64_t jobs, bool verbose, struct ti_err *err);
 
 /* ---- private to the sources of a study ---- */
-
-/* Creates DIR/NAME atomically from the output of `write`, which gets `what`. */
-ti_status ti__study_write(const struct ti_study *study, const char *name,
-                          void (*write)(FILE *out, const void *what), const void *what,
-                          struct ti_err *err);
 
 /* Draws the picture of a struct ti_study: the first choice along the axis, the second as series,
  * the others as panels. */
