@@ -39,7 +39,7 @@ run 0 $a --np 3 --times --trace-dir m.run --keep --merge root --volumes bound:1%
 cmp <(unzip -p m.tib ranks.ti) <(unzip -p again.tib ranks.ti) || fail "--merge is not passed on"
 rm -r m.tib m.run again.tib
 
-# What may be secret: the values of -x, and arguments that are named.
+# Words that may be secret: the values of -x, and arguments that are named.
 # shellcheck disable=SC2086
 {
     run 0 $a --np 2 -x TOKEN=geheim -x MINE --redact '--password=*' --redact verborgen --keep -o x.tib \

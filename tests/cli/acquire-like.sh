@@ -28,7 +28,7 @@ run 0 --hostfile ../two --np 16 --mem-per-rank 20M --dry-run --like lu.tib \
 says out 'as ranks are numbered, no better one was found'
 says order 'a slots=8'
 
-# What cannot be
+# Former runs that cannot be used
 run 3 $c --np 12 --like lu.tib "$lu" S 2
 says err "'lu.tib' is of 16 ranks, and does not show which ranks communicate among 12"
 run 4 $c --like nowhere.tib "$lu" S 2

@@ -80,7 +80,7 @@ run 0 $c --json --pilot 2,4,6 ../share file ../file
 between 12 22 bytes_per_rank $mib
 between 0 3 pilot.residual_pct
 
-# What grows with the ranks, planned with little memory: as many as fit are told
+# Memory that grows with the ranks, planned with little memory: as many as fit are told
 run 3 $c --np 4000 --pilot 2,4,6 ../share grows
 says err 'ranks need'
 says err 'extrapolated far: from 6 ranks'

@@ -91,7 +91,7 @@ run 4 -c cputime --np 2 --trace-dir no/where ../app
 run 4 -c cputime --np 2 -o no/where.tib ../app
 holds ""
 
-# What is named like ours, and is not, is not replaced.
+# A file of the same name that is not ours is not replaced.
 # shellcheck disable=SC2086
 {
     mkdir d

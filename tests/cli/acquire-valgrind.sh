@@ -42,7 +42,7 @@ holds env.tib
 run 2 $a --np 2 --isa x86-64-v9 ../app ok
 says err '--isa must be x86-64, x86-64-v2 or x86-64-v3'
 
-# What valgrind cannot execute, before and after MPI_Init.
+# Instructions that valgrind cannot execute, before and after MPI_Init.
 # shellcheck disable=SC2086
 run 6 $a --np 2 ../app early512
 says err 'was killed by signal 4 (Illegal instruction) before any rank was through MPI_Init'

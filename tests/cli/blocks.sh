@@ -150,14 +150,14 @@ X
 refused "LTO" 'compile with -fno-lto' <<<'	.section .gnu.lto_f,"e",@progbits'
 refused "nonsense" 'refused.s:1: Error: no such instruction' <<<'	frobnicate'
 
-# What must come first does.
+# The additions come first where they must.
 echo 'int f(int x) { return x > 3 ? x : -x; }' |
     gcc -O2 -fcf-protection -fpatchable-function-entry=2 -B "$dir/" -c -x c -o "$scratch/first.o" -
 objdump -d --no-show-raw-insn "$scratch/first.o" | awk '/<f>:/ { n = NR } NR == n + 1 && n { print $2 }' |
     grep -q endbr64 || fail "endbr64 is not first"
 objdump -d --no-show-raw-insn "$scratch/first.o" | grep -A 1 -w nop | grep -qw nop || fail "nops are apart"
 
-# What is counted, in the object.
+# The counted instructions, in the object.
 printf 'f:\taddl $1,%%eax\n\tjc f\n\tret\n' | "$dir/as" --tiara-audit -o "$scratch/table.o" -
 readelf -p .tiara.blocks "$scratch/table.o" | grep -q 'f blocks 2 instructions 3 own 4' ||
     fail "no table: $(readelf -p .tiara.blocks "$scratch/table.o")"

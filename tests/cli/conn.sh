@@ -218,7 +218,7 @@ grep '^a rank ' "$d/out" | cut -d' ' -f2- | cmp -s - "$d/wanted" || bad 'what ot
 [ "$(id -u)" -ne 0 ] || mkdir -p /run/sshd || exit 1
 for k in host other user stranger; do ssh-keygen -q -t ed25519 -N '' -C '' -f "$d/$k" || exit 1; done
 key() { cut -d' ' -f1,2 "$d/$1.pub"; }
-# What relays' ssh is told: it knows no host key of itself.
+# Options of relays' ssh: it knows no host key of itself.
 cat >"$d/bin/ssh" <<END
 #!/bin/sh
 exec $(command -v ssh) -F "$d/inner" "\$@"

@@ -70,7 +70,7 @@ halted() {
     done
     fail "it did not halt: $(cat err)"
 }
-# What ends while traces come, a relay or ti-gather itself, costs time and no trace.  What was
+# A relay, or ti-gather itself, that ends while traces come costs time and no trace.  What was
 # appended is no trace, but enough to be on its way for a while.
 ended_meanwhile() {
     local file pid found

@@ -45,13 +45,13 @@ for merge in auto none; do
     done
 done
 unset DAMAGE
-# What is sound is removed, and in the bundle
+# Sound traces are removed, and in the bundle
 run 0 ti-gather --trust --force --remove run -o a.tib
 says out "removed 6 traces"
 [ -z "$(ls node*/rank-* run/rank-* 2>/dev/null)" ] || fail "not removed: $(ls node* run)"
 run 0 ti-info --compare kept a.tib
 
-# What was removed is in the bundle alone: that is not replaced by one that has less
+# Traces that were removed are in the bundle alone: it is not replaced by one that has less
 for i in 0 1 2; do mkdir -p node$i && cp kept/rank-00000[$((2 * i))$((2 * i + 1))].ti node$i/; done
 mv node2 away
 run 1 ti-gather --trust --remove run -o b.tib

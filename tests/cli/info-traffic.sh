@@ -1,5 +1,5 @@
 #!/bin/bash
-# What ti-info gives from a trace alone: traffic, histograms, rates.  Values by hand are those
+# Views of ti-info on a trace alone: traffic, histograms, rates.  Values by hand are those
 # that mktrace's events come to; t-pass.c has the odd cases.
 # shellcheck source=tests/cli/trace-lib.bash
 . tests/cli/trace-lib.bash

@@ -77,7 +77,7 @@ says out '"error": "bad.conf:3:1: unknown key '"'gatewy', did you mean 'gateway'
 says out '"status": 3'
 says out "\"bad.conf:6:18: a '[' is not closed\""
 
-# What is for replays is checked as the rest.
+# Keys for replays are checked as the others.
 cat >wan.conf <<'END'
 [defaults]
 bandwidth = 10Gb
@@ -128,7 +128,7 @@ says out 'in total 1 site, 1 cluster, 2 nodes, 8 cores'
 SLURM_JOB_ID=5 SLURM_JOB_NODELIST='n[1-2]' SLURM_JOB_CPUS_PER_NODE='4(x' run 3 --check-sites
 says err 'SLURM_JOB_CPUS_PER_NODE is malformed'
 
-# What a file says commands no terminal: no escape, nor U+009B.
+# Text of a file commands no terminal: no escape, nor U+009B.
 printf '[site a]\ngateway = g\n[cluster c]\nnodes = n[1-2]\ncores = 4\ncpu = AMD \033[31mred \302\2331m\n' >escape.conf
 run 0 --check-sites --sites escape.conf
 says out 'AMD ?[31mred ??1m'
@@ -138,7 +138,7 @@ says out 'AMD ?[31mred ??1m'
 run 0 --check-sites --sites large.conf
 says out '100,000 nodes, 100,000 cores'
 
-# What tiara-sites(5) has as its example is read without a finding.
+# The example of tiara-sites(5) is read without a finding.
 sed -n '/^# two sites/,/^\.Ed/p' "$top/man/tiara-sites.5" | sed '/^\.Ed/d; s/\\e/\\/g' >page.conf
 run 0 --check-sites --sites page.conf
 [ -s err ] && { fail "the example of tiara-sites(5)"; cat err; }

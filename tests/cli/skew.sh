@@ -44,7 +44,7 @@ PATH=$tmp/empty run 3 $a --np 2 --plot x.svg ../app
 says err "gnuplot is not there"
 holds ""
 
-# What would be done, and nothing is.
+# A dry run prints the runs and does nothing.
 TIARA_MODE=whole run 0 $a --np 2,3 --runs 7 --fold 2,3 --dry-run ../app ok 1
 [ "$(grep -c '^np .*: 7 times$' ../out)" -eq 6 ] || { fail "the runs of a dry run"; cat ../out; }
 [ "$(grep -c 'TIARA_MODE=whole' ../out)" -eq 2 ] || { fail "bare runs"; cat ../out; }

@@ -77,7 +77,7 @@ volumes 'exceptions' - "$scratch/throw"
 build ti-mpicc -fopenmp -O2 -o "$scratch/team" $from/team.c examples/burst.c
 volumes 'OpenMP' - "$scratch/team"
 
-# What was not compiled so is refused, with a remedy.
+# Programs that were not compiled so are refused, with a remedy.
 build "$TIARA_MPICC" -o "$scratch/without" $from/main.c examples/burst.c -ldl
 trace "$scratch/none" 1 blocks "$scratch/without" >"$scratch/log" 2>&1 || fail 'the program failed'
 grep -q 'nothing is recorded: the program does not count its blocks; hint: compile .* ti-mpicc' \

@@ -108,7 +108,7 @@ for size in 1 99 100 1000 1001 1000000; do
     done
 done
 
-# What is malformed is told with its place.
+# A malformed file is refused with the place of the fault.
 sed 's/^latency = .*/latency = soon/' calibration.conf >bad.conf
 replay "$scratch/ring" --calibration bad.conf
 [ $? -eq 3 ] || fail 'takes a malformed calibration'

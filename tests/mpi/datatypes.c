@@ -230,7 +230,7 @@ static void attributes(void)
     MPI_Type_free_keyval(&other);
 }
 
-/* What arrives is what was sent: every second int of ten, to the next rank. */
+/* The data that was sent arrives: every second int of ten, to the next rank. */
 static void to_the_next(void)
 {
     int out[10], in[10], next = (rank + 1) % size, prev = (rank + size - 1) % size;

@@ -29,7 +29,7 @@ __attribute__((format(printf, 1, 2), unused)) static void expect(const char *fmt
     fputc('\n', expect_file);
 }
 
-/* What must hold whether traced or not. */
+/* A condition that holds whether traced or not. */
 #define MUST(condition)                                                                            \
     do {                                                                                           \
         if (!(condition)) {                                                                        \

@@ -1,4 +1,4 @@
-/* What an application does to the process, and the library must cope with: foreign WHAT.
+/* Actions of an application on the process that the library must cope with: foreign WHAT.
  * On 2 ranks. */
 #include "tests/mpi/expect.h"
 

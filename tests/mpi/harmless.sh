@@ -122,7 +122,7 @@ for _ in 1 2 3; do
     ends 'stopped' 0 threads
 done
 
-# What cannot be followed.
+# Calls that cannot be followed.
 traced "$program" strangers
 [ "$(cat "$scratch/traced.rc")" = 0 ] || fail "strangers: status $(cat "$scratch/traced.rc")"
 says 'MPI_Waitall, after event 1: a request that no traced call made' strangers

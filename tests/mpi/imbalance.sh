@@ -13,7 +13,7 @@ folder, np, kind = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 number = lambda text: int(text.replace(',', ''))
 MEASURES = ['volume', 'burst_ns', 'call_ns']
 
-# What the dumps say: sums of each rank by call and call site, and by function.
+# From the dumps: sums of each rank by call and call site, and by function.
 sites = {m: collections.defaultdict(lambda: [0] * np) for m in MEASURES}
 functions = {m: collections.defaultdict(lambda: [0] * np) for m in MEASURES}
 total = {m: [0] * np for m in MEASURES}
@@ -33,7 +33,7 @@ for rank in range(np):
             functions[m][re.split(r'[ +]', site)[0]][rank] += value
             total[m][rank] += value
 
-# What --imbalance says: tables of rows for each measure.
+# From --imbalance: tables of rows for each measure.
 tables = collections.defaultdict(lambda: collections.defaultdict(list))
 averages = {}
 lines = open('%s/imbalance' % folder).read().split('\n')

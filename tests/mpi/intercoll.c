@@ -14,7 +14,7 @@ static int m, other[MOST]; /* the other group: ranks in the world, ascending */
 static int own[MOST];      /* the same of ours */
 static int counts[MOST], counts2[MOST], displs[MOST];
 
-/* What this rank is when `root` of group `from` is the root: its argument. */
+/* The argument `root` of this rank when `root` of group `from` is the root. */
 static bool is_root, is_nobody;
 static int argument;
 

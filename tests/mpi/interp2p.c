@@ -140,7 +140,7 @@ static void probe(int tag)
     while (!flag);
 }
 
-/* What is received in a mode that needs no receive to be there. */
+/* Messages in a mode that needs no receive to be there. */
 static void receive_late(int form, int tag)
 {
     MPI_Message message;

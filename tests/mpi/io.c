@@ -6,7 +6,7 @@
  *     io sequence FOLDER    the sequence that io.inc and io_f08.f90 have in Fortran
  *     io stranger FOLDER    a file that the trace cannot know
  *
- * What a call moved is in the trace where it is less than what was asked for.
+ * The bytes that a call moved are in the trace where they are fewer than it asked for.
  * Independent reads at the end of the file tell it right in every MPI library;
  * for others the event must say what the status told the application.
  */
@@ -47,7 +47,7 @@ static void barrier(void)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* What other ranks wrote is there: the sync-barrier-sync of the standard. */
+/* Data of other ranks is there: the sync-barrier-sync of the standard. */
 static void settle(void)
 {
     expect("file_sync file=%d", number);

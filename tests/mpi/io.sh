@@ -20,7 +20,7 @@ if ompi_info 2>/dev/null | grep -q 'MCA io: romio'; then
     OMPI_MCA_io=$romio check 3 io short "$scratch/short"
 fi
 
-# What ti-info sums up.
+# Sums of ti-info.
 mkdir "$scratch/sums"
 trace "$scratch/run" 2 cputime "$TI_BUILD/tests/mpi/io" sequence "$scratch/sums" >"$scratch/log" 2>&1 ||
     fail "io sequence: $(cat "$scratch/log")"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# What is left of a rank that is killed: as many events as the manual page promises, from the first
+# The trace of a rank that is killed: as many events as the manual page promises, from the first
 # ones on.  unit/t-killed looks after each single event; here the library and SIGKILL are real.
 # shellcheck source=tests/mpi/lib.sh
 . tests/mpi/lib.sh

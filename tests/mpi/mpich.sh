@@ -41,7 +41,7 @@ try 3 rma all
 try 3 io all
 [ $checked -ge 8 ] || fail "only $checked programs run with this MPICH"
 
-# What only MPI-4 has.
+# Calls that only MPI-4 has.
 for np in 1 2 3 5; do
     [ -x "$built/mpi4" ] && check $np mpi4
 done

@@ -1,4 +1,4 @@
-/* What a program is told of nodes: nodes N, N ranks a node being what TIARA_RANKS_PER_NODE says,
+/* Answers of MPI about nodes: nodes N, N ranks a node being what TIARA_RANKS_PER_NODE says,
  * or 0, as it is here (one node).  A type of MPI's own, MPI_UNDEFINED on some ranks, keys, other
  * communicators, and shared memory. */
 #include "tests/mpi/expect.h"

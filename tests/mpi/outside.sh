@@ -1,5 +1,5 @@
 #!/bin/bash
-# What a program executes outside of MPI, as ticount sees it: the same without the
+# Instructions of a program outside of MPI, as ticount sees them: the same without the
 # library, with it, and by the sum of all bursts, to the instruction.
 # tests/run: long
 # shellcheck source=tests/mpi/lib.sh

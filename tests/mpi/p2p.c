@@ -41,7 +41,7 @@ static void send_modes(void)
         }
 }
 
-/* What the application is told does not depend on being traced. */
+/* Results of calls do not depend on being traced. */
 static void told(const MPI_Status *status, int source, int tag, int count)
 {
     int got;

@@ -55,7 +55,7 @@ refused() {
     [ ! -e "$1" ] || fail "there is '$1'"
 }
 
-# What does not count leaves no zeros.
+# A counter that does not count leaves no zeros.
 if ! "$TI_BUILD/tests/unit/t-counter" 2>&1 | grep -q 'papi: PAPI event'; then
     echo 'there are hardware counters here'
 else

@@ -143,7 +143,7 @@ static void numbers(void)
     MPI_Startall(0, r); /* none: no event */
 }
 
-/* What is started where nothing is recorded is complete without an event, but the
+/* A request that is started where nothing is recorded is complete without an event, but the
  * requests made there are in the trace. */
 static void out_of_sight(void)
 {

@@ -12,7 +12,7 @@ import collections, json, re, sys
 folder, np, only = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
 number = lambda text: int(text.replace(',', ''))
 
-# What the dump says: of each call site the volumes, and the bytes that are sent.
+# From the dump: of each call site the volumes, and the bytes that are sent.
 volumes, sent = collections.defaultdict(list), collections.Counter()
 for rank in map(int, only or range(np)):
     for line in open('%s/dump-%d' % (folder, rank)):
@@ -48,7 +48,7 @@ def flat(body, depth=0):
         yield from flat(node.get('body', []), depth + 1)
 
 
-# What the phases say: calls and loops with the passes and sums that follow from them.
+# From the phases: calls and loops with the passes and sums that follow from them.
 j = json.load(open('%s/phases.json' % folder))
 assert j['np'] == np and j['complete'] is True and j['missing'] == j['damaged'] == []
 assert j['ranks'] == (1 if only else np) and j['estimate'] is True

@@ -59,7 +59,7 @@ for example in ring:4 lu:8:S:5 stencil:6:48:10 is:8 cg:8 multigrid:5:8:2 amr:5:8
     record "$name" "$np" "$examples/$name" $a $b
     replays "$name"
 done
-# What only MPI-4 has.
+# Calls that only MPI-4 has.
 if [ -x "$o/tests/mpich/mpi4" ]; then
     for run in mpi4:4 comms:4 persistent:3; do
         name=mpich.${run%:*}

@@ -205,7 +205,7 @@ END
 3 sequence
 3 ring
 END
-# What has no round trip here, and why:
+# Programs without a round trip here, and why:
 #   anybody                      what its wildcards match is a matter of time: see below
 #   cancelled                    its ranks meet by PMPI, which is not traced
 #   errors, completions errors   calls that fail leave no event, so messages lack their partner
@@ -243,7 +243,7 @@ fi
 
 acquire 3 "$built/anybody" && once_more 3 anybody
 
-# What cannot be replayed is refused by rank 0, before it begins.
+# A trace that cannot be replayed is refused by rank 0, before it begins.
 refuses() { # STATUS TEXT NP OPTION... TRACE
     local want=$1 text=$2 rc
     shift 2

@@ -1,5 +1,5 @@
 #!/bin/bash
-# What ti-replay must refuse, each with its status and reason.
+# Traces that ti-replay must refuse, each with its status and reason.
 # shellcheck source=tests/mpi/lib.sh
 . tests/mpi/lib.sh
 command -v smpirun >/dev/null || skip 'there is no smpirun'

@@ -1,5 +1,5 @@
 #!/bin/bash
-# What ti-replay tells beside the time: shares of ranks, operations, call sites, links, timelines;
+# Results of ti-replay beside the time: shares of ranks, operations, call sites, links, timelines;
 # and several jobs in one simulation.
 # shellcheck source=tests/mpi/lib.sh
 . tests/mpi/lib.sh

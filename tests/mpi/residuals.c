@@ -132,7 +132,7 @@ __asm__(".text\n"
         "popq %rbx\n"
         "ret\n");
 
-/* What begins or ends, and what is not refused. */
+/* Calls that begin or end, and calls that are not refused. */
 static int is_left_out(const char *name)
 {
     return strcmp(name, "MPI_Barrier") == 0 || strncmp(name, "MPI_Init", 8) == 0 ||

@@ -151,7 +151,7 @@ if "$built/papi" >/dev/null 2>&1; [ $? != 77 ]; then
     done
 fi
 
-# What is recorded beside them is outside of the volumes.
+# Recording durations is outside of the volumes.
 if exact_counter; then
     dir=$scratch/exact
     with TIARA_TIMES=1 TIARA_ALSO=$also -- "$dir" 2 valgrind "$built/bursts" "$scratch/truth" >"$scratch/out" 2>&1

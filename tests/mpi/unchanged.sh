@@ -8,7 +8,7 @@
 export OMPI_MCA_osc=${OMPI_MCA_osc:-^rdma} # as in rma.sh
 programs='p2p requests persistent matched cancel creations collectives icollectives neighbors rma'
 
-# What a program needs beside its name.
+# Arguments that a program needs.
 arguments() {
     case $1 in
         rma) mkdir -p "$scratch/$1.$2"; echo "all $scratch/$1.$2" ;;

@@ -28,7 +28,7 @@ if [ "$MPI" = openmpi ] && command -v mpirun.mpich >/dev/null && [ -d "$TI_BUILD
     ends 2 "$scratch/mpich"
 fi
 
-# What the tools make of it.
+# The tools on such a trace.
 "$TI_BUILD/ti-info" "$scratch/lu" | grep -q '^mode  *whole$' || fail 'ti-info does not tell the mode'
 "$TI_BUILD/ti-replay" --lint "$scratch/lu" >"$scratch/log" 2>&1
 [ $? = 3 ] || fail 'ti-replay does not refuse it'

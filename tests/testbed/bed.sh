@@ -43,7 +43,7 @@ is "left on nodes" "$("$bed" ps)" ""
 "$bed" bytes | awk '$1 == "site1" && $2 > 50000 && $3 > 50000 { found = 1 } END { exit !found }' ||
     { fail "bytes between sites"; "$bed" bytes; }
 
-# What can be done to a node, and undone.
+# Faults of a node, and their ends.
 "$bed" node n1.site1 sleep 1000 2>/dev/null &
 sleeper=$!
 for ((i = 0; i < 100; i++)); do [ -z "$("$bed" ps)" ] || break; sleep 0.05; done
@@ -82,7 +82,7 @@ on n2.site1 true && fail "an unknown host key is accepted"
 on n3.site1 true && fail "our key is accepted"
 grep -q 'Permission denied' "$scratch/err" || fail "it was not for the key"
 
-# What the links to a site add, at least: nothing can be quicker.
+# The least delay of the links to a site: nothing can be quicker.
 "$bed" down
 bed_up --sites 2 --nodes 1 --delay 100ms --rate 8mbit
 took=$(front bash -c 'TIMEFORMAT=%3R; time : </dev/tcp/n1.site2/22' 2>&1)

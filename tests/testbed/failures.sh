@@ -1,5 +1,5 @@
 #!/bin/bash
-# What can go wrong on nodes: each case is named with its node and a remedy, ends
+# Failures on nodes: each case is named with its node and a remedy, ends
 # with the right status, and leaves nothing but what the manual says, on no node and
 # not on the front: neither processes nor files.
 #
@@ -77,7 +77,7 @@ ends_with() {
     tail -n 2 err | head -n 1 | grep -qF -- "$1" || fail "the last message does not name '$1'"
     tail -n 1 err | grep -qE "^hint: .*${2:-}" || fail "no hint '${2:-}' at the end"
 }
-# What lives on nodes that are there, and on the front.
+# The processes on nodes that are there, and on the front.
 processes() {
     "$bed" ps
     local net p
@@ -389,7 +389,7 @@ ti_acquire_killed() { # as with the front's machine
     running
     kill -KILL "$(ti_acquire_of)"
     and_ends 137
-    # What is on the front it could not remove.
+    # ti-acquire could not remove the files on the front.
     files | grep '^front ' | sort -o before - before
 }
 

@@ -255,7 +255,7 @@ static void test_first_and_again(void **state)
     assert_int_equal(n.b.sent, 0);
 }
 
-/* What is there does not run, nor does what a killed one left. */
+/* Neither the files that are there run, nor those that a killed installation left. */
 static void test_broken(void **state)
 {
     char *home = home_of("broken"), line[6 * PATH_MAX];
@@ -440,7 +440,7 @@ static void test_bad_homes(void **state)
     }
 }
 
-/* What shells there are; csh and fish have rules of their own. */
+/* The shells; csh and fish have rules of their own. */
 static void test_shells(void **state)
 {
     static const char *const shells[] = {"dash", "bash", "zsh", "ksh",

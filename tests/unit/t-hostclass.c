@@ -66,7 +66,7 @@ static void patterns(void **state)
     assert_int_equal(alike("Match all\n  User me\n", "n1", "n2"), TI__SHARE_ALL);
 }
 
-/* What depends on the name, or may. */
+/* Settings that depend on the name, or may. */
 static void names(void **state)
 {
     (void)state;
@@ -87,7 +87,7 @@ static void names(void **state)
     assert_int_equal(alike("", "", ""), TI__SHARE_NONE);
 }
 
-/* What cannot be read, or was not. */
+/* Files that cannot be read, or were not. */
 static void no_files(void **state)
 {
     static const char *const said[] = {"", "OpenSSH_9.2p1\n",

@@ -239,7 +239,7 @@ static void test_bad_rates(void **state)
                          TI_ERR_USAGE);
 }
 
-/* What is known of small networks. */
+/* Properties of small networks. */
 static void test_shape(void **state)
 {
     static const struct {
@@ -504,7 +504,7 @@ static void test_by_site(void **state)
     ti_hosts_free(&hosts);
 }
 
-/* What a placement file with this text does to `np` ranks on hosts a:2, b:1 and a:1. */
+/* The result of a placement file with this text for `np` ranks on hosts a:2, b:1 and a:1. */
 static ti_status place_by_file(const char *text, int64_t np, bool limited, struct ti_hosts *out,
                                struct ti_err *err)
 {

@@ -78,7 +78,7 @@ static const char *actions(int64_t rank)
 
 /* ---- lint ---- */
 
-/* What is not sound is refused, see t-check-trace.c. */
+/* Traces that are not sound are refused, see t-check-trace.c. */
 static void test_soundness(void **state)
 {
     (void)state;
@@ -161,7 +161,8 @@ static void test_refusals(void **state)
     assert_int_equal(problems.list[1].more, 1);
 }
 
-/* What ti-smpi-replay, or ti-live-replay, cannot count; an event of a script with two ranks. */
+/* Why ti-smpi-replay, or ti-live-replay, cannot count the elements of an event.  The event is one
+ * of a script with two ranks. */
 static const char *counts_of(const struct ti_target *target, const char *script)
 {
     static char all[512];
@@ -326,7 +327,7 @@ static void test_started(void **state)
     assert_string_equal(actions(1), "1 send 2 0 4 6\n");
 }
 
-/* What stock replay has nothing like. */
+/* Calls without a counterpart in stock replay. */
 static void test_has_not(void **state)
 {
     (void)state;
@@ -519,7 +520,7 @@ static void write_rank(FILE *f, int rank, struct plan *plan)
     }
 }
 
-/* What stock replay keeps: requests by (script_source, destination, tag), oldest first. */
+/* The state of stock replay: requests by (script_source, destination, tag), oldest first. */
 struct kept {
     int src, dst, posting;
     long tag;

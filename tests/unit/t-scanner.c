@@ -260,7 +260,7 @@ static void arriving(void **state)
     ti_run_free(run);
 }
 
-/* What was read ahead and is another file since, or the same one written to. */
+/* Files that were read ahead, and were replaced or written to since. */
 static void changing(void **state)
 {
     struct ti_bundle *b;

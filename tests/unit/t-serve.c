@@ -70,8 +70,8 @@ int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout_ms)
     return got;
 }
 
-/* What ti-node says to the requests in its input until it ends, each byte that is no text a blank.
- */
+/* The answers of ti-node to the requests in its input until it ends; each byte that is no text is
+ * a blank. */
 static const char *serve(void)
 {
     static char all[8192];

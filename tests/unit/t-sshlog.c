@@ -1,4 +1,4 @@
-/* What the OpenSSH client says, and what is made of it; lists of methods; targets. */
+/* Messages of the OpenSSH client, and how they are understood; lists of methods; targets. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -142,7 +142,7 @@ static void targets(void **state)
             fail_msg("'%s' is taken", wrong[i]);
 }
 
-/* What the other side says before its host key is checked is no news of ssh's. */
+/* Text of the other side before its host key is checked is no message of ssh. */
 static void no_word_of_others(void **state)
 {
     static const char *const words[] = {"exec request accepted on channel 0",

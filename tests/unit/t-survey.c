@@ -1,4 +1,4 @@
-/* What is said of nodes from the facts that came: grouped, short, and fatal or not. */
+/* Findings about nodes from their facts: grouped, short, and fatal or not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -66,7 +66,7 @@ static void set(int64_t node, const char *object, const char *key, json_t *value
     assert_int_equal(json_object_set_new(to, key, value), 0);
 }
 
-/* What is printed, into `text`; how many lines that are. */
+/* Print the findings into `text`; returns the number of lines. */
 static int print(bool fatal, int most)
 {
     size_t bytes;

@@ -613,7 +613,7 @@ static void test_extras_roundtrip(void **state)
     extras = 0;
 }
 
-/* What the metadata calls them; a column without a unit, and too many. */
+/* Names of extra columns in the metadata; a column without a unit, and too many. */
 static void test_extras_names(void **state)
 {
     char many[256] = "";

@@ -33,7 +33,7 @@ uint64_t known_length(void);
 
 static uint64_t most = 100000;
 
-/* What is executed beside the loop, less one: this call ends in a jump, and what the
+/* Instructions beside the loop, less one: this call ends in a jump, and what the
  * library takes out of every burst has a call in it. */
 #define BESIDE 13
 

@@ -28,7 +28,7 @@ __asm__(".text\n"
 #undef NAME
 );
 
-/* What the real MPI library has by this name. */
+/* The function of this name in the real MPI library. */
 void *refused(const char *name);
 void *refused(const char *name)
 {
