@@ -18,8 +18,8 @@
  * column.  If the blobs of all members are the same, only the first values need to be compared.
  *
  * Nothing in the file is trusted; errors name file, byte and cause.  Memory: the record of the
- * lowest rank twice, the section of the group, and 16 bytes for each part.  One thread at a time
- * for all views of a merged trace.
+ * lowest rank twice, the section of the group, and some 20 bytes for each part.  One thread at a
+ * time for all views of a merged trace.
  */
 #ifndef TI_MERGED_VIEW_H
 #define TI_MERGED_VIEW_H
