@@ -114,8 +114,13 @@ ti_status ti_builder_finish(struct ti_builder *b, uint32_t nranks, uint64_t hash
 /*
  * Set the hash in the totals of a folded record with memory of its own, after it was changed
  * (ti_record_set()).  With up to `most` events, it is that of the events, which are read: some 20
- * ns each.  With more, it is a hash of the record, so that equal records have equal hashes.  A
- * comparison of traces (ti-info --compare) begins with this hash; nothing else depends on it.
+ * ns each.  With more, it is a hash of the record, so that equal records have equal hashes.
+ *
+ * Comparisons begin with this hash (ti-info --compare).  A check that leaves out trips that are
+ * alike (trace/alike.h) takes the hash as it is.  A check that finds none reads all events, and
+ * says that the trace is damaged if the hash is another one.  So `most` is for traces with loops of
+ * which the trips are alike; TI_HASH_ALL is right for all.
+ *
  * TI_ERR_INPUT: the record is malformed.
  */
 ti_status ti_record_rehash(struct ti_record *record, uint32_t nranks, uint64_t most,
