@@ -33,7 +33,7 @@ struct ti_record {
  * (ti_record_rehash() in merged/builder.h). */
 void ti_record_set(struct ti_record *record, size_t k, int64_t value);
 
-/* Release what the record was allocated with; *record becomes empty. */
+/* Free record->memory, which may be NULL; *record is empty then. */
 void ti_record_free(struct ti_record *record);
 
 #endif
