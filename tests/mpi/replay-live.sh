@@ -152,8 +152,8 @@ cat >"$tmp/list" <<END
 3 completions
 4 creations
 3 datatypes
-3 folding plain
-3 folding fork
+3 regular plain
+3 regular fork
 2 foreign alternate
 3 fork
 2 harmless output
@@ -210,7 +210,7 @@ END
 #   cancelled                    its ranks meet by PMPI, which is not traced
 #   errors, completions errors   calls that fail leave no event, so messages lack their partner
 #   jump nested, ...             recording stops: the trace is not complete
-#   killed, folding abort, ...   ranks do not come to their end
+#   killed, regular abort, ...   ranks do not come to their end
 #   mpi4                         Open MPI 4 has nothing of it
 #   outside, residuals, misses   not without valgrind, an MPI library of their own, other arguments
 #   papi                         the same calls as others, and PAPI need not be there
