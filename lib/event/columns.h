@@ -1,9 +1,9 @@
 /*
  * Encoding of events: the payload of EVT and XTR chunks (trace.h).
  *
- * Events are stored as columns.  Events with the same operation, call site and fields have the same
- * symbol, and each symbol has a column for each of its fields.  A chunk refers to nothing outside
- * itself, except strings, communicators and long vectors earlier in the file.  Or it goes on with
+ * Events are stored as columns.  Events with the same operation, call site, fields and kinds of
+ * fields have the same symbol, and each symbol has a column for each of its fields.  A chunk refers
+ * to nothing outside itself, except strings, communicators and long vectors earlier in the file.  Or it goes on with
  * the chunk of events before it: it has the symbols and columns of that one, and its data follows
  * the data that these have so far.
  *
@@ -28,15 +28,15 @@
  *
  * A column of values is a list of tokens (varint run, zigzag difference).  A token stands for `run`
  * copies of the last value, which is 0 at the start, then a value that is larger by `difference`,
- * modulo 2^64.  After the end of the list, the last value repeats for ever.  Where a later chunk
- * goes on, `run` counts these repetitions, too.
+ * modulo 2^64.  After the end of the list, the last value repeats for ever.  If a later chunk goes
+ * on, its first `run` includes the repetitions that were read after the end of the list.
  *
  * Tokens that repeat others are copied: (varint count, 0, varint how), which no token is, since
  * values that do not change are in runs.  The copy stands for `count` tokens, at least 1, of a part
  * of the column, and after the last token of the part comes its first one again:
  *
- *   how 0 to 3  the tokens that follow those of the copy before, in its part; so many
- *               of them are left out first
+ *   how 0 to 3  the copy goes on in the part of the last copy, where that one stopped; it
+ *               first skips `how` tokens
  *   how 4 + n   the tokens of another part: of the n bytes before this copy, n above 0
  *
  * Copies inside of a part are no tokens of it.
@@ -59,7 +59,7 @@
  * next EVT chunk has a column of each extra kind beside it.
  *
  *   extras    varint E, the number of extra columns of the trace; varint V, the number
- *             of columns of volumes; then V times E times varint bytes of a column
+ *             of columns of volumes, known and new ones; then V times E times varint bytes of a column
  *   data      these columns of values, in the same order; known columns go on, too
  */
 #ifndef TI_EVENT_COLUMNS_H

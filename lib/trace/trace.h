@@ -61,7 +61,7 @@
 #define TI_MAJOR         1
 #define TI_MINOR         0
 #define TI_CHUNK_VERSION 4
-#define TI_CHUNK_VERSION_LEAST  2 /* that is read: it has no TI_CODEC_METADATA */
+#define TI_CHUNK_VERSION_LEAST  2 /* the oldest that is read; has no TI_CODEC_METADATA */
 #define TI_CHUNK_VERSION_COPIES 4 /* the first one with copies in columns */
 #define TI_HEADER_BYTES  48
 #define TI_CHUNK_BYTES   32

@@ -14,9 +14,8 @@
  *     TI_CHUNK_EVENTS  (TI_CHUNK_EVENTS_MOST in a larger buffer) of up to five times as many
  *     1/5 n            of more than that
  *
- * whichever of the first and the larger of the other two is less.  Smaller chunks would lose less
- * and cost bytes in each complete trace: those of lu, class S, 1,000 steps, would be 5.5 KB, 8.7 KB
- * if half of the events were lost at most, and 17.3 KB with a fifth.
+ * The bound is the first one, or the larger of the other two, whichever is smaller.  Smaller chunks
+ * would lose less, and cost bytes in each complete trace.
  *
  * After an I/O error the writer takes no more events; ti_writer_error() returns the first error. In
  * a child made by fork(), the parent's writer fails as soon as it would write to the file.  Only

@@ -42,8 +42,8 @@
 #define NONE      UINT16_MAX
 #define NO_SYMBOL SYMS /* an entry of the table that equals no event's symbol */
 
-/* An event without vectors adds at most this much: a value of each column is a token of two
- * varints, before which a copy of two varints and a byte may end. */
+/* An event without vectors adds at most this much.  A value adds a token of two varints to its
+ * column; before it, a copy of two varints and a byte may have to be written. */
 #define EVENT_COLS   (2 + TI_F_COUNT + TI_VECS)
 #define TOKEN_BYTES  (5 + TI_VARINT_MAX + 5 + 1 + 5)
 #define EVENT_BLOCKS (EVENT_COLS * 2)

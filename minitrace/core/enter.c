@@ -20,6 +20,8 @@ static bool is_poll(unsigned op)
  *
  *   - is dropped if the next call is a poll and the part is shorter than TI_SPIN_LIMIT;
  *   - counts otherwise.
+ *
+ * Pass-through calls decide nothing: the part waits for the next other call.
  */
 static inline enum ti_fate count_burst(uint64_t delta, unsigned op)
 {

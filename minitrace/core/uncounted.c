@@ -212,7 +212,7 @@ static void find_function(const struct dl_phdr_info *object, const ElfW(Phdr) * 
 }
 
 /*
- * Whether the function adds to tiara_blocks, in one of the forms that blocks/emit.c writes:
+ * Whether the function adds to tiara_blocks, in one of the forms that wrap/assembler/emit.c writes:
  *
  *     addq $N or %reg, %fs:DISTANCE           64 REX 81, 83 or 01, modrm, 25, DISTANCE
  *     movq GOT(%rip), %reg                    REX 8b modrm OFFSET, whose slot has DISTANCE,

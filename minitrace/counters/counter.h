@@ -92,7 +92,8 @@ struct ti_counter {
     bool sum; /* counts all threads, see struct ti_counter_request */
 
     /*
-     * How to read it.  `word` is never NULL.  If `read` is NULL, *word is the calling thread's
+     * How to read it.  open() sets `word` or `read`; ti_counter_open() sets a `word` that is still
+     * NULL to a dummy.  If `read` is NULL, *word is the calling thread's
      * count and a plain load reads it; else call read().  Counts grow by one per unit from any
      * starting point, and wrap at 2^64.
      */

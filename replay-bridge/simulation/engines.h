@@ -41,7 +41,7 @@ struct ti_engine {
     ti_status (*prepare)(const struct ti_replay_options *o, struct ti_replay_result *res,
                          struct ti_err *err);
     /* Runs the simulation.  After success res->simulated, res->verdict.time (and .clock, if it has
-     * more digits), the ends of jobs and ranks, and what the options ask for are set.  After a
+     * more digits), end_s of each job, and what the options ask for are set.  After a
      * failure res->verdict.quote and res->waiting may tell more than `err`. */
     ti_status (*run)(const struct ti_replay_options *o, struct ti_replay_result *res,
                      struct ti_err *err);

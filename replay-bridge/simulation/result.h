@@ -60,9 +60,9 @@ struct ti_replay_result {
     json_t *profile;           /* of --profile; NULL: none */
     struct ti_messages messages; /* of --links */
     json_t *links;               /* NULL: none */
-    bool runnable;             /* all files that smpirun needs are written */
-    bool simulated;            /* smpirun has told a simulated time */
-    double wall_s;             /* wall time of smpirun */
+    bool runnable;             /* all files that the engine needs are written */
+    bool simulated;            /* the engine has found a simulated time */
+    double wall_s;             /* of the simulation, real time */
 };
 
 #endif
