@@ -152,6 +152,14 @@ static bool get_varint(const struct column *c, uint32_t *at, uint32_t end, uint6
 
 static bool get_token(struct column *c, uint32_t *at, uint32_t end)
 {
+    const uint8_t *p = c->data + *at;
+
+    if (__builtin_expect(end - *at >= 2 && !((p[0] | p[1]) & 0x80), 1)) { /* bytes of their own */
+        c->run = p[0];
+        c->word = p[1];
+        *at += 2;
+        return true;
+    }
     return get_varint(c, at, end, &c->run) && get_varint(c, at, end, &c->word);
 }
 
@@ -197,14 +205,12 @@ static bool begin_copy(struct column *c, uint32_t item)
     return true;
 }
 
-/* Advance to the next token of a column. */
-static bool column_step(struct column *c)
+/* The next token of a column, which has one. */
+static bool next_token(struct column *c)
 {
     uint32_t item = c->at;
 
-    c->more = c->copies || c->at < c->bytes;
-    if (!c->more)
-        return true;
+    c->more = true;
     if (!c->copies) {
         if (!get_token(c, &c->at, c->bytes))
             return false;
@@ -215,6 +221,15 @@ static bool column_step(struct column *c)
     }
     c->copies--;
     return copy_token(c);
+}
+
+/* Advance to the next token of a column. */
+static inline bool column_step(struct column *c)
+{
+    if (c->copies || c->at < c->bytes)
+        return next_token(c);
+    c->more = false;
+    return true;
 }
 
 /* Go on with a column that has more data now.  Its next run has what was repeated before. */
