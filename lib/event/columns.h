@@ -31,13 +31,14 @@
  * modulo 2^64.  After the end of the list, the last value repeats for ever.  If a later chunk goes
  * on, its first `run` includes the repetitions that were read after the end of the list.
  *
- * Tokens that repeat others are copied: (varint count, 0, varint how), which no token is, since
- * values that do not change are in runs.  The copy stands for `count` tokens, at least 1, of a part
- * of the column, and after the last token of the part comes its first one again:
+ * A writer may replace tokens that repeat others by a copy: (varint count, 0, varint how), which no
+ * token is, since values that do not change are in runs.  The copy stands for `count` tokens, at
+ * least 1, of a part of the column, and after the last token of the part comes its first one again:
  *
  *   how 0 to 3  the copy goes on in the part of the last copy, where that one stopped; it
  *               first skips `how` tokens
- *   how 4 + n   the tokens of another part: of the n bytes before this copy, n above 0
+ *   how 4 + n   the tokens of another part: the last n bytes of the column before this copy,
+ *               n above 0, which may be of chunks that this one goes on with
  *
  * Copies inside of a part are no tokens of it.
  *
@@ -53,7 +54,7 @@
  * right, then `symbol` comes.  After the end of the list, all predictions are right.
  *
  * Before version 4 of the chunk there were no copies, the sequence had `symbol` itself, and no chunk
- * went on: it began with the bytes of the sequence.
+ * went on: it began with the length of the sequence.
  *
  * XTR: an extra value belongs to a burst, as the volume does.  So each column of volumes in the
  * next EVT chunk has a column of each extra kind beside it.

@@ -10,7 +10,8 @@
  *            the last one of the run before, or the column's first value, plus `difference`; each
  *            next one is larger by `stride`
  *   token    varint n << 1 | 1, varint bytes: the runs of the `bytes` bytes before this token
- * again, in a circle, until there are n runs.  No token of this kind is among them
+ *            again, in a circle, until there are n runs.  No token of this kind is among
+ *            them
  *
  * All arithmetic is modulo 2^64.
  */

@@ -8,11 +8,13 @@
  *   group    the ranks with equal patterns: the same metadata keys, communicators, call sites,
  *            symbols and nest of loops, but for numbers and texts.  Ranks that did other calls, or
  *            the same in other loops, are in other groups
- *   shape    that nest of loops and calls, with symbols and columns, as the lowest rank of the
- * group has it: ti_reader_folded(ti_view_reader()), for the functions of fold/shape.h part     one
- * number or one blob of all members, and its meaning (fold/parts.h): a field of a symbol, the first
- * trip count of a loop, ...  Numbers come first: part k is number k of each record, or blob k -
- * ti_view_numbers() formula  how a part depends on the rank
+ *   shape    that nest, with symbols and columns, as the lowest rank of the group has it:
+ *            ti_reader_folded(ti_view_reader()), for the functions of fold/shape.h
+ *   part     one number or one blob of all members, and its meaning (fold/parts.h): a field of a
+ *            symbol, the first trip count of a loop (later ones are differences to it), ...
+ *            Numbers come first: part k is number k of each record, or blob
+ *            k - ti_view_numbers()
+ *   formula  how a part depends on the rank
  *
  * A column is two parts: its first value and the blob with the rest.  An empty blob is a constant
  * column.  If the blobs of all members are the same, only the first values need to be compared.
@@ -76,7 +78,8 @@ int64_t ti_view_find(const struct ti_view *v, const struct ti_record_part *part,
  *   TI_COLUMN_PAGED      a list
  *   TI_COLUMN_PRIVATE    -1; blobs only
  *
- * T and lists are what ti_view_values() gives.  Arithmetic is modulo 2^64.  The kind is the one
+ * ti_view_values() gives the value of each member, for every kind; the T of a table is not shown.
+ * Arithmetic is modulo 2^64.  The kind is the one
  * that takes the fewest bytes: values of a few ranks may follow several functions.
  */
 struct ti_formula {

@@ -6,8 +6,9 @@
  * any end, and ti_reader_end() tells the difference.  In a damaged trace, ti_reader_next() returns
  * an error that names file, byte and cause.
  *
- * Memory: one chunk (at most TI_CHUNK_RAW_MAX, about 100 KB in practice), the tables of the trace
- * (metadata, strings, communicators, windows), and the longest vector.
+ * Memory: one chunk (at most TI_CHUNK_RAW_MAX, about 100 KB in practice), the columns that it goes
+ * on with (at most TI_BUFFER_MOST), the tables of the trace (metadata, strings, communicators,
+ * windows), and the longest vector.
  */
 #ifndef TI_TRACE_READER_H
 #define TI_TRACE_READER_H
@@ -130,13 +131,14 @@ void ti_reader_seed(struct ti_reader *r, uint64_t seed);
 
 /*
  * The next event: 1 and *ev is filled; 0 at the end; -1 on damage: err says where, and the events
- * returned so far are sound.  ev->vec points into the reader until the next call.  Fields that are
- * not in ev->mask are not set.
+ * returned so far are sound.  Nothing after the damage is read: the next call returns 0.  ev->vec
+ * points into the reader until the next call.  Fields that are not in ev->mask are not set.
  */
 int ti_reader_next(struct ti_reader *r, struct ti_event *ev, struct ti_err *err);
 
-/* Jump to the end without decoding events, for summaries.  Reads the headers of EVT chunks only and
- * checks their CRCs; loads TOT, strings and communicators. */
+/* Jump to the end without decoding events, for summaries.  Of chunks of events and
+ * vectors only the headers are read and their CRCs checked; TOT, strings and communicators are
+ * loaded. */
 ti_status ti_reader_skip(struct ti_reader *r, struct ti_err *err);
 
 /* How the trace ended; valid once ti_reader_next() returned 0, or after ti_reader_skip(). */

@@ -12,8 +12,8 @@
  *            payload; then its CRC32C
  *
  * A chunk's header is written last, over zeros.  So a reader recognizes a chunk that was not
- * completed, and everything before it stays readable.  A reader skips a chunk of unknown type if
- * TI_CHUNK_OPTIONAL is set in its flags, and else refuses the file.
+ * completed, and everything before it stays readable.  A reader skips a chunk of unknown type or
+ * version if TI_CHUNK_OPTIONAL is set in its flags, and else refuses the file.
  *
  * Payloads, after decompression:
  *
@@ -83,7 +83,7 @@ enum { TI_CHUNK_OPTIONAL = 1 };                                           /* fla
 enum ti_codec {
     TI_CODEC_RAW = 0,
     TI_CODEC_ZLIB = 1, /* raw deflate */
-    TI_CODEC_ZSTD = 2,
+    TI_CODEC_ZSTD = 2, /* reserved: readers refuse it */
     TI_CODEC_METADATA = 3 /* raw deflate with the dictionary of trace/metadata.h */
 };
 

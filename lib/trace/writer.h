@@ -5,10 +5,10 @@
  * ti_writer_buffer() maps beside it.  The writer allocates nothing else.  Events go into columns,
  * where values that are as before, or repeat with a period, take no memory.  The columns are
  * compressed into the file as one chunk when a table or the column store is full, or when the chunk
- * has as many events as follows from those in the file: three times as many, or, in a longer trace,
- * a quarter.  So the trace of a regular program hardly grows.
+ * reaches its limit of events (TI_CHUNK_EVENTS, below), which grows with the trace.  So the trace
+ * of a regular program hardly grows.
  *
- * When the process dies after n events, the file lacks those of the chunk in progress: at most
+ * When the process is killed after n events, the file lacks those of the chunk in progress: at most
  *
  *     3/4 n + 64       while chunks grow: all of the first 256, and 1,024 of 1,280
  *     TI_CHUNK_EVENTS  (TI_CHUNK_EVENTS_MOST in a larger buffer) of up to five times as many
@@ -26,8 +26,8 @@
  * descriptor is that of its file.  If not, it opens the file again by name, or fails if another
  * file has that name.
  *
- * A signal handler may interrupt a function here and call another one, or leave by siglongjmp().
- * The writer then fails; the file holds the chunks that were complete.
+ * If a signal handler interrupts a function here and calls another one, or leaves by siglongjmp(),
+ * the writer fails; the file holds the chunks that were complete.
  */
 #ifndef TI_TRACE_WRITER_H
 #define TI_TRACE_WRITER_H
@@ -40,10 +40,11 @@
 
 #define TI_WRITER_BYTES (84 * 1024)
 
-/* Most events of a chunk.  The first chunk holds TI_CHUNK_EVENTS_FIRST, so that a short trace of a
- * killed rank is not lost.  Each further chunk holds as many more as three times the events in the
- * file, up to TI_CHUNK_EVENTS, or TI_CHUNK_EVENTS_MOST in a larger buffer; or, where that is more,
- * up to a quarter of the events in the file. */
+/* Most events of a chunk: with F events in the file,
+ *
+ *     min(3 F + TI_CHUNK_EVENTS_FIRST, max(TI_CHUNK_EVENTS, F / 4))
+ *
+ * In a buffer above TI_BUFFER_DEFAULT, TI_CHUNK_EVENTS_MOST takes the place of TI_CHUNK_EVENTS. */
 #define TI_CHUNK_EVENTS_FIRST 256
 #define TI_CHUNK_EVENTS       16384
 #define TI_CHUNK_EVENTS_MOST  32768

@@ -1,18 +1,18 @@
 /*
  * What repeats in a column.
  *
- * A column that gets more than a few tokens is searched for a period, as Brent's algorithm finds
+ * A column of more than one block is searched for a period, as Brent's algorithm finds
  * cycles (R. P. Brent, BIT 20, 1980, section 2): a mark stays on one token, and new tokens are
  * compared with it.  It moves on to the newest token after 2, 4, 8, ... tokens, so that it leaves
  * behind what came before the period, and any length of a period is found.  Where the last few
  * tokens equal those from the mark on, the tokens in between are the part that repeats.
  *
  * From then on new tokens are compared with those of the part, in turn, and only counted.  A token
- * that differs ends the copy.  If the copy was short, a part of a longer period was taken for one:
- * a new search begins, which wants twice as many equal tokens.  After a long copy there is most
- * often a value more, or another one, or one less than before, as where a program prints something
- * every tenth step.  So the copy is taken up again if one of the next tokens is the one that was
- * due, or one of the three after it.
+ * that differs ends the copy.  If a new copy is short, or several in a row are, a part of a longer
+ * period was taken for one: a new search begins, which wants twice as many equal tokens.  After a
+ * long copy there is most often a value more, or another one, or one less than before, as where a
+ * program prints something every tenth step.  So the copy is taken up again if one of the next
+ * tokens is the one that was due, or one of the three after it.
  *
  * The cost of a token is limited: it is compared with at most four others.
  */
@@ -21,7 +21,7 @@
 #define LEAST_BLOCKS 1 /* full blocks of a column before it is searched */
 #define NEED_LEAST   3 /* equal tokens that are a period, at first ... */
 #define NEED_MOST    96 /* ... and at most */
-#define LONG         4 /* a copy is long if it has so many times as many tokens */
+#define LONG         4 /* a copy is long if it has LONG times as many tokens as were equal */
 #define SHORTS       4 /* short copies in a row, of a part that was copied at length */
 #define MISSES       4 /* tokens after which a copy is not taken up again */
 

@@ -7,9 +7,9 @@
  * the recorders, writing the trace) is never counted.
  *
  * Each back end is a row of the table in counter_table.c, for the library and for
- * ti-acquire alike; counter_NAME.c says what it counts.  The choice `auto` takes the first
- * that counts: a back end whose wrapper the process runs under; else the rows in their
- * order, but no estimates; else it is an error that says of each why not.
+ * ti-acquire alike; counter_NAME.c says what it counts.  If the process runs under a back
+ * end's wrapper, the choice `auto` tries this back end only.  Otherwise it takes the first
+ * row that counts and is no estimate; if none does, the error says why for each.
  */
 #ifndef TI_MINITRACE_COUNTERS_COUNTER_H
 #define TI_MINITRACE_COUNTERS_COUNTER_H
