@@ -18,7 +18,7 @@ struct input {
     const int64_t *number, *numbers_end;
     const struct ti_bytes *blob, *blobs_end;
 
-    /* What they mean, unless it is NULL.  `now` is the meaning of the next ones. */
+    /* The meanings of these, unless it is NULL.  `now` is the meaning of the next ones. */
     struct ti_record_parts *parts;
     struct ti_record_part now;
 };

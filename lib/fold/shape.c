@@ -74,7 +74,7 @@ static uint32_t bit_at(uint32_t mask, uint32_t k)
     return (uint32_t)__builtin_ctz(mask);
 }
 
-/* What column `k` of a node is, and how many values it has. */
+/* The meaning of column `k` of a node, and how many values it has. */
 static struct ti_record_part part_of(const struct ti_folded *f, uint32_t i, uint32_t k, uint64_t *n)
 {
     const struct node *node = &f->node[i];

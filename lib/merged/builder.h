@@ -20,7 +20,7 @@
  *
  * Order: strings and vectors before the symbols that use their numbers, symbols before their calls,
  * nodes of the shape in preorder, each followed by its columns.  All else may come in any order.
- * What is given is copied.  Nothing is checked until ti_builder_finish().
+ * The builder copies its arguments, and checks nothing before ti_builder_finish().
  *
  * Memory: the record, twice at the end.  A function that runs out of it ends the program
  * (ti_grow()).  Calls for one builder must not overlap; different builders do not share anything.

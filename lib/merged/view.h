@@ -58,7 +58,7 @@ struct ti_reader *ti_view_reader(const struct ti_view *v);
 size_t ti_view_numbers(const struct ti_view *v);
 size_t ti_view_parts(const struct ti_view *v);
 
-/* What part `k` means. */
+/* The meaning of part `k`. */
 struct ti_record_part ti_view_part(const struct ti_view *v, size_t k);
 
 /* The part that has a meaning; *part is as ti_view_part() gives it.  `blob`: of the blobs.  -1:

@@ -83,7 +83,7 @@ struct place {
     uint8_t offset; /* ... and the byte in it, or the end of the block */
 };
 
-/* What repeats in a column (writer_periods.c). */
+/* The search for a period of a column, and the copy of it (writer_periods.c). */
 struct period {
     struct place mark;    /* searching: the token that new ones are compared with */
     struct place begin;   /* of the part of the column that repeats */

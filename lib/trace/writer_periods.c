@@ -1,5 +1,5 @@
 /*
- * What repeats in a column.
+ * Periods: the tokens of a column that repeat others are only counted.
  *
  * A column of more than one block is searched for a period, as Brent's algorithm finds
  * cycles (R. P. Brent, BIT 20, 1980, section 2): a mark stays on one token, and new tokens are

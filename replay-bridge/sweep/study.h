@@ -61,7 +61,7 @@ double ti_study_point_time(const struct ti_study_point *point);
 /* Whether bursts of a point were drawn from statistics. */
 bool ti_study_point_drawn(const struct ti_study_point *point);
 
-/* What the engine of a point gave no time; zeros if it timed all. */
+/* The calls to which the engine of a point gave no time; zeros if it timed all. */
 struct ti_untimed ti_study_point_untimed(const struct ti_study_point *point);
 
 /* Prints the settings of point `i`, as "topology=torus:4,4 speed=8Gf". */
