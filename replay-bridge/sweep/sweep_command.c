@@ -59,7 +59,7 @@ static void print_extreme(const struct ti_study *study, const char *word, int64_
     putchar('\n');
 }
 
-/* What engine stock gave no time, at most: the number of copies may be swept. */
+/* The most calls to which engine stock gave no time: the number of copies may be swept. */
 static void print_untimed(const struct ti_study *study)
 {
     struct ti_untimed untimed, found = {0, 0};

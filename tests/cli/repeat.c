@@ -7,7 +7,7 @@
  * each pass of it has TIMES times as many trips: those that it had, in order, again and again, with
  * their volumes, fields and inner loops.  The burst before the loop comes before each repetition.
  *
- * It is the example for "Transform a merged trace" in HACKING.md.  It has four parts: find the loop
+ * An example for "Transform a merged trace" in HACKING.md, in four parts: find the loop
  * in the view of a group; count what belongs to each pass; put nodes with their columns into a
  * builder; merge.  cli/repeat runs it.
  */

@@ -143,7 +143,7 @@ static void check(const struct program *p, uint64_t events)
     ti_reader_close(r);
 }
 
-/* What was seen of chunks. */
+/* Counts of chunks that were read. */
 static struct {
     int ends, gone_on, copies, most_periods;
 } seen;
@@ -401,7 +401,7 @@ static void expect(const char *what, int n, const uint64_t *volume)
 #define BYTES(...) ((struct bytes){sizeof(uint8_t[]){__VA_ARGS__}, {__VA_ARGS__}})
 #define END        99
 
-/* What columns.h says of copies, by hand. */
+/* Copies as columns.h describes them, made by hand. */
 static void test_copies(void **state)
 {
     static const struct {
