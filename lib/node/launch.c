@@ -21,6 +21,7 @@
 
 #define TICK_MS     200
 #define KILL_WAIT_S 5.0 /* for the kernel to end one more of the killed processes */
+#define EXEC_WAIT_S 1.0 /* for a process to have its new environment */
 
 static sigset_t our_signals, at_start;
 static int pending_signal;
@@ -236,11 +237,37 @@ static ssize_t read_proc(pid_t pid, const char *name, char *buf, size_t bytes)
     return got < 0 && !used ? -1 : (ssize_t)used;
 }
 
+/* Whether the process is between its old program and its new one: it has memory, and no environment
+ * yet.  Kernel threads and processes that end have no memory.  proc(5), /proc/pid/stat. */
+static bool replaces_program(pid_t pid)
+{
+    enum { FLAGS = 9, ENV_END = 51, EXITING = 0x4, KERNEL_THREAD = 0x200000 };
+    char buf[1024], state;
+    unsigned long flags = 0, env_end = 1;
+    const char *p;
+
+    if (read_proc(pid, "stat", buf, sizeof buf) <= 0 || !(p = strrchr(buf, ')')) ||
+        sscanf(p + 1, " %c", &state) != 1 || state == 'Z' || state == 'X')
+        return false;
+    for (int field = 2; p && field <= ENV_END; field++) {
+        if (field == FLAGS)
+            flags = strtoul(p, NULL, 10);
+        else if (field == ENV_END)
+            env_end = strtoul(p, NULL, 10);
+        p = strchr(p + 1, ' ');
+    }
+    return env_end == 0 && !(flags & (EXITING | KERNEL_THREAD));
+}
+
 static bool carries(pid_t pid, const char *run_id, char *buf)
 {
     static const char name[] = "TIARA_RUN_ID=";
-    ssize_t bytes = read_proc(pid, "environ", buf, TI_ENVIRON_MAX);
+    double until = ti_now() + EXEC_WAIT_S;
+    ssize_t bytes;
 
+    while ((bytes = read_proc(pid, "environ", buf, TI_ENVIRON_MAX)) == 0 && replaces_program(pid) &&
+           ti_now() < until)
+        nanosleep(&(struct timespec){0, 200000L}, NULL);
     for (const char *p = buf; bytes > 0 && p < buf + bytes; p += strlen(p) + 1)
         if (strncmp(p, name, sizeof name - 1) == 0)
             return strcmp(p + sizeof name - 1, run_id) == 0;
@@ -295,7 +322,7 @@ static bool belongs(pid_t pid, const char *run_id, char *buf)
     return carries(pid, run_id, buf) || (all_children_are_ours && descends(pid));
 }
 
-int ti_launch_each(const char *run_id, void (*f)(pid_t pid, void *arg), void *arg)
+static int each(const char *run_id, void (*f)(pid_t pid, void *arg), void *arg)
 {
     char *buf = malloc(TI_ENVIRON_MAX);
     DIR *dir = opendir("/proc");
@@ -316,6 +343,14 @@ int ti_launch_each(const char *run_id, void (*f)(pid_t pid, void *arg), void *ar
         closedir(dir);
     free(buf);
     return n;
+}
+
+int ti_launch_each(const char *run_id, void (*f)(pid_t pid, void *arg), void *arg)
+{
+    int n = each(run_id, f, arg);
+
+    /* A process may end just before we come to it, its child having a number that we had passed. */
+    return n ? n : each(run_id, f, arg);
 }
 
 /* --- ending -------------------------------------------------------------- */

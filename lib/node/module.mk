@@ -1,6 +1,7 @@
 # node: ti-node, our end on every node of a run, and what is said to it.
 node_src := $(addprefix lib/node/,launch.c machine.c overlay.c program.c ranks.c rundir.c watch.c) $(wire_src)
 t-bootstrap_src := $(addprefix lib/session/,payload.c bootstrap.c) lib/node/install.c $(node_src)
+t-launch_src := $(node_src)
 
 # ti-node goes to nodes as it is: linked statically, where this machine can do that,
 # so that it runs with any C library.  What needs libraries of the node's, which is

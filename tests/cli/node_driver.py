@@ -17,7 +17,6 @@ import unittest
 
 BUILD = os.path.abspath(os.environ.get("TI_BUILD", "build"))
 TI_NODE = os.path.join(BUILD, "ti-node")
-RUN_ID = os.urandom(16).hex()  # all processes of a run carry its id
 
 HELLO, MESSAGE, INPUT, OUTPUT, STDERR, DATA = range(1, 7)
 
@@ -166,18 +165,28 @@ class Far(Node):
         return self.relay.told("ended", stream=self.stream)
 
 
+def environment_of(pid):
+    """Of a process that lives, also of one that replaces its program: it has none for a moment."""
+    while True:
+        with open("/proc/%s/environ" % pid, "rb") as f:
+            environ = f.read()
+        with open("/proc/%s/stat" % pid) as f:
+            state, *fields = f.read().rsplit(")", 1)[1].split()
+        # flags: a kernel thread, or about to end; the last one is the end of its environment
+        if state in "ZX" or environ or int(fields[5]) & 0x200004 or int(fields[47]) != 0:
+            return b"" if state in "ZX" else environ
+        time.sleep(0.001)
+
+
 def processes_of(run_id):
     """Living processes that carry the run id."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
-            with open("/proc/%s/environ" % pid, "rb") as f:
-                environ = f.read()
-            with open("/proc/%s/stat" % pid) as f:
-                state = f.read().rsplit(")", 1)[1].split()[0]
+            environ = environment_of(pid)
         except OSError:
             continue
-        if b"TIARA_RUN_ID=" + run_id.encode() in environ.split(b"\0") and state not in "ZX":
+        if b"TIARA_RUN_ID=" + run_id.encode() in environ.split(b"\0"):
             found.append(int(pid))
     return found
 
@@ -187,25 +196,26 @@ def wait_for(condition):
         time.sleep(0.05)
 
 
-def traces(directory, np):
-    """Traces of this run as the library writes them."""
-    os.makedirs(directory, exist_ok=True)
-    subprocess.run([os.path.join(BUILD, "tests/mktrace"), "--np", str(np), "--run-id", RUN_ID, directory],
-                   check=True)
-
-
 class NodeTest(unittest.TestCase):
     """A test with ti-nodes: none of its processes outlives it.  self.scratch is a folder of its own."""
 
     def setUp(self):
         faulthandler.register(signal.SIGTERM, chain=True)  # of tests/run's limit: tells where it hangs
+        # all processes of a run carry its id; a node of another test may still end its own
+        self.run_id = os.urandom(16).hex()
         self.scratch = tempfile.mkdtemp(prefix="ti-node-")
         self.addCleanup(shutil.rmtree, self.scratch, ignore_errors=True)
         self.runs = 0
 
     def tearDown(self):
-        for pid in processes_of(RUN_ID):
+        for pid in processes_of(self.run_id):
             os.kill(pid, signal.SIGKILL)
+
+    def traces(self, directory, np):
+        """Traces of this run as the library writes them."""
+        os.makedirs(directory, exist_ok=True)
+        subprocess.run([os.path.join(BUILD, "tests/mktrace"), "--np", str(np), "--run-id", self.run_id,
+                        directory], check=True)
 
     def serve(self, command=TI_NODE, **more):
         """A ti-node that has said its HELLO; MORE is for Popen."""
@@ -217,7 +227,7 @@ class NodeTest(unittest.TestCase):
     def opened(self, node, **more):
         """Opens a run of eight ranks on the node, four of them here; its directory."""
         self.runs += 1
-        request = dict(run_id=RUN_ID, trace_dir="%s/run-%d" % (self.scratch, self.runs), np=8,
+        request = dict(run_id=self.run_id, trace_dir="%s/run-%d" % (self.scratch, self.runs), np=8,
                        ranks=[[0, 1], [6, 7]], force=False, env=[], node="n1")
         request.update(more)
         answer = node.ask("open", **request)

@@ -14,7 +14,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(__file__))
 from free_port import free_port
-from node_driver import (BUILD, DATA, INPUT, MESSAGE, OUTPUT, RUN_ID, TI_NODE, Far, NodeTest, frame, traces,
+from node_driver import (BUILD, DATA, INPUT, MESSAGE, OUTPUT, TI_NODE, Far, NodeTest, frame,
                          wait_for)
 
 scratch = tempfile.mkdtemp(prefix="ti-relay-")
@@ -182,9 +182,9 @@ class Relay(NodeTest):
         self.assertEqual(three.hello["folder"], BUILD, three.hello)
         self.assertIs(three.hello["shipped"], False, three.hello)
         directory = scratch + "/traces"
-        traces(directory, 3)
-        self.assertEqual(three.ask("list", directory=directory, run_id=RUN_ID)["traces"], 3)
-        self.assertEqual(three.ask("send", ranks=[[0, 2]], directory=directory, run_id=RUN_ID)["sent"],
+        self.traces(directory, 3)
+        self.assertEqual(three.ask("list", directory=directory, run_id=self.run_id)["traces"], 3)
+        self.assertEqual(three.ask("send", ranks=[[0, 2]], directory=directory, run_id=self.run_id)["sent"],
                          3)
         for rank in range(3):
             with open("%s/rank-%06d.ti" % (directory, rank), "rb") as f:
@@ -229,10 +229,10 @@ class Relay(NodeTest):
         far = [self.reached(node, i + 1, ("one", "two")[i % 2], silence_s=20 if i == 1 else 600)
                for i in range(4)]
         directory = scratch + "/large"
-        traces(directory, 4)
+        self.traces(directory, 4)
         for rank in range(4):
             os.truncate("%s/rank-%06d.ti" % (directory, rank), 40 << 20)
-        about = dict(directory=directory, run_id=RUN_ID)
+        about = dict(directory=directory, run_id=self.run_id)
         base = memory_kib(node)
         for i, one in enumerate(far):
             one.send({"do": "send", "id": 700, "ranks": [[i, i]], **about})

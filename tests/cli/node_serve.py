@@ -15,21 +15,8 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(__file__))
-from node_driver import (BUILD, DATA, STDERR, INPUT, MESSAGE, RUN_ID, TI_NODE, NodeTest, crc32c, frame,
-                         processes_of, traces, wait_for)
-
-
-def large(directory, rank, size):
-    """A trace of this run, as far as its header tells, and of any size."""
-    os.makedirs(directory, exist_ok=True)
-    traces(directory + "/few", rank + 1)
-    path = "%s/rank-%06d.ti" % (directory, rank)
-    shutil.copy("%s/few/rank-%06d.ti" % (directory, rank), path)
-    shutil.rmtree(directory + "/few")
-    with open(path, "ab") as f:
-        f.write(os.urandom(1 << 16) * ((size >> 16) + 1))
-        f.truncate(size)
-    return path
+from node_driver import (BUILD, DATA, STDERR, INPUT, MESSAGE, TI_NODE, NodeTest, crc32c, frame,
+                         processes_of, wait_for)
 
 
 def in_pipe(pipe):
@@ -113,7 +100,7 @@ class BadInput(NodeTest):
 
     def test_open_with_bad_fields_is_an_error(self):
         node = self.serve()
-        good = dict(run_id=RUN_ID, trace_dir=self.scratch + "/bad", np=2, ranks=[[0, 1]], node="n")
+        good = dict(run_id=self.run_id, trace_dir=self.scratch + "/bad", np=2, ranks=[[0, 1]], node="n")
         for key, value, says in [("run_id", "xyz", "run_id"), ("trace_dir", "relative", "absolute"),
                                  ("np", 0, "np"), ("np", 1 << 40, "np"), ("ranks", [[1, 0]], "ranks"),
                                  ("ranks", [0, 1], "ranks"), ("ranks", None, "ranks"),
@@ -133,7 +120,7 @@ class BadInput(NodeTest):
     def test_open_twice_and_bad_spawns_are_errors(self):
         node = self.serve()
         self.opened(node)
-        self.assert_error(node.ask("open", run_id=RUN_ID, trace_dir=self.scratch + "/bad", np=2,
+        self.assert_error(node.ask("open", run_id=self.run_id, trace_dir=self.scratch + "/bad", np=2,
                                    ranks=[[0, 1]], node="n"), "open already")
         self.assert_error(node.ask("spawn", stream=0, command="true"), "sense")
         self.assert_error(node.ask("spawn", stream=1), "sense")
@@ -144,7 +131,7 @@ class BadInput(NodeTest):
     def test_open_that_fails_takes_back_what_it_made(self):
         """Another one is answered afterwards."""
         node = self.serve()
-        bad = dict(run_id=RUN_ID, trace_dir=self.scratch + "/failed", np=2, ranks=[[0, 1]], node="n",
+        bad = dict(run_id=self.run_id, trace_dir=self.scratch + "/failed", np=2, ranks=[[0, 1]], node="n",
                    scratch=[self.scratch + "/made", self.scratch + "/not/there"])
         self.assert_error(node.ask("open", **bad), "cannot create '%s/not/there'" % self.scratch)
         self.assertFalse(os.path.exists(self.scratch + "/made"))
@@ -164,7 +151,7 @@ class BadInput(NodeTest):
                 node.write(bad)
                 self.assertEqual(node.process.wait(), 5)
                 self.assertIn(b"is no frame", node.process.stderr.read())
-                self.assertEqual(processes_of(RUN_ID), [])
+                self.assertEqual(processes_of(self.run_id), [])
 
 
 class Runs(NodeTest):
@@ -182,7 +169,7 @@ class Runs(NodeTest):
                          ("n1 %s/NODE.json %s\none\ntwo\n" % (directory, TI_NODE)).encode())
         self.assertEqual(node.output(5, STDERR), b"oops\n")
         self.assertEqual(node.end(), 0)
-        self.assertEqual(processes_of(RUN_ID), [])
+        self.assertEqual(processes_of(self.run_id), [])
 
     def test_stream_of_an_ended_process_is_free_again(self):
         node = self.serve()
@@ -199,7 +186,7 @@ class Runs(NodeTest):
         node.ask("spawn", stream=6, command="sleep 9999 & exit 0")
         self.assertEqual(node.told("ended", stream=6)["status"], 0)
         self.assertEqual(node.end(), 0)
-        self.assertEqual(processes_of(RUN_ID), [])
+        self.assertEqual(processes_of(self.run_id), [])
 
     def test_directory_is_the_runs_alone_and_goes_when_empty(self):
         node = self.serve()
@@ -209,7 +196,7 @@ class Runs(NodeTest):
         self.assertTrue(os.path.isdir(self.scratch + "/tmp-of-run"))
         open(self.scratch + "/tmp-of-run/session", "w").close()
         other = self.serve()
-        self.assert_error(other.ask("open", run_id=RUN_ID, trace_dir=directory, np=1,
+        self.assert_error(other.ask("open", run_id=self.run_id, trace_dir=directory, np=1,
                                     ranks=[[0, 0]], force=True), "another ti-acquire")
         self.assertEqual(node.end(), 0)
         self.assertEqual(other.end(), 0)
@@ -221,9 +208,9 @@ class Runs(NodeTest):
         node = self.serve()
         os.mkdir(self.scratch + "/full")
         open(self.scratch + "/full/notes", "w").close()
-        self.assert_error(node.ask("open", run_id=RUN_ID, trace_dir=self.scratch + "/full", np=1,
+        self.assert_error(node.ask("open", run_id=self.run_id, trace_dir=self.scratch + "/full", np=1,
                                    ranks=[[0, 0]]), "not empty")
-        self.assert_error(node.ask("open", run_id=RUN_ID, trace_dir="/proc/no/such", np=1,
+        self.assert_error(node.ask("open", run_id=self.run_id, trace_dir="/proc/no/such", np=1,
                                    ranks=[[0, 0]]), "/proc/no/such")
         self.assertEqual(node.end(), 0)
         self.assertTrue(os.path.exists(self.scratch + "/full/notes"))
@@ -244,7 +231,7 @@ class Runs(NodeTest):
             self.assertEqual(done.returncode, status, done)
             if status == 0:
                 self.assertEqual(done.stdout, "a b|/lib/x.so:%s/libminitrace.so|%s|%s|1|/usr\nTrue\n"
-                                 % (BUILD, directory, RUN_ID))
+                                 % (BUILD, directory, self.run_id))
             else:
                 self.assertEqual(done.stdout, "")
                 self.assertTrue(done.stderr.startswith("ti-node: "), done)
@@ -302,7 +289,7 @@ class Runs(NodeTest):
         node.ask("spawn", stream=1, command="sleep 9999 & sleep 9999")
         wait_for(lambda: node.told("status")["alive"] == 3)
         self.assertGreater(node.told("status")["rss_bytes"], 0)
-        traces(directory, 8)
+        self.traces(directory, 8)
         wait_for(lambda: node.told("status")["finished"] == 8)
         status = node.told("status")
         self.assertEqual(status["started"], 8, status)
@@ -355,11 +342,11 @@ class Ends(NodeTest):
         self.opened(node)
         node.ask("spawn", stream=1, command="(trap '' TERM; while :; do sleep 1; done) & setsid sleep 9999 & "
                                             "kill -STOP $$")
-        wait_for(lambda: len(processes_of(RUN_ID)) >= 4)
+        wait_for(lambda: len(processes_of(self.run_id)) >= 4)
         answer = node.ask("end", grace_s=0.5)
         self.assertGreaterEqual(answer["found"], 4, answer)
         self.assertEqual(answer["left"], 0, answer)
-        self.assertEqual(processes_of(RUN_ID), [])
+        self.assertEqual(processes_of(self.run_id), [])
         self.assertTrue(node.told("ended", stream=1))
         self.assertEqual(node.ask("end", grace_s=0)["found"], 0)
         self.assertEqual(node.end(), 0)
@@ -370,10 +357,10 @@ class Ends(NodeTest):
         self.opened(node)
         node.ask("spawn", stream=1, command="sleep 9999 & exec sleep 9999")
         node.ask("spawn", stream=2, command="exec sleep 9999")
-        wait_for(lambda: len(processes_of(RUN_ID)) == 3)
+        wait_for(lambda: len(processes_of(self.run_id)) == 3)
         self.assertIs(node.ask("kill", stream=1, signal=15)["found"], True)
         self.assertEqual(os.WTERMSIG(node.told("ended", stream=1)["status"]), 15)
-        wait_for(lambda: len(processes_of(RUN_ID)) == 1)
+        wait_for(lambda: len(processes_of(self.run_id)) == 1)
         self.assertIs(node.ask("kill", stream=1)["found"], False)
         self.assertIs(node.ask("kill", stream=3)["found"], False)
         self.assert_error(node.ask("kill", stream=0), "sense")
@@ -391,7 +378,7 @@ class Ends(NodeTest):
             node.ask("spawn", stream=1, command="setsid sleep 9999 & (sleep 9999 &) ; yes >&2")
             if how in ("eof", "KILL"):
                 node.ask("spawn", stream=2, command="trap '' TERM; while :; do sleep 1; done")
-            wait_for(lambda: len(processes_of(RUN_ID)) >= (5 if how in ("eof", "KILL") else 3))
+            wait_for(lambda: len(processes_of(self.run_id)) >= (5 if how in ("eof", "KILL") else 3))
             if how == "eof":
                 node.process.stdin.close()  # with its output not read
             elif how == "reader":
@@ -400,7 +387,7 @@ class Ends(NodeTest):
                 pid = node.hello["pid"] if how == "KILL" else node.process.pid
                 os.kill(pid, getattr(signal, "SIG" + how))
             node.process.wait()
-            self.assertEqual(processes_of(RUN_ID), [], how)
+            self.assertEqual(processes_of(self.run_id), [], how)
         self.assertIsNone(bystander.poll())
         bystander.kill()
         bystander.wait()
@@ -410,19 +397,18 @@ class Ends(NodeTest):
         self.opened(node)
         node.ask("spawn", stream=1, command="setsid sleep 9999")
         node.process.kill()
-        wait_for(lambda: processes_of(RUN_ID) == [])
+        wait_for(lambda: processes_of(self.run_id) == [])
 
     def test_leave_keeps_the_run(self):
         node = self.serve()
         directory = self.opened(node)
-        traces(directory, 2)
+        self.traces(directory, 2)
         node.ask("spawn", stream=1, command="exec sleep 9999")
         node.ask("leave")
         self.assertEqual(node.end(), 0)
-        # while it executes `sleep`, its environment cannot be read
-        wait_for(lambda: len(processes_of(RUN_ID)) == 1)
+        self.assertEqual(len(processes_of(self.run_id)), 1)
         self.assertTrue(os.path.exists(directory + "/NODE.json"))
-        os.kill(processes_of(RUN_ID)[0], signal.SIGKILL)
+        os.kill(processes_of(self.run_id)[0], signal.SIGKILL)
 
     def test_output_that_nobody_reads_costs_no_memory(self):
         """Its writers are held up; the end of the channel is noticed."""
@@ -437,7 +423,7 @@ class Ends(NodeTest):
         self.assertTrue(kib < 40 * 1024 or "sanitize" in BUILD or "build-" in BUILD, kib)
         node.process.stdin.close()
         node.process.wait()
-        self.assertEqual(processes_of(RUN_ID), [])
+        self.assertEqual(processes_of(self.run_id), [])
 
     def test_input_that_no_process_reads_costs_no_memory(self):
         node = self.serve()
@@ -472,7 +458,12 @@ class Ends(NodeTest):
         node.ask("spawn", stream=1, command="i=0; while [ $i -lt 200 ]; do sleep 9999 & i=$((i+1)); done; wait",
                  files=4096)
         node.ask("watch", every_ms=100)
-        wait_for(lambda: node.told("status")["alive"] == 201)
+        status = {"alive": 0}
+        while status["alive"] < 201:
+            status = node.told("status")
+            ended = [f for f in node.frames if f[0] == MESSAGE and f[2].get("is") == "ended"]
+            self.assertEqual(ended, [], (status, node.output(1, STDERR)))
+        self.assertEqual(status["alive"], 201, processes_of(self.run_id))
         answer = node.ask("end", grace_s=5)
         self.assertEqual(answer["found"], 201, answer)
         self.assertEqual(answer["left"], 0, answer)
@@ -482,11 +473,23 @@ class Ends(NodeTest):
 class Traces(NodeTest):
     """Traces on the node: told of, sent, removed."""
 
+    def large(self, directory, rank, size):
+        """A trace of this run, as far as its header tells, and of any size."""
+        os.makedirs(directory, exist_ok=True)
+        self.traces(directory + "/few", rank + 1)
+        path = "%s/rank-%06d.ti" % (directory, rank)
+        shutil.copy("%s/few/rank-%06d.ti" % (directory, rank), path)
+        shutil.rmtree(directory + "/few")
+        with open(path, "ab") as f:
+            f.write(os.urandom(1 << 16) * ((size >> 16) + 1))
+            f.truncate(size)
+        return path
+
     def test_send_and_remove_take_traces_of_the_run_only(self):
         node = self.serve()
         directory = self.scratch + "/gathered"
-        traces(directory, 6)
-        run_id, other_id = RUN_ID, "0bad" * 8
+        self.traces(directory, 6)
+        run_id, other_id = self.run_id, "0bad" * 8
         os.unlink(directory + "/rank-000004.ti")
         with open(directory + "/rank-000005.ti", "wb") as f:
             f.write(b"not a trace")
@@ -510,7 +513,7 @@ class Traces(NodeTest):
                                    run_id=run_id), "/no")
         # a run that was opened: its ends
         run_dir = self.opened(node, run_id=run_id, ranks=[[0, 7]])
-        traces(run_dir, 8)
+        self.traces(run_dir, 8)
         ranks = node.ask("ranks")
         self.assertEqual(ranks["with_trace"], 8, ranks)
         self.assertEqual(ranks["ends"]["complete"], [[0, 7]], ranks)
@@ -527,7 +530,7 @@ class Traces(NodeTest):
         """It is neither waited for nor removed."""
         node = self.serve()
         directory = self.opened(node, ranks=[[0, 7]])
-        traces(directory, 2)
+        self.traces(directory, 2)
         os.mkfifo(directory + "/rank-000002.ti")
         os.symlink(directory + "/rank-000002.ti", directory + "/rank-000003.ti")
         os.mkdir(directory + "/rank-000004.ti")
@@ -553,12 +556,12 @@ class Traces(NodeTest):
         node = self.serve()
         directory = self.scratch + "/claimed"
         most = (1 << 24) - 1
-        about = dict(directory=directory, run_id=RUN_ID)
+        about = dict(directory=directory, run_id=self.run_id)
 
         def run_json(ranks):
-            traces(directory, 6)
+            self.traces(directory, 6)
             with open(directory + "/NODE.json", "w") as f:
-                json.dump({"run_id": RUN_ID, **ranks}, f)
+                json.dump({"run_id": self.run_id, **ranks}, f)
 
         run_json({"ranks": [[0, most]]})
         os.rename(directory + "/rank-000002.ti", directory + "/rank-2.ti")
@@ -601,14 +604,14 @@ class Traces(NodeTest):
         self.assertEqual(os.listdir(directory), ["rank-2.ti"])
         self.assert_error(node.ask("remove", ranks=[[0, most], [0, 0]], **about), "ranks")
         self.assert_error(node.ask("remove", ranks=[[0, 0]], directory=directory + "/no",
-                                   run_id=RUN_ID), "/no")
+                                   run_id=self.run_id), "/no")
         self.assertEqual(node.end(), 0)
 
     def test_list_and_crc_tell_of_traces_of_the_run(self):
         node = self.serve()
         directory = self.scratch + "/listed"
-        traces(directory, 1203)
-        about = dict(directory=directory, run_id=RUN_ID)
+        self.traces(directory, 1203)
+        about = dict(directory=directory, run_id=self.run_id)
         os.truncate(directory + "/rank-000007.ti", 100)
         with open(directory + "/rank-000009.ti", "wb") as f:
             f.write(b"not a trace")
@@ -630,11 +633,11 @@ class Traces(NodeTest):
         answer = node.ask("list", directory=directory, run_id="0bad" * 8)
         self.assertEqual(answer["traces"], 0, answer)
         self.assertIs(answer["exists"], True, answer)
-        answer = node.ask("list", directory=directory + "/no", run_id=RUN_ID)
+        answer = node.ask("list", directory=directory + "/no", run_id=self.run_id)
         self.assertEqual(answer["traces"], 0, answer)
         self.assertIs(answer["exists"], False, answer)
         self.assert_error(node.ask("list", directory=directory + "/keep"), "of which run")
-        self.assert_error(node.ask("list", directory=directory + "/rank-000000.ti", run_id=RUN_ID),
+        self.assert_error(node.ask("list", directory=directory + "/rank-000000.ti", run_id=self.run_id),
                           "rank-000000")
         answer = node.ask("crc", ranks=[[0, 2], [9, 9], [1202, 1300]], **about)
         self.assertEqual([c[0] for c in answer["crc"]], [0, 1, 2, 1202], answer)
@@ -645,14 +648,14 @@ class Traces(NodeTest):
         self.assert_error(node.ask("crc", ranks=[[0, 1000]], **about), "1000 ranks")
         self.assert_error(node.ask("crc", **about), "ranks")
         self.assert_error(node.ask("crc", ranks=[[0, 0]], directory=directory + "/no",
-                                   run_id=RUN_ID), "/no")
+                                   run_id=self.run_id), "/no")
         self.assertEqual(node.end(), 0)
 
     def test_other_requests_are_answered_during_crc(self):
         node = self.serve()
-        os.truncate(large(self.scratch + "/slow", 0, 1 << 16), 1 << 28)
+        os.truncate(self.large(self.scratch + "/slow", 0, 1 << 16), 1 << 28)
         node.write(b"".join(frame(MESSAGE, 0, json.dumps(r).encode()) for r in (
-            {"do": "crc", "id": 500, "ranks": [[0, 0]], "directory": self.scratch + "/slow", "run_id": RUN_ID},
+            {"do": "crc", "id": 500, "ranks": [[0, 0]], "directory": self.scratch + "/slow", "run_id": self.run_id},
             {"do": "beat", "id": 501, "every_ms": 0})))
         first = node.wait(lambda f: f[2].get("id") in (500, 501))[2]
         self.assertEqual(first["is"], "beat", first)
@@ -664,8 +667,8 @@ class Traces(NodeTest):
         """Only if its checksum is the same."""
         node = self.serve()
         directory = self.scratch + "/from"
-        traces(directory, 5)
-        path = large(directory, 5, 300000)
+        self.traces(directory, 5)
+        path = self.large(directory, 5, 300000)
         contents = []
         for rank in range(6):
             with open("%s/rank-%06d.ti" % (directory, rank), "rb") as f:
@@ -676,7 +679,7 @@ class Traces(NodeTest):
         start = [[5, cut, crc32c(contents[5][:cut])], [0, 10, crc32c(contents[0][:10])],
                  [1, 10, 12345], [2, len(contents[2]), crc32c(contents[2])],
                  [3, 1 << 40, 0], [4, 0, 0], [77, 5, 5]]
-        answer = node.ask("send", ranks=[[0, 5]], directory=directory, run_id=RUN_ID, **{"from": start})
+        answer = node.ask("send", ranks=[[0, 5]], directory=directory, run_id=self.run_id, **{"from": start})
         self.assertEqual(answer["sent"], 6, answer)
         for rank, at in ((0, 10), (1, 0), (2, len(contents[2])), (3, 0), (4, 0), (5, cut)):
             told = node.told("sending", rank=rank)
@@ -686,20 +689,20 @@ class Traces(NodeTest):
             self.assertEqual((told["bytes"], told["crc32c"]),
                              (len(contents[rank]), crc32c(contents[rank])))
         for bad in ({}, [1], [[1, 2]], [[1, -1, 0]], [[-1, 1, 0]], [[1, 1, 1 << 32]], [["1", 1, 1]]):
-            self.assert_error(node.ask("send", ranks=[[0, 0]], directory=directory, run_id=RUN_ID,
+            self.assert_error(node.ask("send", ranks=[[0, 0]], directory=directory, run_id=self.run_id,
                                        **{"from": bad}), "from")
         self.assertEqual(node.end(), 0)
 
     def test_send_of_thousands_of_ranks_finds_what_is_there(self):
         node = self.serve()
         directory = self.scratch + "/many-named"
-        traces(directory, 3)
+        self.traces(directory, 3)
         for rank in 1500, 2600, 4000:
             os.link(directory + "/rank-000001.ti", "%s/rank-%06d.ti" % (directory, rank))
         os.symlink("rank-000001.ti", directory + "/rank-002700.ti")
         os.mkdir(directory + "/rank-002800.ti")
         answer = node.ask("send", ranks=[[0, 3000], [1500, 1500], [4000, 4000]], directory=directory,
-                          run_id=RUN_ID)
+                          run_id=self.run_id)
         self.assertEqual(answer["sent"], 7, answer)
         told = [f[2] for f in node.frames if f[0] == MESSAGE and f[2]["is"] == "sent"]
         self.assertEqual([t["rank"] for t in told], list(range(3001)) + [1500, 4000])
@@ -714,11 +717,11 @@ class Traces(NodeTest):
     def test_send_notices_files_that_change(self):
         node = self.serve()
         directory = self.scratch + "/noticed"
-        large(directory, 0, 64 << 20)
-        about = dict(directory=directory, run_id=RUN_ID)
+        self.large(directory, 0, 64 << 20)
+        about = dict(directory=directory, run_id=self.run_id)
         for what in ("shorter", "changed"):
             node.frames.clear()
-            path = large(directory, 0, 64 << 20)
+            path = self.large(directory, 0, 64 << 20)
             node.send({"do": "send", "id": 600, "ranks": [[0, 0]], **about})
             node.told("sending", rank=0)
             time.sleep(0.3)  # it is stuck
@@ -736,8 +739,8 @@ class Traces(NodeTest):
     def test_send_of_a_file_removed_meanwhile_is_whole(self):
         node = self.serve()
         directory = self.scratch + "/unlinked"
-        about = dict(directory=directory, run_id=RUN_ID)
-        path = large(directory, 0, 8 << 20)
+        about = dict(directory=directory, run_id=self.run_id)
+        path = self.large(directory, 0, 8 << 20)
         node.send({"do": "send", "id": 600, "ranks": [[0, 0]], **about})
         node.told("sending", rank=0)
         os.unlink(path)
@@ -747,9 +750,9 @@ class Traces(NodeTest):
     def test_send_keeps_to_its_credit(self):
         node = self.serve()
         directory = self.scratch + "/credit"
-        path = large(directory, 0, 1 << 20)
-        large(directory, 1, 100)
-        about = dict(directory=directory, run_id=RUN_ID)
+        path = self.large(directory, 0, 1 << 20)
+        self.large(directory, 1, 100)
+        about = dict(directory=directory, run_id=self.run_id)
 
         def came(rank=0):
             return len(node.output(rank, DATA))
@@ -799,9 +802,9 @@ class Merged(NodeTest):
         """Traces that take a second or more to be merged; what names them in a request."""
         directory = self.scratch + "/long"
         os.mkdir(directory)
-        subprocess.run([os.path.join(BUILD, "tests/mktrace"), "--np", "8", "--run-id", RUN_ID,
+        subprocess.run([os.path.join(BUILD, "tests/mktrace"), "--np", "8", "--run-id", self.run_id,
                         "--iterations", "20000", "--noise", "1000000000", directory], check=True)
-        return dict(directory=directory, run_id=RUN_ID)
+        return dict(directory=directory, run_id=self.run_id)
 
     def at_work(self, node):
         """The process that merges."""
@@ -830,7 +833,7 @@ class Merged(NodeTest):
     def test_sound_ranks_come_merged_and_others_as_before(self):
         node = self.serve()
         directory = self.scratch + "/merged"
-        traces(directory, 8)
+        self.traces(directory, 8)
         os.unlink(directory + "/rank-000004.ti")
         os.rename(directory + "/rank-000006.ti", directory + "/rank-000005.ti")
         with open(directory + "/rank-000006.ti", "wb") as f:
@@ -838,7 +841,7 @@ class Merged(NodeTest):
         os.truncate(directory + "/rank-000007.ti", 400)
         there = sorted(os.listdir(directory))
         answer = node.ask("send", ranks=[[0, 1], [3, 7]], merge=True, directory=directory,
-                          run_id=RUN_ID)
+                          run_id=self.run_id)
         self.assertNotIn("not_merged", answer)
         listed = []
         for rank in 0, 1, 3, 7:
@@ -863,7 +866,7 @@ class Merged(NodeTest):
         self.assertEqual(answer["sent"], 5, answer)
         self.assertFalse([f for f in node.frames if f[0] == MESSAGE and f[2].get("rank") in (1, 3, 7)])
         # nothing to merge is no trouble
-        answer = node.ask("send", ranks=[[4, 4], [6, 6]], merge=True, directory=directory, run_id=RUN_ID)
+        answer = node.ask("send", ranks=[[4, 4], [6, 6]], merge=True, directory=directory, run_id=self.run_id)
         self.assertEqual((answer["sent"], answer.get("not_merged")), (0, None), answer)
         self.assertEqual(sorted(os.listdir(directory)), there)
         self.assertEqual(node.end(), 0)
@@ -871,12 +874,12 @@ class Merged(NodeTest):
     def test_ranks_to_be_merged_ascend_and_are_few(self):
         node = self.serve()
         directory = self.scratch + "/few"
-        traces(directory, 2)
+        self.traces(directory, 2)
         for ranks in ([[1, 1], [0, 0]], [[0, 1], [1, 1]], [[0, 1000]]):
             self.assert_error(node.ask("send", ranks=ranks, merge=True, directory=directory,
-                                       run_id=RUN_ID), "to be merged must ascend")
+                                       run_id=self.run_id), "to be merged must ascend")
         self.assertEqual(node.ask("send", ranks=[[0, 999]], merge=True, directory=directory,
-                                  run_id=RUN_ID)["sent"], 2)
+                                  run_id=self.run_id)["sent"], 2)
         self.assertEqual(node.end(), 0)
 
     def test_merging_delays_nobody_and_tells_of_itself(self):
@@ -1012,7 +1015,7 @@ class Disk(NodeTest):
             pass
         try:
             node = self.serve()
-            self.assert_error(node.ask("open", run_id=RUN_ID, trace_dir=disk + "/run", np=1,
+            self.assert_error(node.ask("open", run_id=self.run_id, trace_dir=disk + "/run", np=1,
                                        ranks=[[0, 0]], node="n"), "No space left")
             self.assertFalse(os.path.exists(disk + "/run/NODE.json"))
             self.assertEqual(node.ask("facts", trace_dir=disk)["trace_dir"]["free_bytes"], 0)
