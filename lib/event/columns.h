@@ -1,11 +1,10 @@
 /*
  * Encoding of events: the payload of EVT and XTR chunks (trace.h).
  *
- * Events are stored as columns.  Events with the same operation, call site, fields and kinds of
- * fields have the same symbol, and each symbol has a column for each of its fields.  A chunk refers
- * to nothing outside itself, except strings, communicators and long vectors earlier in the file.  Or it goes on with
- * the chunk of events before it: it has the symbols and columns of that one, and its data follows
- * the data that these have so far.
+ * Events are stored as columns: each symbol (event/symbol.h) has a column for each of its numbers.
+ * A chunk refers to nothing outside itself, except strings, communicators and long vectors earlier
+ * in the file.  Or it goes on with the chunk of events before it: it has the symbols and columns of
+ * that one, and its data follows the data that these have so far.
  *
  * EVT:
  *
@@ -13,11 +12,9 @@
  *   sequence  varint bytes of its data
  *   known     for each column of known symbols, in order: varint bytes
  *   symbols   varint n, the new ones, then n times: varint op, varint site, varint mask,
- *             varint kinds, and varint bytes of each of its columns.  `kinds` has
- *             two bits for each field of TI_SPECIALS, in that order: 0 a number,
- *             1 TI_ANY, 2 TI_NULL, 3 TI_SELF.  A symbol has a column for each field
- *             of its mask whose kind is a number, in the order of TI_FIELDS, then
- *             one for each vector of its operation
+ *             varint kinds (event/symbol.h), and varint bytes of each of its columns.
+ *             A symbol has a column for each field of its mask whose kind is a number,
+ *             in the order of TI_FIELDS, then one for each vector of its operation
  *   known     for each known column of volumes, in order: varint bytes
  *   volumes   varint n, the new ones, then n times: varint before, varint symbol, varint bytes.
  *             Each is a column with the volumes of the bursts before the events of
@@ -53,79 +50,20 @@
  * the next symbol is the one that followed the present symbol last time.  `run` predictions are
  * right, then `symbol` comes.  After the end of the list, all predictions are right.
  *
- * Before version 4 of the chunk there were no copies, the sequence had `symbol` itself, and no chunk
- * went on: it began with the length of the sequence.
+ * Before version 4 of the chunk there were no copies, the sequence had `symbol` itself, and no
+ * chunk went on: it began with the length of the sequence.
  *
  * XTR: an extra value belongs to a burst, as the volume does.  So each column of volumes in the
  * next EVT chunk has a column of each extra kind beside it.
  *
  *   extras    varint E, the number of extra columns of the trace; varint V, the number
- *             of columns of volumes, known and new ones; then V times E times varint bytes of a column
+ *             of columns of volumes, known and new ones; then V times E times: varint bytes
  *   data      these columns of values, in the same order; known columns go on, too
  */
 #ifndef TI_EVENT_COLUMNS_H
 #define TI_EVENT_COLUMNS_H
 
-#include "event/event.h"
-
-/* Fields that may have a special value.  TI_ANY, TI_NULL and TI_SELF are the lowest int64_t, so a
- * kind can be computed. */
-#define TI_SPECIALS(X)        X(PEER) X(TAG) X(PEER2) X(TAG2) X(COLOR) X(NEWCOMM) X(ROOT)
-#define TI_SPECIAL_MASK(name) TI_M_##name |
-enum { TI_M_SPECIAL = TI_SPECIALS(TI_SPECIAL_MASK) 0 };
-_Static_assert(TI_NULL == TI_ANY + 1 && TI_SELF == TI_ANY + 2, "a kind is the distance + 1");
-
-/* Set *numbers to the mask of the fields that are numbers, not special values.  False if the
- * operation cannot have these fields, or a field not these kinds. */
-static inline bool ti_symbol_numbers(uint32_t op, uint32_t mask, uint32_t kinds, uint32_t *numbers)
-{
-    const struct ti_op_info *info = op < TI_OP_COUNT ? ti_op_info(op) : NULL;
-
-    if (!info || (mask & info->fields) != info->fields || mask & ~(info->fields | info->optional))
-        return false;
-    *numbers = mask;
-#define TI_SPECIAL_NUMBER(name)                                                                    \
-    if (kinds & 3) {                                                                               \
-        if (!(mask & TI_M_##name))                                                                 \
-            return false;                                                                          \
-        *numbers &= ~(uint32_t)TI_M_##name;                                                        \
-    }                                                                                              \
-    kinds >>= 2;
-    TI_SPECIALS(TI_SPECIAL_NUMBER)
-#undef TI_SPECIAL_NUMBER
-    return kinds == 0;
-}
-
-/* The `kinds` of an event's symbol. */
-static inline uint32_t ti_event_kinds(const struct ti_event *ev)
-{
-    uint32_t rest = ev->mask & TI_M_SPECIAL, kinds = 0;
-    int shift = 0;
-
-    while (rest && ev->arg[__builtin_ctz(rest)] > TI_SELF)
-        rest &= rest - 1;
-    if (!rest)
-        return 0;
-#define TI_KIND_OF(name)                                                                           \
-    if (ev->mask & TI_M_##name && ev->arg[TI_F_##name] <= TI_SELF)                                 \
-        kinds |= ((uint32_t)(ev->arg[TI_F_##name] - TI_ANY) + 1) << shift;                         \
-    shift += 2;
-    TI_SPECIALS(TI_KIND_OF)
-#undef TI_KIND_OF
-    return kinds;
-}
-
-/* The value of a field that is not a number, by the `kinds` of its symbol; 0 if it is a number. */
-static inline int64_t ti_kind_value(uint32_t kinds, uint32_t field)
-{
-#define TI_KIND_VALUE(name)                                                                        \
-    if (field == TI_F_##name)                                                                      \
-        return kinds & 3 ? TI_ANY + (int64_t)((kinds & 3) - 1) : 0;                                \
-    kinds >>= 2;
-    TI_SPECIALS(TI_KIND_VALUE)
-#undef TI_KIND_VALUE
-    return 0;
-}
+#include "event/symbol.h"
 
 /* The least `how` of a copy from another part; see above. */
 #define TI_COPY_NEW 4

@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+#include "event/symbol.h"
+
 /* The texts are in the table, not pointed to: pointers would be relocated in each traced process,
  * which then has a copy of the table. */
 static const struct ti_op_info ops[] = {
@@ -63,4 +65,23 @@ const char *ti_mode_text(int64_t mode, char *buf, size_t bytes)
 const char *ti_redop_text(int64_t redop)
 {
     return redop >= 0 && redop < TI_REDOP_COUNT ? redops[redop] : "?";
+}
+
+bool ti_symbol_read(const uint64_t number[4], uint64_t sites, struct ti_event_symbol *s)
+{
+    const struct ti_op_info *info =
+        ti_op_info(number[0] < TI_OP_COUNT ? (uint32_t)number[0] : TI_OP_COUNT);
+    uint32_t mask = (uint32_t)number[2], kinds = (uint32_t)number[3], with_kind = 0;
+
+    if (number[0] >= TI_OP_COUNT || number[1] > sites || number[1] > UINT32_MAX ||
+        number[2] > UINT32_MAX || number[3] > UINT32_MAX || (mask & info->fields) != info->fields ||
+        mask & ~(info->fields | info->optional))
+        return false;
+#define SPECIAL(name)                                                                              \
+    with_kind |= kinds & 3 ? TI_M_##name : 0;                                                      \
+    kinds >>= 2;
+    TI_SPECIALS(SPECIAL)
+#undef SPECIAL
+    *s = ti_symbol_make((uint32_t)number[0], (uint32_t)number[1], mask, (uint32_t)number[3]);
+    return kinds == 0 && !(with_kind & ~mask);
 }

@@ -545,10 +545,18 @@ struct ti_op_info {
 /* `op` must be below TI_OP_COUNT.  Never NULL. */
 const struct ti_op_info *ti_op_info(uint32_t op);
 
+/* The vectors of an operation: bit 0 is the first one. */
+static inline uint32_t ti_op_vecs(uint32_t op)
+{
+    const struct ti_op_info *info = ti_op_info(op);
+
+    return (uint32_t)(info->vec[0][0] != '\0') | (uint32_t)(info->vec[1][0] != '\0') << 1;
+}
+
 /* Index of the operation's last vector: 0 or 1. */
 static inline int ti_op_last_vec(uint32_t op)
 {
-    return ti_op_info(op)->vec[1][0] ? 1 : 0;
+    return ti_op_vecs(op) >> 1 & 1;
 }
 
 /* Names of fields and reduction operations; "?" when out of range. */

@@ -136,9 +136,9 @@ static bool give_event(struct ti_folded *f, const struct node *leaf, struct ti_e
                 return false;
         ev->extra = f->extra;
     }
-    ev->op = s->op;
-    ev->site = s->site;
-    ev->mask = s->mask;
+    ev->op = s->is.op;
+    ev->site = s->is.site;
+    ev->mask = s->is.mask;
     for (uint32_t i = 0; i < s->nconstants; i++)
         ev->arg[c[i].field] = c[i].value;
     cursor += leaf->arrivals * f->nvolumes;
@@ -150,7 +150,7 @@ static bool give_event(struct ti_folded *f, const struct node *leaf, struct ti_e
     ev->vec[0] = ev->vec[1] = (struct ti_vec){NULL, 8, 0};
     f->arrival = 0;
     f->at++;
-    return !s->vectors || give_vectors(f, s, cursor, ev);
+    return s->is.vecs == 0 || give_vectors(f, s, cursor, ev);
 }
 
 /* Begin the first trip of the loop at f->at. */

@@ -32,11 +32,10 @@ enum { VECTOR_LENGTHS, VECTOR_MODELS, VECTOR_ELEMENTS, VECTOR_COLUMNS };
 enum vector_is { VECTOR_NONE, VECTOR_CONSTANT, VECTOR_COLUMN };
 
 struct symbol {
-    uint32_t op, site, mask;
+    struct ti_event_symbol is;
     uint32_t constants, nconstants; /* its constants: number of the first, how many */
     uint32_t columns;               /* mask of the fields that have a column */
     uint32_t vector_columns;        /* the same of vectors */
-    bool vectors;                   /* it has one */
     uint8_t vector_is[TI_VECS];     /* enum vector_is */
     int64_t vector[TI_VECS];        /* number of a constant vector */
 };

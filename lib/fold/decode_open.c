@@ -358,18 +358,19 @@ static bool read_vectors(struct input *in, struct ti_folded *f)
            elements <= TI_RECORD_VECTORS;
 }
 
-static bool read_constants(struct input *in, struct ti_folded *f, struct symbol *s, uint32_t kinds,
-                           uint32_t numbers)
+static bool read_constants(struct input *in, struct ti_folded *f, struct symbol *s)
 {
+    uint32_t numbers = ti_symbol_numbers(&s->is);
+
     s->constants = f->nconstants;
-    s->nconstants = (uint32_t)__builtin_popcount(s->mask & ~s->columns);
+    s->nconstants = (uint32_t)__builtin_popcount(s->is.mask & ~s->columns);
     f->nconstants += s->nconstants;
     f->constant = ti_grow(f->constant, &f->constants_cap, f->nconstants, sizeof *f->constant);
-    for (uint32_t rest = s->mask & ~s->columns, i = s->constants; rest; rest &= rest - 1, i++) {
+    for (uint32_t rest = s->is.mask & ~s->columns, i = s->constants; rest; rest &= rest - 1, i++) {
         struct constant *c = &f->constant[i];
 
         c->field = (uint32_t)__builtin_ctz(rest);
-        c->value = ti_kind_value(kinds, c->field);
+        c->value = ti_kind_value(s->is.kinds, c->field);
         meaning(in, TI_PART_FIELD, (size_t)(s - f->symbol), c->field);
         if (numbers & 1u << c->field && !next_number(in, INT64_MIN, INT64_MAX, &c->value))
             return false;
@@ -379,31 +380,23 @@ static bool read_constants(struct input *in, struct ti_folded *f, struct symbol 
 
 static bool read_symbol(struct input *in, struct ti_folded *f, struct symbol *s, uint64_t sites)
 {
-    uint64_t op, site, mask, kinds, columns, vectors;
-    uint32_t numbers;
+    uint64_t number[4], columns, vectors;
 
-    if (!get(in, TI_OP_COUNT - 1, &op) || !get(in, sites, &site) || !get(in, UINT32_MAX, &mask) ||
-        !get(in, UINT32_MAX, &kinds) || !get(in, UINT32_MAX, &columns) ||
-        !get(in, (1 << TI_VECS) - 1, &vectors) ||
-        !ti_symbol_numbers((uint32_t)op, (uint32_t)mask, (uint32_t)kinds, &numbers) ||
-        columns & ~numbers)
+    for (int k = 0; k < 4; k++)
+        if (!get(in, UINT32_MAX, &number[k]))
+            return false;
+    if (!ti_symbol_read(number, sites, &s->is) || !get(in, UINT32_MAX, &columns) ||
+        !get(in, UINT32_MAX, &vectors) || columns & ~ti_symbol_numbers(&s->is) ||
+        vectors & ~(uint32_t)s->is.vecs)
         return false;
-    s->op = (uint32_t)op;
-    s->site = (uint32_t)site;
-    s->mask = (uint32_t)mask;
     s->columns = (uint32_t)columns;
     s->vector_columns = (uint32_t)vectors;
-    if (!read_constants(in, f, s, (uint32_t)kinds, numbers))
+    if (!read_constants(in, f, s))
         return false;
-    for (int v = 0; v < TI_VECS; v++) {
-        bool column = vectors & 1u << v;
+    for (uint32_t rest = s->is.vecs; rest; rest &= rest - 1) {
+        int v = __builtin_ctz(rest);
+        bool column = vectors & rest & -rest;
 
-        if (!ti_op_info(s->op)->vec[v][0]) {
-            if (column)
-                return false;
-            continue;
-        }
-        s->vectors = true;
         s->vector_is[v] = column ? VECTOR_COLUMN : VECTOR_CONSTANT;
         meaning(in, TI_PART_VECTOR, (size_t)(s - f->symbol), (uint32_t)v);
         if (!column && !next_number(in, 0, (int64_t)f->nvectors - 1, &s->vector[v]))

@@ -13,7 +13,7 @@
  *   strings   varint number of call sites, of names of calls, of names of files
  *   volumes   varint 1 + number of extra columns
  *   symbols   varint n, then n times: varint op, varint site, varint mask, varint kinds (as in
- *             event/columns.h), varint mask of the fields that have a column, varint mask of
+ *             event/symbol.h), varint mask of the fields that have a column, varint mask of
  *             the vectors that have a column
  *   shape     varint n, then n nodes.  A node is varint symbol << 1, a leaf; or varint
  *             children << 1 | 1, a loop, and its children

@@ -32,9 +32,9 @@ struct ti_shape_node ti_shape_node(const struct ti_folded *f, uint32_t i)
                                   .columns = columns_of(f, node),
                                   .symbol = node->symbol,
                                   .arrivals = node->arrivals,
-                                  .op = s->op,
-                                  .site = s->site,
-                                  .mask = s->mask};
+                                  .op = s->is.op,
+                                  .site = s->is.site,
+                                  .mask = s->is.mask};
 }
 
 uint32_t ti_shape_symbols(const struct ti_folded *f)
@@ -46,9 +46,9 @@ void ti_shape_symbol(const struct ti_folded *f, uint32_t symbol, struct ti_call 
 {
     const struct symbol *s = &f->symbol[symbol];
 
-    *out = (struct ti_call){.op = s->op,
-                            .site = s->site,
-                            .mask = s->mask,
+    *out = (struct ti_call){.op = s->is.op,
+                            .site = s->is.site,
+                            .mask = s->is.mask,
                             .columns = s->columns,
                             .vector_columns = s->vector_columns};
     for (uint32_t k = 0; k < s->nconstants; k++)

@@ -43,10 +43,8 @@ static uint32_t new_class(struct ti_symbols *s, const struct ti_event *ev, uint3
 
     s->class = ti_grow(s->class, &s->classes_cap, n + 1, sizeof *s->class);
     c = &s->class[n];
-    *c = (struct ti_event_class){ev->op, ev->site, ev->mask, kinds, .next = NONE};
-    ti_symbol_numbers(c->op, c->mask, c->kinds, &c->numbers);
-    c->nvariables = (uint32_t)__builtin_popcount(c->numbers) + TI_VECS;
-    c->variable = ti_grow(NULL, &cap, c->nvariables, sizeof *c->variable);
+    *c = (struct ti_event_class){.is = ti_symbol_of(ev, kinds), .next = NONE};
+    c->variable = ti_grow(NULL, &cap, c->is.ncolumns + 1u, sizeof *c->variable);
     if (ev->site)
         ti_map_add(&s->site_map, ev->site, 0, 0, 0);
     return n;
@@ -59,10 +57,9 @@ static uint32_t class_of(struct ti_symbols *s, const struct ti_event *ev)
     size_t n = s->class_map.n;
 
     if (last != NONE && s->class[last].next != NONE) {
-        const struct ti_event_class *c = &s->class[s->class[last].next];
-
-        if (c->op == ev->op && c->site == ev->site && c->mask == ev->mask && c->kinds == kinds)
-            return s->last_class = s->class[last].next;
+        number = s->class[last].next;
+        if (ti_symbol_is(&s->class[number].is, ev, kinds))
+            return s->last_class = number;
     }
     number = (uint32_t)ti_map_add(&s->class_map, ev->op, ev->site, ev->mask, kinds);
     if (number == n)
@@ -96,11 +93,10 @@ void ti_symbols_scan(struct ti_symbols *s, const struct ti_event *ev)
     const struct ti_event_class *c = &s->class[class];
     struct ti_variable *v = c->variable;
 
-    for (uint32_t rest = c->numbers; rest; rest &= rest - 1)
+    for (uint32_t rest = ti_symbol_numbers(&c->is); rest; rest &= rest - 1)
         note_value(v++, ev->arg[__builtin_ctz(rest)]);
-    for (int i = 0; i < TI_VECS; i++)
-        if (ti_op_info(c->op)->vec[i][0])
-            note_value(&v[i], vector_number(s, &ev->vec[i]));
+    for (uint32_t rest = c->is.vecs; rest; rest &= rest - 1)
+        note_value(v++, vector_number(s, &ev->vec[__builtin_ctz(rest)]));
 }
 
 /* --------------------------------------------------------------------- give -- */
@@ -115,10 +111,10 @@ void ti_symbols_begin(struct ti_symbols *s, uint32_t limit)
         struct ti_variable *v = c->variable;
 
         c->columns = c->vector_columns = 0;
-        for (uint32_t rest = c->numbers; rest; rest &= rest - 1)
+        for (uint32_t rest = ti_symbol_numbers(&c->is); rest; rest &= rest - 1)
             c->columns |= v++->n > limit ? rest & -rest : 0;
-        for (uint32_t k = 0; k < TI_VECS; k++)
-            c->vector_columns |= v[k].n > 1 ? 1u << k : 0;
+        for (uint32_t rest = c->is.vecs; rest; rest &= rest - 1)
+            c->vector_columns |= v++->n > 1 ? rest & -rest : 0;
     }
 }
 
@@ -129,7 +125,7 @@ static uint32_t split(struct ti_symbols *s, const struct ti_event_class *c,
     uint32_t n = 0;
 
     out->nfields = 0;
-    for (uint32_t rest = c->numbers; rest; rest &= rest - 1) {
+    for (uint32_t rest = ti_symbol_numbers(&c->is); rest; rest &= rest - 1) {
         int64_t value = ev->arg[__builtin_ctz(rest)];
 
         if (c->columns & rest & -rest)
@@ -137,13 +133,13 @@ static uint32_t split(struct ti_symbols *s, const struct ti_event_class *c,
         else
             constant[n++] = value;
     }
-    for (int i = 0; i < TI_VECS; i++) {
-        if (!ti_op_info(c->op)->vec[i][0])
-            continue;
-        if (c->vector_columns & 1u << i)
-            out->field[out->nfields++] = vector_number(s, &ev->vec[i]);
+    for (uint32_t rest = c->is.vecs; rest; rest &= rest - 1) {
+        int64_t value = vector_number(s, &ev->vec[__builtin_ctz(rest)]);
+
+        if (c->vector_columns & rest & -rest)
+            out->field[out->nfields++] = value;
         else
-            constant[n++] = vector_number(s, &ev->vec[i]);
+            constant[n++] = value;
     }
     return n;
 }
@@ -211,7 +207,7 @@ void ti_symbols_init(struct ti_symbols *s)
 void ti_symbols_free(struct ti_symbols *s)
 {
     for (size_t i = 0; i < s->class_map.n; i++) {
-        for (uint32_t k = 0; k < s->class[i].nvariables; k++)
+        for (uint32_t k = 0; k < s->class[i].is.ncolumns; k++)
             free(s->class[i].variable[k].value);
         free(s->class[i].variable);
     }

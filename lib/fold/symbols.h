@@ -1,11 +1,10 @@
 /*
  * Symbols of a trace: what folding compares.
  *
- * Events with the same operation, call site, fields and kinds of fields (event/columns.h) are a
- * class.  A field that has few values in a class is part of the symbol: so the events that differ
- * in it are different symbols, and ranks that differ in it share one shape.  A field with more
- * values gets a column, and does not distinguish symbols; so does a vector that is not always the
- * same.  Vectors are numbered.
+ * Events with the same symbol as event/symbol.h has it are here a class.  A field that has few
+ * values in a class is part of the symbol: so the events that differ in it are different symbols,
+ * and ranks that differ in it share one shape.  A field with more values gets a column, and does
+ * not distinguish symbols; so does a vector that is not always the same.  Vectors are numbered.
  *
  * The trace is read twice: first ti_symbols_scan() takes each event, then ti_symbols_give().
  */
@@ -14,7 +13,7 @@
 
 #include "common/map.h"
 #include "event/buffer.h"
-#include "event/event.h"
+#include "event/symbol.h"
 #include "fold/column.h"
 
 /* A field or vector in a class. */
@@ -24,13 +23,11 @@ struct ti_variable {
 };
 
 struct ti_event_class {
-    uint32_t op, site, mask, kinds;
-    uint32_t numbers; /* mask of the fields that are numbers */
-    uint32_t columns; /* of these, those that have a column */
+    struct ti_event_symbol is;
+    uint32_t columns; /* mask of the numbers that have a column */
     uint32_t vector_columns;
-    uint32_t next;       /* class that followed last time */
-    uint32_t nvariables; /* numbers, then vectors */
-    struct ti_variable *variable;
+    uint32_t next;                /* class that followed last time */
+    struct ti_variable *variable; /* is.ncolumns: numbers, then vectors */
 };
 
 struct ti_symbol {

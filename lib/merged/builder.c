@@ -222,24 +222,23 @@ uint32_t ti_builder_symbol(struct ti_builder *b, const struct ti_call *call)
 {
     struct parts *p = &b->symbols;
     struct ti_event constant = {.op = call->op, .mask = call->mask & ~call->columns};
-    uint32_t kinds, numbers = 0;
+    uint64_t number[] = {call->op, call->site, call->mask, 0};
+    struct ti_event_symbol is;
 
     for (uint32_t rest = constant.mask; rest; rest &= rest - 1)
         if (__builtin_ctz(rest) < TI_F_COUNT)
             constant.arg[__builtin_ctz(rest)] = call->arg[__builtin_ctz(rest)];
-    kinds = ti_event_kinds(&constant);
-    ti_symbol_numbers(call->op, call->mask, kinds, &numbers);
-    ti_buffer_varint(&p->pattern, call->op);
-    ti_buffer_varint(&p->pattern, call->site);
-    ti_buffer_varint(&p->pattern, call->mask);
-    ti_buffer_varint(&p->pattern, kinds);
+    number[3] = ti_event_kinds(&constant);
+    for (int i = 0; i < 4; i++)
+        ti_buffer_varint(&p->pattern, number[i]);
     ti_buffer_varint(&p->pattern, call->columns);
     ti_buffer_varint(&p->pattern, call->vector_columns);
-    for (uint32_t rest = numbers & ~call->columns; rest; rest &= rest - 1)
+    if (!ti_symbol_read(number, UINT32_MAX, &is)) /* readers will refuse it */
+        return b->nsymbols++;
+    for (uint32_t rest = ti_symbol_numbers(&is) & ~call->columns; rest; rest &= rest - 1)
         ti__put_number(p, constant.arg[__builtin_ctz(rest)]);
-    for (int v = 0; v < TI_VECS && call->op < TI_OP_COUNT; v++)
-        if (ti_op_info(call->op)->vec[v][0] && !(call->vector_columns & 1u << v))
-            ti__put_number(p, call->vector[v]);
+    for (uint32_t rest = is.vecs & ~call->vector_columns; rest; rest &= rest - 1)
+        ti__put_number(p, call->vector[__builtin_ctz(rest)]);
     return b->nsymbols++;
 }
 

@@ -63,18 +63,20 @@ static void put_symbol(struct ti_builder *b, const struct ti_symbols *s,
 {
     const struct ti_event_class *c = &s->class[symbol->class];
     const int64_t *value = s->value + symbol->value;
-    struct ti_call call = {
-        .op = c->op, .mask = c->mask, .columns = c->columns, .vector_columns = c->vector_columns};
+    uint32_t numbers = ti_symbol_numbers(&c->is);
+    struct ti_call call = {.op = c->is.op,
+                           .mask = c->is.mask,
+                           .columns = c->columns,
+                           .vector_columns = c->vector_columns};
 
-    call.site = c->site ? (uint32_t)ti_map_find(&s->site_map, c->site, 0, 0, 0) + 1 : 0;
-    for (uint32_t rest = c->mask & ~c->columns; rest; rest &= rest - 1) {
+    call.site = c->is.site ? (uint32_t)ti_map_find(&s->site_map, c->is.site, 0, 0, 0) + 1 : 0;
+    for (uint32_t rest = c->is.mask & ~c->columns; rest; rest &= rest - 1) {
         uint32_t field = (uint32_t)__builtin_ctz(rest);
 
-        call.arg[field] = c->numbers & 1u << field ? *value++ : ti_kind_value(c->kinds, field);
+        call.arg[field] = numbers & 1u << field ? *value++ : ti_kind_value(c->is.kinds, field);
     }
-    for (int v = 0; v < TI_VECS; v++)
-        if (ti_op_info(c->op)->vec[v][0] && !(c->vector_columns & 1u << v))
-            call.vector[v] = *value++;
+    for (uint32_t rest = c->is.vecs & ~c->vector_columns; rest; rest &= rest - 1)
+        call.vector[__builtin_ctz(rest)] = *value++;
     ti_builder_symbol(b, &call);
 }
 

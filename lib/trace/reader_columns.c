@@ -29,36 +29,21 @@ static bool add_column(struct decoder *d, bool copied, const uint8_t **p, const 
     return load_bytes(&d->col[d->ncols++], p, end);
 }
 
-/* The columns of fields and vectors that a symbol has. */
-static int columns_of(const struct symbol *s)
-{
-    const struct ti_op_info *op = ti_op_info(s->op);
-    int columns = __builtin_popcount(s->columns);
-
-    for (int i = 0; i < TI_VECS; i++)
-        columns += op->vec[i][0] != '\0';
-    return columns;
-}
-
 static bool load_symbol(struct decoder *d, struct symbol *s, const uint8_t **p, const uint8_t *end)
 {
-    uint64_t v[4];
-    int columns, numbers;
+    uint64_t number[4];
+    int numbers;
 
     for (int k = 0; k < 4; k++)
-        if (!ti_get_varint(p, end, &v[k]) || v[k] > UINT32_MAX)
+        if (!ti_get_varint(p, end, &number[k]))
             return false;
-    s->op = (uint32_t)v[0];
-    s->site = (uint32_t)v[1];
-    s->mask = (uint32_t)v[2];
-    s->kinds = (uint32_t)v[3];
+    if (!ti_symbol_read(number, (uint64_t)d->tables->sites.n, &s->is))
+        return false;
+    s->numbers = ti_symbol_numbers(&s->is);
     s->next = NO_SYMBOL;
     s->col = (uint32_t)d->ncols;
-    if (s->site > d->tables->sites.n || !ti_symbol_numbers(s->op, s->mask, s->kinds, &s->columns))
-        return false;
-    columns = columns_of(s);
-    numbers = __builtin_popcount(s->columns);
-    for (int i = 0; i < columns; i++)
+    numbers = __builtin_popcount(s->numbers);
+    for (int i = 0; i < s->is.ncolumns; i++)
         if (!add_column(d, d->copies && i < numbers, p, end))
             return false;
     return true;
@@ -70,8 +55,8 @@ static bool load_symbols(struct decoder *d, const uint8_t **p, const uint8_t *en
     uint64_t n;
 
     for (size_t i = 0; i < d->nsyms; i++)
-        for (int k = 0; k < columns_of(&d->sym[i]); k++)
-            if (!load_bytes(&d->col[d->sym[i].col + (uint32_t)k], p, end))
+        for (uint32_t k = 0; k < d->sym[i].is.ncolumns; k++)
+            if (!load_bytes(&d->col[d->sym[i].col + k], p, end))
                 return false;
     if (!ti_get_varint(p, end, &n) || n > (uint64_t)(end - *p) || n > SYMS_MAX - d->nsyms)
         return false;
@@ -271,8 +256,8 @@ static bool place_columns(struct decoder *d, const uint8_t *p, const uint8_t *en
     if (!place_column(&d->col[0], &p, end, &to))
         return false;
     for (size_t i = 0; i < d->nsyms; i++)
-        for (int k = 0; k < columns_of(&d->sym[i]); k++)
-            if (!place_column(&d->col[d->sym[i].col + (uint32_t)k], &p, end, &to))
+        for (uint32_t k = 0; k < d->sym[i].is.ncolumns; k++)
+            if (!place_column(&d->col[d->sym[i].col + k], &p, end, &to))
                 return false;
     for (size_t i = 0; i < d->nvols; i++)
         if (!place_column(&d->col[d->vol[i].col], &p, end, &to))
@@ -552,7 +537,6 @@ static void free_used(struct decoder *d)
 
 bool ti__decoder_next(struct decoder *d, struct ti_event *ev)
 {
-    const struct ti_op_info *op;
     struct column *c;
     struct symbol *s;
     uint32_t number, vol, before, kinds;
@@ -570,16 +554,16 @@ bool ti__decoder_next(struct decoder *d, struct ti_event *ev)
     ev->extra = NULL;
     if (d->beside && !decode_extras(d, vol - 1, ev))
         return false;
-    ev->op = s->op;
-    ev->site = s->site;
-    ev->mask = s->mask;
+    ev->op = s->is.op;
+    ev->site = s->is.site;
+    ev->mask = s->is.mask;
     c = &d->col[s->col];
-    for (uint32_t rest = s->columns; rest; rest &= rest - 1) {
+    for (uint32_t rest = s->numbers; rest; rest &= rest - 1) {
         if (!column_next(c++, &v))
             return false;
         ev->arg[__builtin_ctz(rest)] = (int64_t)v;
     }
-    kinds = s->kinds;
+    kinds = s->is.kinds;
 #define SPECIAL(name)                                                                              \
     if (kinds & 3)                                                                                 \
         ev->arg[TI_F_##name] = TI_ANY + (int64_t)(kinds & 3) - 1;                                  \
@@ -588,10 +572,9 @@ bool ti__decoder_next(struct decoder *d, struct ti_event *ev)
         TI_SPECIALS(SPECIAL)
     }
 #undef SPECIAL
-    op = ti_op_info(s->op);
     for (int i = 0; i < TI_VECS; i++) {
         ev->vec[i] = (struct ti_vec){NULL, 8, 0};
-        if (op->vec[i][0] && !next_vec(d, c++, i, &ev->vec[i]))
+        if (s->is.vecs >> i & 1 && !next_vec(d, c++, i, &ev->vec[i]))
             return false;
     }
     d->prev = number;

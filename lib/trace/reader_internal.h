@@ -165,9 +165,10 @@ struct column {
 };
 
 struct symbol {
-    uint32_t op, site, mask, kinds, columns; /* columns: mask of the fields that have one */
-    uint32_t col;                            /* number of the first column; the others follow */
-    uint32_t next;                           /* predicted successor */
+    struct ti_event_symbol is;
+    uint32_t numbers; /* mask of its fields that have a column */
+    uint32_t col;     /* number of the first column; the others follow */
+    uint32_t next;    /* predicted successor */
 };
 
 struct volume {
@@ -177,9 +178,9 @@ struct volume {
 /* An EVT chunk (event/columns.h), and the XTR chunk beside it. */
 struct decoder {
     struct tables *tables; /* of the trace */
-    uint8_t *data;    /* of the columns */
-    uint32_t left;    /* events in it still to be returned */
-    int64_t elements; /* inline elements that it may still yield, if there are no copies */
+    uint8_t *data;         /* of the columns */
+    uint32_t left;         /* events in it still to be returned */
+    int64_t elements;      /* inline elements that it may still yield, if there are no copies */
     struct symbol *sym;
     size_t nsyms, syms_cap;
     struct column *col; /* the first one is the sequence */
@@ -188,9 +189,9 @@ struct decoder {
     size_t nvols, vols_cap;
     uint32_t *vol_slot; /* hash table: the number in vol[] + 1; 0: none */
     uint32_t vol_slots; /* power of two */
-    uint32_t prev; /* symbol of the event before, or NO_SYMBOL */
-    bool copies;   /* its columns may have copies */
-    bool goes_on;  /* with the columns of the chunk before */
+    uint32_t prev;      /* symbol of the event before, or NO_SYMBOL */
+    bool copies;        /* its columns may have copies */
+    bool goes_on;       /* with the columns of the chunk before */
     int64_t *vec_buf[TI_VECS];
     size_t vec_cap[TI_VECS];
     const struct column *vec_of[TI_VECS]; /* whose last vector is in vec_buf */
@@ -238,7 +239,7 @@ struct ti_reader {
     struct ti_folded *folded_chunk; /* NULL: it is EVT, or there is none */
     uint8_t *folded_payload;
     uint32_t folded_left; /* events in it still to be returned */
-    int64_t chunk_at;   /* the chunk's place in the file */
+    int64_t chunk_at;     /* the chunk's place in the file */
     bool want_extras;
     uint64_t events; /* returned or skipped */
     bool have_totals, have_index;

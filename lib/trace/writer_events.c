@@ -4,27 +4,6 @@
 
 /* --------------------------------------------------------------- symbols -- */
 
-/* The fields of `mask` that have a column: those whose kind is a number. */
-static uint32_t column_fields(uint32_t mask, uint32_t kinds)
-{
-    int shift = 0;
-
-    if (!kinds)
-        return mask;
-#define FIELD(name)                                                                                \
-    if (kinds >> shift & 3)                                                                        \
-        mask &= ~(uint32_t)TI_M_##name;                                                            \
-    shift += 2;
-    TI_SPECIALS(FIELD)
-#undef FIELD
-    return mask;
-}
-
-static bool is_symbol(const struct symbol *s, const struct ti_event *ev, uint32_t kinds)
-{
-    return s->op == ev->op && s->site == ev->site && s->mask == ev->mask && s->kinds == kinds;
-}
-
 static uint16_t symbol_of(struct ti_writer *w, const struct ti_event *ev, uint32_t kinds)
 {
     uint32_t hash = (ev->op * 0x9e3779b1u) ^ (ev->site * 0x85ebca6bu) ^ (ev->mask * 0xc2b2ae35u) ^
@@ -33,26 +12,16 @@ static uint16_t symbol_of(struct ti_writer *w, const struct ti_event *ev, uint32
     struct symbol *s;
 
     for (; w->sym_slot[slot] != NONE; slot = (slot + 1) & (SYM_SLOTS - 1)) {
-        if (is_symbol(&w->sym[w->sym_slot[slot]], ev, kinds))
+        if (ti_symbol_is(&w->sym[w->sym_slot[slot]].is, ev, kinds))
             return w->sym_slot[slot];
     }
     if (w->nsyms == SYMS)
         return NONE;
     w->sym_slot[slot] = w->nsyms;
     s = &w->sym[w->nsyms];
-    *s = (struct symbol){.op = (uint16_t)ev->op,
-                         .site = ev->site,
-                         .mask = ev->mask,
-                         .kinds = kinds,
-                         .col = w->ncols,
-                         .next = NO_SYMBOL,
-                         .vol_prev = NONE};
-    for (int v = 0; v < TI_VECS; v++)
-        if (ti_op_info(ev->op)->vec[v][0])
-            s->vecs |= (uint8_t)(1 << v);
-    s->ncols =
-        (uint8_t)(__builtin_popcount(column_fields(ev->mask, kinds)) + __builtin_popcount(s->vecs));
-    for (int i = 0; i < s->ncols; i++)
+    *s = (struct symbol){
+        .is = ti_symbol_of(ev, kinds), .col = w->ncols, .next = NO_SYMBOL, .vol_prev = NONE};
+    for (int i = 0; i < s->is.ncolumns; i++)
         ti__column_new(w);
     w->nsyms++;
     ti__look_for_room(w);
@@ -225,7 +194,7 @@ static void put_event(struct ti_writer *w, const struct ti_event *ev)
     struct column *c;
     uint64_t hash;
 
-    if (__builtin_expect(is_symbol(&w->sym[s], ev, kinds), 1)) {
+    if (__builtin_expect(ti_symbol_is(&w->sym[s].is, ev, kinds), 1)) {
         w->col[0].run++;
     } else {
         s = symbol_of(w, ev, kinds);
@@ -238,9 +207,9 @@ static void put_event(struct ti_writer *w, const struct ti_event *ev)
     if (__builtin_expect(kinds == 0, 1))
         hash = put_fields(w, ev, UINT32_MAX, &c, hash);
     else
-        hash = put_fields(w, ev, column_fields(ev->mask, kinds), &c, hash);
-    w->hash = w->sym[s].vecs ? ti_hash_vecs(hash, ev) : hash;
-    for (uint32_t rest = w->sym[s].vecs; rest; rest &= rest - 1)
+        hash = put_fields(w, ev, ti_symbol_numbers(&w->sym[s].is), &c, hash);
+    w->hash = w->sym[s].is.vecs ? ti_hash_vecs(hash, ev) : hash;
+    for (uint32_t rest = w->sym[s].is.vecs; rest; rest &= rest - 1)
         put_vec(w, c++, &ev->vec[__builtin_ctz(rest)]);
     w->prev = s;
 }
@@ -295,7 +264,7 @@ void ti__events_reset(struct ti_writer *w)
     memset(w->sym_slot, 0xff, sizeof w->sym_slot);
     memset(w->vol_slot, 0xff, sizeof w->vol_slot);
     w->nsyms = 0;
-    w->sym[NO_SYMBOL] = (struct symbol){.op = NONE, .next = NO_SYMBOL};
+    w->sym[NO_SYMBOL] = (struct symbol){.is.op = NONE, .next = NO_SYMBOL};
     w->kept_used = 0;
     w->prev = NO_SYMBOL;
     w->syms_written = w->cols_written = 0;
@@ -366,12 +335,12 @@ static void put_symbols(struct ti_writer *w)
         if (i == w->nsyms)
             return;
         if (i >= w->syms_written) {
-            ti__chunk_put_varint(w, s->op);
-            ti__chunk_put_varint(w, s->site);
-            ti__chunk_put_varint(w, s->mask);
-            ti__chunk_put_varint(w, s->kinds);
+            ti__chunk_put_varint(w, s->is.op);
+            ti__chunk_put_varint(w, s->is.site);
+            ti__chunk_put_varint(w, s->is.mask);
+            ti__chunk_put_varint(w, s->is.kinds);
         }
-        for (int k = 0; k < s->ncols; k++)
+        for (int k = 0; k < s->is.ncolumns; k++)
             ti__chunk_put_varint(w, ti__column_bytes(w, &w->col[s->col + k]));
     }
 }
@@ -410,7 +379,7 @@ void ti__events_write(struct ti_writer *w)
     put_volumes(w);
     ti__column_put(w, &w->col[0]);
     for (const struct symbol *s = w->sym; s < w->sym + w->nsyms; s++)
-        for (int i = 0; i < s->ncols; i++)
+        for (int i = 0; i < s->is.ncolumns; i++)
             ti__column_put(w, &w->col[s->col + i]);
     for (const struct column *c = w->col; c < end; c++)
         if (c->symbol != NONE)

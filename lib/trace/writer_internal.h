@@ -31,9 +31,9 @@
 #define PENDING_BYTES  1024
 #define COMMS_BYTES    1024
 #define KEPT_BYTES     2048
-#define PERIODS        80  /* columns that are searched for periods; at most UINT8_MAX */
-#define CHUNK_SHARE    3 /* events of a chunk for each one in the file, as writer.h promises ... */
-#define CHUNK_PART     4 /* ... and, in a long trace, for how many in the file there is one */
+#define PERIODS        80 /* columns that are searched for periods; at most UINT8_MAX */
+#define CHUNK_SHARE    3  /* events of a chunk for each one in the file, as writer.h promises ... */
+#define CHUNK_PART     4  /* ... and, in a long trace, for how many in the file there is one */
 #define DEFLATE_BYTES  (23 * 1024) /* zlib's memory with the settings below */
 #define DEFLATE_LEVEL  6
 #define DEFLATE_WINDOW 11
@@ -85,31 +85,28 @@ struct place {
 
 /* The search for a period of a column, and the copy of it (writer_periods.c). */
 struct period {
-    struct place mark;    /* searching: the token that new ones are compared with */
-    struct place begin;   /* of the part of the column that repeats */
-    struct place next;    /* of that part, the next token; searching: after those that matched */
-    uint32_t end;         /* number of the byte after the part */
-    uint32_t count;       /* tokens copied since `how`, ... */
-    uint32_t before;      /* ... and by this copy, in chunks before */
-    uint32_t tokens;      /* searching: new tokens since the search began, ... */
-    uint32_t limit;       /* ... and after how many the mark moves */
-    uint8_t matched;      /* searching: last tokens that equal those from the mark on, ... */
-    uint8_t need;         /* ... and how many are a period */
-    uint8_t misses;       /* resuming: tokens that did not equal the next one */
-    uint8_t shorts;       /* short copies in a row */
-    uint8_t how;          /* of the copy, as in columns.h; TI_COPY_NEW: of another part */
-    uint8_t state;        /* SEARCHING, COPYING, RESUMING */
+    struct place mark;  /* searching: the token that new ones are compared with */
+    struct place begin; /* of the part of the column that repeats */
+    struct place next;  /* of that part, the next token; searching: after those that matched */
+    uint32_t end;       /* number of the byte after the part */
+    uint32_t count;     /* tokens copied since `how`, ... */
+    uint32_t before;    /* ... and by this copy, in chunks before */
+    uint32_t tokens;    /* searching: new tokens since the search began, ... */
+    uint32_t limit;     /* ... and after how many the mark moves */
+    uint8_t matched;    /* searching: last tokens that equal those from the mark on, ... */
+    uint8_t need;       /* ... and how many are a period */
+    uint8_t misses;     /* resuming: tokens that did not equal the next one */
+    uint8_t shorts;     /* short copies in a row */
+    uint8_t how;        /* of the copy, as in columns.h; TI_COPY_NEW: of another part */
+    uint8_t state;      /* SEARCHING, COPYING, RESUMING */
 };
 
 struct symbol {
-    uint32_t site, mask, kinds;
-    uint16_t op;
+    struct ti_event_symbol is;
     uint16_t col;      /* its first column; the others follow it */
     uint16_t next;     /* symbol that followed last time, or NO_SYMBOL */
     uint16_t vol_prev; /* the symbol before that volume column `vol_col` is for, or NONE */
     uint16_t vol_col;
-    uint8_t vecs;  /* bit v: has vector v */
-    uint8_t ncols; /* of fields and vectors */
 };
 
 struct ti_writer {
@@ -142,8 +139,8 @@ struct ti_writer {
     uint16_t nsyms, ncols, nblocks, nperiods, prev, kept_used;
     uint16_t syms_written, cols_written; /* in the chunks with which this one goes on, ... */
     uint32_t events_written;             /* ... and the events in these */
-    uint16_t extras;                 /* columns behind each one of volumes */
-    uint16_t most_cols, most_blocks; /* up to these, another event surely fits */
+    uint16_t extras;                     /* columns behind each one of volumes */
+    uint16_t most_cols, most_blocks;     /* up to these, another event surely fits */
     uint16_t sym_slot[SYM_SLOTS], vol_slot[VOL_SLOTS];
     struct symbol sym[SYMS + 1];
     struct column col[COLS];
