@@ -32,6 +32,7 @@ static ti_status use_platform(const struct ti_replay_options *o, struct ti_repla
     if (!realpath(o->platform, real))
         return ti_err_errno(err, TI_ERR_IO, "cannot read the platform '%s'", o->platform);
     snprintf(res->platform, sizeof res->platform, "%s", o->platform);
+    snprintf(res->platform_text, sizeof res->platform_text, "%s", o->platform);
     if (!strpbrk(real, " \t\n")) {
         snprintf(res->platform_file, sizeof res->platform_file, "%s", real);
         return TI_OK;
@@ -42,11 +43,19 @@ static ti_status use_platform(const struct ti_replay_options *o, struct ti_repla
     return TI_OK;
 }
 
-/* Description of a generated platform. */
-static void name_made(const struct ti_replay_options *o, int64_t hosts,
-                      struct ti_replay_result *res)
+/* Writes a value of the options, for people or with all its digits. */
+static void put_value(FILE *f, const char *text, enum ti_unit kind, bool people)
 {
-    FILE *f = fmemopen(res->platform, sizeof res->platform, "w");
+    char words[TI_UNIT_BYTES_MOST];
+
+    fprintf(f, ", %s", people ? ti_unit_format_text(text, kind, words, sizeof words) : text);
+}
+
+/* Description of a generated platform, for people or with all digits. */
+static void name_made(const struct ti_replay_options *o, int64_t hosts,
+                      const struct ti_replay_result *res, bool people, char *text, size_t bytes)
+{
+    FILE *f = fmemopen(text, bytes, "w");
 
     if (!f)
         return;
@@ -55,11 +64,11 @@ static void name_made(const struct ti_replay_options *o, int64_t hosts,
     if (res->sites) {
         fprintf(f, " at %d site%s", res->sites->nsites, res->sites->nsites == 1 ? "" : "s");
     } else {
-        fprintf(f, ", %s", o->speeds.speed);
+        put_value(f, o->speeds.speed, TI_UNIT_SPEED, people);
         for (int i = 0; i < o->speeds.bandwidth.n; i++)
-            fprintf(f, "%s%s", i ? "," : ", ", o->speeds.bandwidth.text[i]);
+            put_value(f, o->speeds.bandwidth.text[i], TI_UNIT_BANDWIDTH, people);
         for (int i = 0; i < o->speeds.latency.n; i++)
-            fprintf(f, "%s%s", i ? "," : ", ", o->speeds.latency.text[i]);
+            put_value(f, o->speeds.latency.text[i], TI_UNIT_LATENCY, people);
     }
     fclose(f);
 }
@@ -76,7 +85,8 @@ static ti_status make_platform(const struct ti_replay_options *o, int64_t hosts,
         ti_platform_write_sites(f, res->sites, &o->wan);
     else
         ti_platform_write(f, &o->topology, hosts, &o->speeds);
-    name_made(o, hosts, res);
+    name_made(o, hosts, res, false, res->platform, sizeof res->platform);
+    name_made(o, hosts, res, true, res->platform_text, sizeof res->platform_text);
     strcpy(res->platform_file, TI_SIM_PLATFORM);
     return ti_scratch_finish(f, TI_SIM_PLATFORM, TI_OK, err);
 }

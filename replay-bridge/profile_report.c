@@ -5,6 +5,7 @@
 
 #include "common/cli.h"
 #include "common/map.h"
+#include "common/units.h"
 
 #define ROWS 10 /* of a table; --json has all */
 
@@ -128,18 +129,6 @@ void ti_profile_print(const json_t *profile, FILE *f)
 
 /* ---- links ---- */
 
-/* "1.3 MB" */
-static const char *size_text(double bytes, char out[32])
-{
-    static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
-    int unit = 0;
-
-    for (; bytes >= 1000 && unit < 6; unit++)
-        bytes /= 1000;
-    snprintf(out, 32, unit ? "%.1f %s" : "%.0f %s", bytes, units[unit]);
-    return out;
-}
-
 void ti_profile_print_links(const json_t *links, FILE *f)
 {
     size_t n = json_array_size(links);
@@ -150,7 +139,7 @@ void ti_profile_print_links(const json_t *links, FILE *f)
         const json_t *link = json_array_get(links, i);
 
         ti_print(f, "  %6.2f %%    %9s %11s  %s\n", 100 * number(link, "use"),
-                 size_text(number(link, "bytes"), bytes),
+                 ti_unit_format(number(link, "bytes"), TI_UNIT_SIZE, bytes, sizeof bytes),
                  ti_format_count((uint64_t)number(link, "messages"), messages, sizeof messages),
                  text(link, "link"));
     }

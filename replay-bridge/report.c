@@ -97,14 +97,15 @@ static void report_text(const struct ti_replay_options *o, const struct ti_repla
     printf("%s %s\n", res->engine->actions ? "actions:       " : "events:        ",
            ti_format_count(res->actions, a, sizeof a));
     print_untimed(res);
-    printf("platform:       %s\n", res->platform);
+    printf("platform:       %s\n", res->platform_text);
     if (t->bursts.as == TI_BURSTS_THREADS && t->bursts.cores == INT64_MAX)
         printf("threads:        on cores of their own\n");
     else if (t->bursts.as == TI_BURSTS_THREADS)
         printf("threads:        on %lld core%s a rank\n", (long long)t->bursts.cores,
                t->bursts.cores == 1 ? "" : "s");
     if (o->rates)
-        printf("rates:          %s, of hosts of %s\n", o->rate, o->reference);
+        printf("rates:          %s, of hosts of %s\n", o->rate,
+               ti_unit_format_text(o->reference, TI_UNIT_SPEED, a, sizeof a));
     print_drawn(o, res);
     printf("wall time:      %.2f s\n", res->wall_s);
     if (o->against)

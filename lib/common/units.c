@@ -1,7 +1,9 @@
 #include "common/units.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,4 +83,54 @@ ti_status ti_unit_list(const char *text, enum ti_unit kind, const char *what, in
         more = *text == ',';
     }
     return st;
+}
+
+/* ---- for people ---- */
+
+/* Units in ascending order, as `speeds` are. */
+static const struct unit written_bandwidths[] = {{"B/s", 1},     {"kB/s", 1e3},  {"MB/s", 1e6},
+                                                 {"GB/s", 1e9},  {"TB/s", 1e12}, {"PB/s", 1e15},
+                                                 {"EB/s", 1e18}, {NULL, 0}};
+static const struct unit written_latencies[] = {{"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {NULL, 0}};
+static const struct unit written_sizes[] = {{"B", 1},     {"kB", 1e3},  {"MB", 1e6},  {"GB", 1e9},
+                                            {"TB", 1e12}, {"PB", 1e15}, {"EB", 1e18}, {NULL, 0}};
+static const struct unit written_numbers[] = {{"", 1},     {"k", 1e3},  {"M", 1e6},  {"G", 1e9},
+                                              {"T", 1e12}, {"P", 1e15}, {"E", 1e18}, {NULL, 0}};
+
+static const struct unit *written_units(enum ti_unit kind)
+{
+    switch (kind) {
+    case TI_UNIT_SPEED:
+        return speeds;
+    case TI_UNIT_BANDWIDTH:
+        return written_bandwidths;
+    case TI_UNIT_LATENCY:
+        return written_latencies;
+    case TI_UNIT_SIZE:
+        return written_sizes;
+    case TI_UNIT_NUMBER:
+        break;
+    }
+    return written_numbers;
+}
+
+char *ti_unit_format(double value, enum ti_unit kind, char *buf, int buf_bytes)
+{
+    const struct unit *u = written_units(kind);
+    char digits[32];
+    double scaled;
+
+    while (u[1].text && value >= 999.5 * u->value)
+        u++;
+    scaled = value / u->value;
+    snprintf(digits, sizeof digits, "%.4g", scaled);
+    if (fabs(strtod(digits, NULL) - scaled) > 1e-9 * scaled)
+        snprintf(digits, sizeof digits, scaled < 999.5 ? "%.3g" : "%.0f", scaled);
+    snprintf(buf, (size_t)buf_bytes, "%s%s%s", digits, *u->text ? " " : "", u->text);
+    return buf;
+}
+
+char *ti_unit_format_text(const char *text, enum ti_unit kind, char *buf, int buf_bytes)
+{
+    return ti_unit_format(ti_unit_value(text, kind), kind, buf, buf_bytes);
 }

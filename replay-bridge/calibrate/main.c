@@ -15,6 +15,7 @@
 #include "replay-bridge/calibrate/rate.h"
 #include "common/cli.h"
 #include "common/scratch.h"
+#include "common/units.h"
 
 #define RUNS_MAX    1000
 #define LARGEST_MAX (INT64_C(2047) << 20) /* counts of MPI are ints */
@@ -184,10 +185,14 @@ static void print_spread(double deviation, double speed)
 
 static void print_speed(const struct ti_calibration *c)
 {
-    printf("%s: %.4g instructions a second, ", c->host.program, c->host.speed);
+    char text[TI_UNIT_BYTES_MOST];
+
+    printf("%s: %s instructions a second, ", c->host.program,
+           ti_unit_format(c->host.speed, TI_UNIT_NUMBER, text, sizeof text));
     print_spread(c->host.deviation, c->host.speed);
     if (c->host.folded_speed > 0) {
-        printf("; %" PRId64 " ranks on a core: %.4g, ", c->host.folding, c->host.folded_speed);
+        printf("; %" PRId64 " ranks on a core: %s, ", c->host.folding,
+               ti_unit_format(c->host.folded_speed, TI_UNIT_NUMBER, text, sizeof text));
         print_spread(c->host.folded_deviation, c->host.folded_speed);
     }
     putchar('\n');

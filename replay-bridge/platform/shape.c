@@ -165,29 +165,32 @@ void ti_shape_of(const struct ti_shown *p, struct ti_shape *out)
 
 /* ---- in words ---- */
 
-/* Formats a rate as "2.5 GB/s" into `buf`, and returns `buf`. */
-static char *format_rate(double bytes_a_second, char *buf, int buf_bytes)
-{
-    static const char *const units[] = {"B/s", "kB/s", "MB/s", "GB/s", "TB/s", "PB/s"};
-    int u = 0;
+/* Texts of the three quantities for people. */
+struct words {
+    char speed[TI_UNIT_BYTES_MOST], bandwidth[TI_UNIT_BYTES_MOST], latency[TI_UNIT_BYTES_MOST];
+};
 
-    for (; bytes_a_second >= 1000 && u < 5; u++)
-        bytes_a_second /= 1000;
-    snprintf(buf, (size_t)buf_bytes, "%.4g %s", bytes_a_second, units[u]);
-    return buf;
+static const char *speed_text(struct words *w, const char *text)
+{
+    return ti_unit_format_text(text, TI_UNIT_SPEED, w->speed, sizeof w->speed);
 }
 
-static void format_latency(double seconds, char *buf, int buf_bytes)
+static const char *bandwidth_text(struct words *w, const char *text)
 {
-    if (seconds < 1e-3)
-        snprintf(buf, (size_t)buf_bytes, "%.6g us", seconds * 1e6);
-    else
-        snprintf(buf, (size_t)buf_bytes, "%.6g ms", seconds * 1e3);
+    return ti_unit_format_text(text, TI_UNIT_BANDWIDTH, w->bandwidth, sizeof w->bandwidth);
+}
+
+static const char *latency_text(struct words *w, const char *text)
+{
+    return ti_unit_format_text(text, TI_UNIT_LATENCY, w->latency, sizeof w->latency);
 }
 
 static void print_loopback(FILE *out, const struct ti_speeds *speeds)
 {
-    fprintf(out, "loopback:   %s, %s\n", speeds->loopback_bandwidth, speeds->loopback_latency);
+    struct words w;
+
+    fprintf(out, "loopback:   %s, %s\n", bandwidth_text(&w, speeds->loopback_bandwidth),
+            latency_text(&w, speeds->loopback_latency));
 }
 
 static void print_switches(FILE *out, const struct ti_shown *p, const struct ti_shape *s)
@@ -207,12 +210,13 @@ static void print_switches(FILE *out, const struct ti_shown *p, const struct ti_
 static void print_topology(FILE *out, const struct ti_shown *p)
 {
     struct ti_shape s;
+    struct words w;
     char n[32], text[64];
 
     ti_shape_of(p, &s);
     fprintf(out, "hosts:      %s, of %" PRId64 " core%s, %s\n",
             ti_format_count((uint64_t)p->hosts, n, sizeof n), p->speeds->cores,
-            p->speeds->cores == 1 ? "" : "s", p->speeds->speed);
+            p->speeds->cores == 1 ? "" : "s", speed_text(&w, p->speeds->speed));
     print_switches(out, p, &s);
     fprintf(out, "links:      %-24s %10s  %-14s %s\n", "", "number", "bandwidth", "latency");
     for (int i = 0; i < s.nlinks; i++) {
@@ -220,19 +224,21 @@ static void print_topology(FILE *out, const struct ti_shown *p)
 
         if (!c->count)
             continue;
+        bandwidth_text(&w, c->bandwidth);
         if (c->cables > 1)
-            snprintf(text, sizeof text, "%" PRId64 " x %s", c->cables, c->bandwidth);
+            snprintf(text, sizeof text, "%" PRId64 " x %s", c->cables, w.bandwidth);
         else
-            snprintf(text, sizeof text, "%s", c->bandwidth);
+            snprintf(text, sizeof text, "%s", w.bandwidth);
         fprintf(out, "  %-34s %10s  %-14s %s\n", c->name,
-                ti_format_count((uint64_t)c->count, n, sizeof n), text, c->latency);
+                ti_format_count((uint64_t)c->count, n, sizeof n), text,
+                latency_text(&w, c->latency));
     }
     print_loopback(out, p->speeds);
-    format_latency(s.latency_s, text, sizeof text);
+    ti_unit_format(s.latency_s, TI_UNIT_LATENCY, text, sizeof text);
     fprintf(out, "diameter:   %" PRId64 " link%s, %s\n", s.hops, s.hops == 1 ? "" : "s", text);
     if (s.bisection_Bps > 0)
         fprintf(out, "bisection:  %s in each direction\n",
-                format_rate(s.bisection_Bps, text, sizeof text));
+                ti_unit_format(s.bisection_Bps, TI_UNIT_BANDWIDTH, text, sizeof text));
 }
 
 static int64_t nodes_of(const struct ti_sites *sites, int cluster)
@@ -247,6 +253,7 @@ static int64_t nodes_of(const struct ti_sites *sites, int cluster)
 static void print_sites(FILE *out, const struct ti_shown *p)
 {
     const struct ti_sites *sites = p->sites;
+    struct words w;
     char n[32], speed[32];
 
     fprintf(out, "hosts:      %s, in %d cluster%s at %d site%s\n",
@@ -259,15 +266,16 @@ static void print_sites(FILE *out, const struct ti_shown *p)
 
         fprintf(out, "  %-12s %-14s %7s %6" PRId64 "  %-10s %-10s %s\n", sites->site[c->site].name,
                 c->name, ti_format_count((uint64_t)nodes_of(sites, i), n, sizeof n),
-                ti_cluster_cores(c, p->wan), ti_cluster_speed(c, p->wan, speed),
-                ti_cluster_bandwidth(c, p->wan), ti_cluster_latency(c, p->wan));
+                ti_cluster_cores(c, p->wan), speed_text(&w, ti_cluster_speed(c, p->wan, speed)),
+                bandwidth_text(&w, ti_cluster_bandwidth(c, p->wan)),
+                latency_text(&w, ti_cluster_latency(c, p->wan)));
     }
     if (sites->nsites > 1)
         fprintf(out, "WAN:        one link a site, to a network without a limit\n");
     for (int i = 0; sites->nsites > 1 && i < sites->nsites; i++)
         fprintf(out, "  %-12s %41s  %-10s %s\n", sites->site[i].name, "",
-                ti_site_bandwidth(&sites->site[i], p->wan),
-                ti_site_latency(&sites->site[i], p->wan));
+                bandwidth_text(&w, ti_site_bandwidth(&sites->site[i], p->wan)),
+                latency_text(&w, ti_site_latency(&sites->site[i], p->wan)));
     print_loopback(out, p->speeds);
     fprintf(out, "diameter:   %d links\n", sites->nsites > 1 ? 4 : sites->nnodes > 1 ? 2 : 0);
 }

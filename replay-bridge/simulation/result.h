@@ -44,7 +44,8 @@ struct ti_replay_result {
     uint32_t *host_of;             /* index of the host of each rank */
     struct ti_sites *sites;        /* of --sites; NULL: none */
     int64_t made_hosts;            /* number of hosts of a generated platform */
-    char platform[PATH_MAX + 256]; /* description in words */
+    char platform[PATH_MAX + 256]; /* description in words, with all digits */
+    char platform_text[PATH_MAX + 256]; /* the same for people */
     char platform_file[PATH_MAX];  /* file name for smpirun */
     const struct ti_engine *engine;
     uint64_t actions;        /* number over all jobs; or of events, see struct ti_engine */

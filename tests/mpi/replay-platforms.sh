@@ -149,8 +149,8 @@ show() {
 }
 says() { grep -qE -- "$1" "$tmp/out" || { fail "does not say: $1"; cat "$tmp/out"; }; }
 show "=$tmp/tree.svg" --topology "$two" --bandwidth 10GBps,2.5GBps
-says '^hosts: +16, of 1 core, 1Gf$'
-says '^ +level 1 to level 2 +16 +2.5GBps +50us$'
+says '^hosts: +16, of 1 core, 1 Gf$'
+says '^ +level 1 to level 2 +16 +2.5 GB/s +50 us$'
 says '^bisection: +20 GB/s in each direction$'
 python3 - "$tmp/tree.svg" <<'END_PY' || fail 'the SVG is not what it should be'
 import sys, xml.etree.ElementTree as tree
@@ -162,7 +162,7 @@ assert len(titles) == 22
 assert len(list(root.iter(svg + "path"))) == 32 + 2  # links, and the legend
 END_PY
 show "=$tmp/a&b.svg" --sites "$tmp/xy.conf"
-says 'x +x +8 +1 +1Gf'
+says 'x +x +8 +1 +1 Gf'
 python3 -c 'import sys, xml.dom.minidom as d; d.parse(sys.argv[1])' "$tmp/a&b.svg" || fail 'no XML'
 show "=$tmp/torus.dot" --topology torus:3,3
 [ "$(grep -c ' -- ' "$tmp/torus.dot")" = 18 ] || fail 'the graph of a torus'

@@ -50,8 +50,8 @@ for engine in stock tiara; do
     # to half a unit of volume at the reference speed
     replay alone --engine $engine --rate hand.rates || fail "$engine: status $?"
     near "$(clock_of)" "$expected" 3e-10 "$engine"
-    grep -qx 'rates:  *hand.rates, of hosts of 2.5Gf' out || { fail 'does not say the rates'; cat out; }
-    grep -q '^platform: .* 2.5Gf,' out || { fail 'hosts are not of the reference speed'; cat out; }
+    grep -qx 'rates:  *hand.rates, of hosts of 2.5 Gf' out || { fail 'does not say the rates'; cat out; }
+    grep -q '^platform: .* 2.5 Gf,' out || { fail 'hosts are not of the reference speed'; cat out; }
     replay alone --engine $engine --rate hand.rates --speed 5Gf
     near "$(clock_of)" "$half" 3e-10 "$engine, --speed"
     replay alone --engine $engine --rate hand.rates --platform fast.d/platform.xml

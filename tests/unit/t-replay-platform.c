@@ -99,6 +99,38 @@ static void test_units(void **state)
     assert_int_equal(ti_unit_check("50us\"", 's', "--latency", NULL), TI_ERR_USAGE);
 }
 
+static void says(const char *words, const char *text, enum ti_unit kind)
+{
+    char buf[TI_UNIT_BYTES_MOST];
+
+    assert_string_equal(ti_unit_format_text(text, kind, buf, sizeof buf), words);
+}
+
+/* Texts for people. */
+static void test_units_for_people(void **state)
+{
+    char buf[TI_UNIT_BYTES_MOST];
+
+    (void)state;
+    says("558 MB/s", "558338125Bps", TI_UNIT_BANDWIDTH);
+    says("0.328 us", "3.28389214e-07s", TI_UNIT_LATENCY);
+    says("4.56 Gf", "4558338125f", TI_UNIT_SPEED);
+    says("12.5 GB/s", "12.5GBps", TI_UNIT_BANDWIDTH);
+    says("1.234 GB/s", "1234MBps", TI_UNIT_BANDWIDTH); /* as the user chose it */
+    says("1.25 GB/s", "10Gbps", TI_UNIT_BANDWIDTH);
+    says("50 us", "50us", TI_UNIT_LATENCY);
+    says("0 us", "0ns", TI_UNIT_LATENCY);
+    says("2.5 ms", "2500us", TI_UNIT_LATENCY);
+    says("7 s", "7s", TI_UNIT_LATENCY);
+    says("12346 s", "12345.678s", TI_UNIT_LATENCY);
+    says("1 GB/s", "999999999Bps", TI_UNIT_BANDWIDTH); /* not 1e+03 MB/s */
+    says("0.5 f", "0.5f", TI_UNIT_SPEED);
+    assert_string_equal(ti_unit_format(1319413953, TI_UNIT_SIZE, buf, sizeof buf), "1.32 GB");
+    assert_string_equal(ti_unit_format(0, TI_UNIT_SIZE, buf, sizeof buf), "0 B");
+    assert_string_equal(ti_unit_format(12, TI_UNIT_NUMBER, buf, sizeof buf), "12");
+    assert_string_equal(ti_unit_format(4558338125, TI_UNIT_NUMBER, buf, sizeof buf), "4.56 G");
+}
+
 static const struct ti_speeds plain = {"8Gf", {1, {"125MBps"}}, {1, {"50us"}}, "1GBps", "1us", 6};
 
 /* The platform's XML, in `path` until the next call, and how often it has a word. */
@@ -569,14 +601,21 @@ static void test_placement_file(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_topologies),    cmocka_unit_test(test_units),
-        cmocka_unit_test(test_xml),           cmocka_unit_test(test_levels),
-        cmocka_unit_test(test_hierarchical),  cmocka_unit_test(test_bad_rates),
-        cmocka_unit_test(test_shape),         cmocka_unit_test(test_picture),
-        cmocka_unit_test(test_sites),         cmocka_unit_test(test_hosts_in_platform),
-        cmocka_unit_test(test_bad_hostfiles), cmocka_unit_test(test_placement),
-        cmocka_unit_test(test_by_site),       cmocka_unit_test(test_placement_file)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_topologies),
+                                       cmocka_unit_test(test_units),
+                                       cmocka_unit_test(test_units_for_people),
+                                       cmocka_unit_test(test_xml),
+                                       cmocka_unit_test(test_levels),
+                                       cmocka_unit_test(test_hierarchical),
+                                       cmocka_unit_test(test_bad_rates),
+                                       cmocka_unit_test(test_shape),
+                                       cmocka_unit_test(test_picture),
+                                       cmocka_unit_test(test_sites),
+                                       cmocka_unit_test(test_hosts_in_platform),
+                                       cmocka_unit_test(test_bad_hostfiles),
+                                       cmocka_unit_test(test_placement),
+                                       cmocka_unit_test(test_by_site),
+                                       cmocka_unit_test(test_placement_file)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
