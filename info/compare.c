@@ -2,11 +2,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "callsite/symbolizer.h"
 #include "common/cli.h"
 #include "fold/shape.h"
 #include "info/event_json.h"
 #include "info/line.h"
-#include "info/symbolizer.h"
 #include "trace/alike.h"
 #include "trace/rankname.h"
 
@@ -293,7 +293,7 @@ static ti_status compare_rank(struct ti_source *const s[2], int64_t rank,
     if (style->tolerance)
         note_quality(r, d);
     for (int i = 0; i < 2; i++)
-        info_symbolizer_add_rank(style->symbolizer, r[i]);
+        ti_symbolizer_add_rank(style->symbolizer, r[i]);
     st = walk(s, rank, r, style, d, err);
     for (int i = 0; i < 2 && st == TI_OK && !d->text; i++)
         if (ti_reader_end(r[i]) == TI_END_KILLED)

@@ -1,11 +1,11 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "callsite/symbolizer.h"
 #include "common/cli.h"
 #include "fold/decode.h"
 #include "info/event_json.h"
 #include "info/line.h"
-#include "info/symbolizer.h"
 
 const char *info_end_text(const struct ti_reader *r, char *text, size_t bytes)
 {
@@ -108,7 +108,7 @@ static ti_status dump_rank(struct ti_source *s, int64_t rank, const struct info_
     if (st != TI_OK)
         return st;
     ti_reader_want_extras(r);
-    info_symbolizer_add_rank(style->symbolizer, r);
+    ti_symbolizer_add_rank(style->symbolizer, r);
     st = info_dump_rest(r, style, err);
     ti_reader_close(r);
     return st;

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "info/symbolizer.h"
+#include "callsite/symbolizer.h"
 
 static bool is_peer(unsigned field)
 {
@@ -106,7 +106,7 @@ json_t *info_event_json(const struct ti_reader *r, const struct ti_event *ev, ui
         add_extras(out, r, ev);
     if (style->call_sites) {
         json_object_set_new(out, "site", site ? info_json_text(site) : json_null());
-        info_source_line_json(info_symbolizer_find(style->symbolizer, site), out);
+        ti_site_line_json(ti_symbolizer_find(style->symbolizer, site), out);
     }
     return out;
 }

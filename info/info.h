@@ -12,7 +12,7 @@
 #include "common/ranges.h"
 #include "trace/scan.h"
 
-struct info_symbolizer;
+struct ti_symbolizer;
 
 /* How events are shown and compared. */
 struct info_style {
@@ -21,8 +21,8 @@ struct info_style {
     uint64_t count;     /* events of a rank that are printed; 0: all */
     uint64_t tolerance; /* volumes that differ by at most this much are equal */
     bool json, quiet;
-    bool all;                           /* list all there is, not only what matters most */
-    struct info_symbolizer *symbolizer; /* of call sites; NULL: do not show source lines */
+    bool all;                         /* list all there is, not only what matters most */
+    struct ti_symbolizer *symbolizer; /* of call sites; NULL: do not show source lines */
 };
 
 /* ----------------------------------------------------------- output.c -- */

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "callsite/symbolizer.h"
 #include "common/map.h"
-#include "info/symbolizer.h"
 
 static void need(struct info_line *line, size_t more)
 {
@@ -208,12 +208,12 @@ void info_line_vector(struct info_line *line, const char *name, const struct ti_
 /* Append a call site, and before it its source line as far as it is known. */
 static void put_call_site(struct info_line *line, const char *site, const struct info_style *style)
 {
-    const struct info_source_line *source = info_symbolizer_find(style->symbolizer, site);
+    const struct ti_site_line *source = ti_symbolizer_find(style->symbolizer, site);
     char function[512];
 
     if (source && source->function) {
         info_line_put(line, " function=");
-        put_quoted(line, info_function_text(source, function, sizeof function));
+        put_quoted(line, ti_function_text(source, function, sizeof function));
     }
     if (source && source->file) {
         info_line_put(line, " file=");

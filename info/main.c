@@ -2,11 +2,11 @@
 
 #include <string.h>
 
+#include "callsite/symbolizer.h"
 #include "common/cli.h"
 #include "common/scratch.h"
 #include "info/info.h"
 #include "info/merge.h"
-#include "info/symbolizer.h"
 
 struct settings {
     const char *trace, *other, *rates, *at, *debug_dir, *output;
@@ -232,11 +232,11 @@ int main(int argc, char **argv)
     if (st >= 0)
         return st;
     ti_talk_init(cli.tool, s.style.quiet, s.no_progress);
-    s.style.symbolizer = info_symbolizer_open(s.debug_dir);
+    s.style.symbolizer = ti_symbolizer_open(s.debug_dir);
     if (s.output)
         ti_stop_catch();
     st = info(&s, &err);
-    info_symbolizer_close(s.style.symbolizer);
+    ti_symbolizer_close(s.style.symbolizer);
     if (st > TI_ERR_PARTIAL && err.text[0])
         ti_cli_fail(&cli, (ti_status)st, &err);
     if (ti_stopped())

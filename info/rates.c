@@ -9,12 +9,12 @@
 #include <string.h>
 
 #include "bundle/doubts.h"
+#include "callsite/names.h"
+#include "callsite/symbolizer.h"
 #include "common/cli.h"
 #include "common/sums.h"
 #include "info/info.h"
-#include "info/names.h"
 #include "info/pass.h"
-#include "info/symbolizer.h"
 
 #define SITES_SHOWN 10
 #define RATE_MAX    1e18 /* limit of rate files */
@@ -29,7 +29,7 @@ struct group {
 struct rates {
     struct group all, volume_class[INFO_CLASSES];
 
-    struct info_names names; /* texts of sites; their numbers are indices in `site` */
+    struct ti_names names; /* texts of sites; their numbers are indices in `site` */
     struct group *site;
     size_t sites_cap;
 
@@ -42,7 +42,7 @@ struct rates {
     double least, most; /* and of the ranks before it; 0: none */
 
     int64_t without; /* ranks without durations */
-    struct info_symbolizer *symbolizer;
+    struct ti_symbolizer *symbolizer;
     char *unit, *counter;
     json_t *hosts, *cpus; /* names, as keys */
     bool estimate;
@@ -97,7 +97,7 @@ static struct group *site_of(struct rates *x, const struct ti_reader *r, uint32_
     x->site_of = ti_grow(x->site_of, &x->site_of_cap, (size_t)number + 1, sizeof *x->site_of);
     x->nsite_of = number >= x->nsite_of ? (size_t)number + 1 : x->nsite_of;
     if (!x->site_of[number]) {
-        x->site_of[number] = 1 + (int64_t)info_names_add(&x->names, text);
+        x->site_of[number] = 1 + (int64_t)ti_names_add(&x->names, text);
         x->site = ti_grow(x->site, &x->sites_cap, x->names.map.n, sizeof *x->site);
     }
     return &x->site[x->site_of[number] - 1];
@@ -146,7 +146,7 @@ static ti_status add_rank(void *arg, const struct ti_reader *r, struct ti_err *e
         x->without++;
         return TI_OK;
     }
-    info_symbolizer_add_rank(x->symbolizer, r);
+    ti_symbolizer_add_rank(x->symbolizer, r);
     add_word(x, &x->unit, ti_reader_info(r, "unit"));
     add_word(x, &x->counter, ti_reader_info(r, "counter"));
     note(x->hosts, ti_reader_info(r, "host"));
@@ -334,7 +334,7 @@ static void print_text(const struct rates *x, const struct ti_rates *file)
         char shown[32], source[TEXT_BYTES];
 
         snprintf(shown, sizeof shown, "%.*s", (int)strcspn(site, " "), site); /* no build-id */
-        info_source_line_text(info_symbolizer_find(x->symbolizer, site), source, sizeof source);
+        ti_site_line_text(ti_symbolizer_find(x->symbolizer, site), source, sizeof source);
         put_row(shown, &file->site[i], all.seconds, source);
     }
     if (file->nsites > SITES_SHOWN)
@@ -347,7 +347,7 @@ static json_t *rate_json(const struct rates *x, const struct ti_rate *r)
 
     if (r->site) {
         json_object_set_new(out, "site", info_json_text(r->site));
-        info_source_line_json(info_symbolizer_find(x->symbolizer, r->site), out);
+        ti_site_line_json(ti_symbolizer_find(x->symbolizer, r->site), out);
     } else {
         json_object_set_new(out, "from", ti_json_u64(r->from));
     }
@@ -452,7 +452,7 @@ static ti_status conclude(struct ti_source *s, const struct info_pass *p, const 
 
 static void free_rates(struct rates *x)
 {
-    info_names_free(&x->names);
+    ti_names_free(&x->names);
     free(x->site);
     free(x->site_of);
     free(x->unit);

@@ -4,12 +4,12 @@
 #include <string.h>
 
 #include "bundle/doubts.h"
+#include "callsite/names.h"
+#include "callsite/symbolizer.h"
 #include "common/cli.h"
 #include "common/map.h"
-#include "info/names.h"
 #include "info/shapes/folded.h"
 #include "info/shapes/sums.h"
-#include "info/symbolizer.h"
 
 #define ROWS_SHOWN 20 /* of a table, unless all are wanted */
 #define NAME_BYTES 700
@@ -43,19 +43,19 @@ struct row {
 };
 
 struct imbalance {
-    struct info_symbolizer *symbolizer;
-    struct info_names sites;
+    struct ti_symbolizer *symbolizer;
+    struct ti_names sites;
     struct ti_map map; /* op, site, number -> index in `position` */
     struct position *position;
     size_t positions_cap;
     struct row *row; /* those of a rank are together */
     size_t nrows, rows_cap;
     struct info_folded_ranks ranks;
-    int64_t with[MEASURES]; /* ranks that have a measure */
-    bool any;               /* `shape` is set */
-    uint64_t shape;         /* hash of the rank before */
-    bool differ;            /* ranks have different shapes */
-    bool estimate, slowed;  /* of volumes; of durations */
+    int64_t with[MEASURES];    /* ranks that have a measure */
+    bool any;                  /* `shape` is set */
+    uint64_t shape;            /* hash of the rank before */
+    bool differ;               /* ranks have different shapes */
+    bool estimate, slowed;     /* of volumes; of durations */
     struct ti_caveats quality; /* of volumes; sums of durations are always exact */
     char *unit;
 };
@@ -94,7 +94,7 @@ struct counts {
 /* The position of the next call of an operation from a call site. */
 static size_t position_of(struct imbalance *x, struct counts *seen, uint32_t op, const char *text)
 {
-    size_t site = info_names_add(&x->sites, text ? text : ""), known = x->map.n, i;
+    size_t site = ti_names_add(&x->sites, text ? text : ""), known = x->map.n, i;
     size_t k = (size_t)ti_map_add(&seen->map, op, (int64_t)site, 0, 0);
     uint32_t number;
 
@@ -215,7 +215,7 @@ static ti_status take_rank(void *arg, struct ti_reader *r, struct ti_err *err)
     ti_caveats_add_quality(&x->quality, r, false);
     if (!x->unit && unit)
         x->unit = strdup(unit);
-    info_symbolizer_add_rank(x->symbolizer, r);
+    ti_symbolizer_add_rank(x->symbolizer, r);
     return TI_OK;
 }
 
@@ -301,7 +301,7 @@ static const char *name_of(const struct imbalance *x, size_t i, bool phase, char
         name_of(x, i, false, text + strlen(text), bytes);
         return text;
     }
-    info_site_text(x->symbolizer, x->sites.text[p->site], site, sizeof site);
+    ti_site_text(x->symbolizer, x->sites.text[p->site], site, sizeof site);
     if (p->number)
         snprintf(number, sizeof number, " #%u", p->number + 1);
     snprintf(text, bytes, "%s%s%s%s%s", phase ? "loop of " : "", ti_op_info(p->op)->text,
@@ -351,8 +351,7 @@ static void print_table(const struct imbalance *x, enum measure m, bool phases, 
     if (phases) {
         printf("\n%s: excess is the maximum less the mean, in %% of what a rank has in all, %s on "
                "average\n",
-               measure_name[m],
-               ti_format_count((uint64_t)(mean(&all) + 0.5), text, sizeof text));
+               measure_name[m], ti_format_count((uint64_t)(mean(&all) + 0.5), text, sizeof text));
         printf("%-8s %9s %18s %18s %7s %18s %7s  %s\n", "excess", "max/mean", "mean", "minimum",
                "rank", "maximum", "rank", measure_name[m]);
         print_line(&all, mean(&all), "all");
@@ -417,7 +416,7 @@ static json_t *line_json(const struct imbalance *x, const struct line *line, dou
     json_object_set_new(out, "call", json_string(ti_op_info(p->op)->text));
     json_object_set_new(out, "number", json_integer((json_int_t)p->number + 1));
     json_object_set_new(out, "site", *site ? info_json_text(site) : json_null());
-    info_source_line_json(info_symbolizer_find(x->symbolizer, site), out);
+    ti_site_line_json(ti_symbolizer_find(x->symbolizer, site), out);
     add_sums(out, &line->sums, all);
     return out;
 }
@@ -512,7 +511,7 @@ ti_status info_imbalance(struct ti_source *s, const struct info_style *style, st
         print_text(&x, style->all);
     info_folded_ranks_free(&x.ranks);
     ti_map_free(&x.map);
-    info_names_free(&x.sites);
+    ti_names_free(&x.sites);
     free(x.position);
     free(x.row);
     free(x.unit);

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "callsite/symbolizer.h"
 #include "common/cli.h"
 #include "info/line.h"
 #include "info/shapes/shapes.h"
-#include "info/symbolizer.h"
 
 #define NODES_SHOWN 40 /* of a body, unless all are wanted */
 #define RANKS_BYTES 256
@@ -147,7 +147,7 @@ static void put_call(struct printing *p, const struct info_node *node)
     info_line_put(&p->line, "  # ");
     bytes = p->line.bytes;
     put_volumes(p, node);
-    info_site_text(p->all->symbolizer, p->all->sites.text[node->site], site, sizeof site);
+    ti_site_text(p->all->symbolizer, p->all->sites.text[node->site], site, sizeof site);
     if (*site)
         info_line_printf(&p->line, "%s%s", p->line.bytes > bytes ? "; " : "", site);
     else if (p->line.bytes == bytes) /* there is nothing to say */
@@ -334,7 +334,7 @@ static json_t *call_json(const struct info_shapes *all, const struct info_node *
         range_json(ti_json_u64(node->volume.least), ti_json_u64(node->volume.most)));
     json_object_set_new(out, "fields", fields_json(node));
     json_object_set_new(out, "site", *site ? info_json_text(site) : json_null());
-    info_source_line_json(info_symbolizer_find(all->symbolizer, site), out);
+    ti_site_line_json(ti_symbolizer_find(all->symbolizer, site), out);
     return out;
 }
 

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "callsite/symbolizer.h"
 #include "common/cli.h"
 #include "fold/seek.h"
 #include "info/event_json.h"
 #include "info/shapes/folded.h"
-#include "info/symbolizer.h"
 
 #define SITE_BYTES 600
 
@@ -143,9 +143,9 @@ static void print_loops(const struct ti_reader *r, const struct ti_folded *f,
     for (uint32_t d = 0; d < place->depth; d++) {
         uint32_t call = first_call(f, place->loop[d].loop);
 
-        info_site_text(style->symbolizer,
-                       ti_reader_string(r, TI_STRING_SITE, ti_shape_node(f, call).site), site,
-                       sizeof site);
+        ti_site_text(style->symbolizer,
+                     ti_reader_string(r, TI_STRING_SITE, ti_shape_node(f, call).site), site,
+                     sizeof site);
         ti_print(stdout, "%*sloop at %s: trip %s of %s\n", (int)(2 * d), "", *site ? site : "?",
                  ti_format_count(place->loop[d].trip, trip, sizeof trip),
                  ti_format_count(place->loop[d].trips, trips, sizeof trips));
@@ -195,7 +195,7 @@ static json_t *loops_json(const struct ti_reader *r, const struct ti_place *plac
 
         json_object_set_new(one, "call", json_string(ti_op_info(ti_shape_node(f, call).op)->text));
         json_object_set_new(one, "site", site && *site ? info_json_text(site) : json_null());
-        info_source_line_json(info_symbolizer_find(style->symbolizer, site), one);
+        ti_site_line_json(ti_symbolizer_find(style->symbolizer, site), one);
         json_object_set_new(one, "trip", ti_json_u64(place->loop[d].trip));
         json_object_set_new(one, "trips", ti_json_u64(place->loop[d].trips));
         json_array_append_new(list, one);
@@ -252,7 +252,7 @@ ti_status info_position(struct ti_source *s, int64_t rank, const char *at, bool 
         st = find(r, &to, all, place, err);
     if (!st) {
         ti_reader_want_extras(r);
-        info_symbolizer_add_rank(style->symbolizer, r);
+        ti_symbolizer_add_rank(style->symbolizer, r);
         st = dump          ? info_dump_rest(r, style, err)
              : style->json ? print_json(s, r, place, all, style, err)
                            : print(r, place, all, style, err);

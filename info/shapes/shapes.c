@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "callsite/symbolizer.h"
 #include "common/map.h"
 #include "info/line.h"
-#include "info/symbolizer.h"
 
 static const unsigned peers[] = {TI_F_PEER, TI_F_PEER2, TI_F_FROM};
 
@@ -178,7 +178,7 @@ static void start_node(const struct adding *a, struct info_node *node,
                                .world = {-1, -1, -1}};
     if (node->loop)
         return;
-    node->site = info_names_add(&a->all->sites, site ? site : "");
+    node->site = ti_names_add(&a->all->sites, site ? site : "");
     node->field =
         ti_grow(NULL, &cap, (size_t)__builtin_popcount(node->mask) + 1, sizeof *node->field);
 }
@@ -248,7 +248,7 @@ static void add_metadata(const struct adding *a)
     ti_caveats_add_quality(&a->all->quality, a->r, false);
     if (!a->all->unit && unit)
         a->all->unit = strdup(unit);
-    info_symbolizer_add_rank(a->all->symbolizer, a->r);
+    ti_symbolizer_add_rank(a->all->symbolizer, a->r);
 }
 
 static ti_status take_rank(void *arg, struct ti_reader *r, struct ti_err *err)
@@ -272,7 +272,7 @@ static ti_status take_rank(void *arg, struct ti_reader *r, struct ti_err *err)
     return TI_OK;
 }
 
-ti_status info_shapes_read(struct ti_source *s, int64_t only, struct info_symbolizer *symbolizer,
+ti_status info_shapes_read(struct ti_source *s, int64_t only, struct ti_symbolizer *symbolizer,
                            struct info_shapes *out, struct ti_err *err)
 {
     ti_status st;
@@ -306,6 +306,6 @@ void info_shapes_free(struct info_shapes *s)
     free(s->shape);
     free(s->unit);
     info_folded_ranks_free(&s->ranks);
-    info_names_free(&s->sites);
+    ti_names_free(&s->sites);
     *s = (struct info_shapes){.n = 0};
 }

@@ -9,8 +9,8 @@
 #ifndef TI_INFO_SHAPES_SHAPES_H
 #define TI_INFO_SHAPES_SHAPES_H
 
+#include "callsite/names.h"
 #include "common/ranges.h"
-#include "info/names.h"
 #include "info/shapes/folded.h"
 #include "info/shapes/sums.h"
 
@@ -45,9 +45,9 @@ struct info_shape {
 };
 
 struct info_shapes {
-    struct info_symbolizer *symbolizer; /* borrowed */
-    struct info_names sites;            /* texts of call sites; "": not known */
-    struct info_shape *shape;           /* in the order of their first ranks */
+    struct ti_symbolizer *symbolizer; /* borrowed */
+    struct ti_names sites;            /* texts of call sites; "": not known */
+    struct info_shape *shape;         /* in the order of their first ranks */
     size_t n, cap;
     struct info_folded_ranks ranks;
     bool estimate;             /* volumes are an estimate */
@@ -58,7 +58,7 @@ struct info_shapes {
 /* Read the ranks of a source, or rank `only` if it is not below 0.  Ranks that are missing,
  * incomplete or damaged: see info_folded_each().  Release *out with info_shapes_free() in any
  * case. */
-ti_status info_shapes_read(struct ti_source *s, int64_t only, struct info_symbolizer *symbolizer,
+ti_status info_shapes_read(struct ti_source *s, int64_t only, struct ti_symbolizer *symbolizer,
                            struct info_shapes *out, struct ti_err *err);
 void info_shapes_free(struct info_shapes *s);
 

@@ -2,12 +2,12 @@
  * A table of texts, which are numbered 0, 1, 2, ... in the order in which they are added.  A zeroed
  * struct is an empty table.
  */
-#ifndef TI_INFO_NAMES_H
-#define TI_INFO_NAMES_H
+#ifndef TI_CALLSITE_NAMES_H
+#define TI_CALLSITE_NAMES_H
 
 #include "common/map.h"
 
-struct info_names {
+struct ti_names {
     struct ti_map map; /* (hash of a text, attempt) -> number; map.n is the number of texts */
     char **text;       /* by number */
     size_t cap;
@@ -15,7 +15,7 @@ struct info_names {
 
 /* Number of a text.  A text that is new is added: its number is then the former map.n.  Ends the
  * program when memory is short, as ti_grow() does. */
-size_t info_names_add(struct info_names *names, const char *text);
-void info_names_free(struct info_names *names);
+size_t ti_names_add(struct ti_names *names, const char *text);
+void ti_names_free(struct ti_names *names);
 
 #endif

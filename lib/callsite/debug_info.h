@@ -7,24 +7,24 @@
  *
  * A Tiara that was built without libdw has debug_info_absent.c, which finds nothing.
  */
-#ifndef TI_INFO_DEBUG_INFO_H
-#define TI_INFO_DEBUG_INFO_H
+#ifndef TI_CALLSITE_DEBUG_INFO_H
+#define TI_CALLSITE_DEBUG_INFO_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-struct info_debug;
+struct ti_debug;
 
 /* Kinds of debug information in a file, in ascending order of worth. */
-enum info_debug_detail {
-    INFO_DEBUG_NOTHING,
-    INFO_DEBUG_EXPORTED, /* symbols that other modules can use */
-    INFO_DEBUG_SYMBOLS,  /* all symbols */
-    INFO_DEBUG_LINES     /* debug information */
+enum ti_debug_detail {
+    TI_DEBUG_NOTHING,
+    TI_DEBUG_EXPORTED, /* symbols that other modules can use */
+    TI_DEBUG_SYMBOLS,  /* all symbols */
+    TI_DEBUG_LINES     /* debug information */
 };
 
-/* Where a call comes from.  `function` and `file` belong to the struct info_debug. */
-struct info_source_line {
+/* Where a call comes from.  `function` and `file` belong to the struct ti_debug. */
+struct ti_site_line {
     const char *function; /* the innermost, if functions were inlined; NULL: not known */
     uint64_t offset;      /* of the return address in `function`; 0: not known, or `file` is */
     const char *file;     /* as the compiler recorded it; NULL: not known */
@@ -33,15 +33,15 @@ struct info_source_line {
 
 /*
  * Open the file `path` if its build-id is `build_id`, in hexadecimal digits ("": it has none).
- * Release the result with info_debug_close().  Returns NULL if there is no such file, or if it is
+ * Release the result with ti_debug_close().  Returns NULL if there is no such file, or if it is
  * no ELF file; and if it is an ELF file of another build, with *other_build set to true.
  */
-struct info_debug *info_debug_open(const char *path, const char *build_id, bool *other_build);
-void info_debug_close(struct info_debug *d); /* NULL is fine */
-enum info_debug_detail info_debug_detail(const struct info_debug *d);
+struct ti_debug *ti_debug_open(const char *path, const char *build_id, bool *other_build);
+void ti_debug_close(struct ti_debug *d); /* NULL is fine */
+enum ti_debug_detail ti_debug_detail(const struct ti_debug *d);
 
 /* The source line of the call that returns to `address`, as the file counts addresses.  False: not
  * known; then *out is zeroed. */
-bool info_debug_find(struct info_debug *d, uint64_t address, struct info_source_line *out);
+bool ti_debug_find(struct ti_debug *d, uint64_t address, struct ti_site_line *out);
 
 #endif

@@ -1,29 +1,29 @@
-#include "info/symbolizer.h"
+#include "callsite/symbolizer.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "callsite/names.h"
 #include "common/cli.h"
-#include "info/info.h"
-#include "info/names.h"
+#include "common/json.h"
 
 #define NAME_BYTES    512
 #define PATH_BYTES    4096
 #define PROGRAMS_MOST 64 /* paths of programs, as an application may consist of several */
 #define WARNINGS_MOST 10
 
-struct info_symbolizer {
+struct ti_symbolizer {
     const char *folders;
-    struct info_names programs; /* paths of programs */
+    struct ti_names programs; /* paths of programs */
 
-    struct info_names module_names; /* "name [build-id]"; their numbers are indices in `module` */
-    struct info_debug **module;     /* NULL: not found */
+    struct ti_names module_names; /* "name [build-id]"; their numbers are indices in `module` */
+    struct ti_debug **module;     /* NULL: not found */
     size_t modules_cap;
 
-    struct info_names site_names;  /* texts of call sites; their numbers are indices in `site` */
-    struct info_source_line *site; /* zeros: not known */
+    struct ti_names site_names; /* texts of call sites; their numbers are indices in `site` */
+    struct ti_site_line *site;  /* zeros: not known */
     size_t sites_cap;
 
     int warnings;
@@ -39,7 +39,7 @@ struct parts {
 /* A search for the file of a module. */
 struct search {
     const struct parts *parts;
-    struct info_debug *best;
+    struct ti_debug *best;
     char path[PATH_BYTES];  /* of `best` */
     char other[PATH_BYTES]; /* a file of another build; may be empty */
 };
@@ -83,25 +83,25 @@ static bool parse(const char *site, struct parts *p)
 /* Whether a better file is of no use. */
 static bool is_done(const struct search *s)
 {
-    return s->best && info_debug_detail(s->best) == INFO_DEBUG_LINES;
+    return s->best && ti_debug_detail(s->best) == TI_DEBUG_LINES;
 }
 
 static void try_path(struct search *s, const char *path)
 {
     bool other = false;
-    struct info_debug *d;
+    struct ti_debug *d;
 
     if (is_done(s))
         return;
-    d = info_debug_open(path, s->parts->build_id, &other);
+    d = ti_debug_open(path, s->parts->build_id, &other);
     if (other && !s->other[0])
         snprintf(s->other, sizeof s->other, "%s", path);
-    if (d && (!s->best || info_debug_detail(d) > info_debug_detail(s->best))) {
-        info_debug_close(s->best);
+    if (d && (!s->best || ti_debug_detail(d) > ti_debug_detail(s->best))) {
+        ti_debug_close(s->best);
         s->best = d;
         snprintf(s->path, sizeof s->path, "%s", path);
     } else {
-        info_debug_close(d);
+        ti_debug_close(d);
     }
 }
 
@@ -163,7 +163,7 @@ static void try_system(struct search *s)
         try_file(s, libc.dli_fname, (size_t)(slash - libc.dli_fname), s->parts->name, "");
 }
 
-static void warn(struct info_symbolizer *z, const struct search *s)
+static void warn(struct ti_symbolizer *z, const struct search *s)
 {
     bool unsure = s->best && !s->parts->build_id[0];
 
@@ -181,7 +181,7 @@ static void warn(struct info_symbolizer *z, const struct search *s)
     }
 }
 
-static struct info_debug *find_module(struct info_symbolizer *z, const struct parts *p)
+static struct ti_debug *find_module(struct ti_symbolizer *z, const struct parts *p)
 {
     struct search s = {.parts = p};
 
@@ -193,13 +193,13 @@ static struct info_debug *find_module(struct info_symbolizer *z, const struct pa
     return s.best;
 }
 
-static struct info_debug *module_of(struct info_symbolizer *z, const struct parts *p)
+static struct ti_debug *module_of(struct ti_symbolizer *z, const struct parts *p)
 {
     char text[NAME_BYTES + 80];
     size_t known = z->module_names.map.n, i;
 
     snprintf(text, sizeof text, "%s [%s]", p->name, p->build_id);
-    i = info_names_add(&z->module_names, text);
+    i = ti_names_add(&z->module_names, text);
     if (i == known) {
         z->module = ti_grow(z->module, &z->modules_cap, known + 1, sizeof *z->module);
         z->module[i] = find_module(z, p);
@@ -207,36 +207,36 @@ static struct info_debug *module_of(struct info_symbolizer *z, const struct part
     return z->module[i];
 }
 
-const struct info_source_line *info_symbolizer_find(struct info_symbolizer *z, const char *site)
+const struct ti_site_line *ti_symbolizer_find(struct ti_symbolizer *z, const char *site)
 {
     struct parts p;
-    struct info_debug *d;
+    struct ti_debug *d;
     size_t known, i;
 
     if (!z || !site)
         return NULL;
     known = z->site_names.map.n;
-    i = info_names_add(&z->site_names, site);
+    i = ti_names_add(&z->site_names, site);
     if (i == known) {
         z->site = ti_grow(z->site, &z->sites_cap, known + 1, sizeof *z->site);
         if (parse(site, &p) && (d = module_of(z, &p)))
-            info_debug_find(d, p.offset, &z->site[i]);
+            ti_debug_find(d, p.offset, &z->site[i]);
     }
     return z->site[i].function || z->site[i].file ? &z->site[i] : NULL;
 }
 
 /* ------------------------------------------------------------------- life -- */
 
-struct info_symbolizer *info_symbolizer_open(const char *folders)
+struct ti_symbolizer *ti_symbolizer_open(const char *folders)
 {
     size_t cap = 0;
-    struct info_symbolizer *z = ti_grow(NULL, &cap, 1, sizeof *z);
+    struct ti_symbolizer *z = ti_grow(NULL, &cap, 1, sizeof *z);
 
     z->folders = folders;
     return z;
 }
 
-void info_symbolizer_add_rank(struct info_symbolizer *z, const struct ti_reader *r)
+void ti_symbolizer_add_rank(struct ti_symbolizer *z, const struct ti_reader *r)
 {
     const char *command = ti_reader_info(r, "command");
     char path[PATH_BYTES];
@@ -244,18 +244,18 @@ void info_symbolizer_add_rank(struct info_symbolizer *z, const struct ti_reader 
     if (!z || !command || z->programs.map.n == PROGRAMS_MOST)
         return;
     snprintf(path, sizeof path, "%.*s", (int)strcspn(command, " "), command);
-    info_names_add(&z->programs, path);
+    ti_names_add(&z->programs, path);
 }
 
-void info_symbolizer_close(struct info_symbolizer *z)
+void ti_symbolizer_close(struct ti_symbolizer *z)
 {
     if (!z)
         return;
     for (size_t i = 0; i < z->module_names.map.n; i++)
-        info_debug_close(z->module[i]);
-    info_names_free(&z->programs);
-    info_names_free(&z->module_names);
-    info_names_free(&z->site_names);
+        ti_debug_close(z->module[i]);
+    ti_names_free(&z->programs);
+    ti_names_free(&z->module_names);
+    ti_names_free(&z->site_names);
     free(z->module);
     free(z->site);
     free(z);
@@ -263,7 +263,7 @@ void info_symbolizer_close(struct info_symbolizer *z)
 
 /* ------------------------------------------------------------------ print -- */
 
-const char *info_function_text(const struct info_source_line *line, char *text, size_t bytes)
+const char *ti_function_text(const struct ti_site_line *line, char *text, size_t bytes)
 {
     if (line->function && line->offset)
         snprintf(text, bytes, "%s+0x%llx", line->function, (unsigned long long)line->offset);
@@ -272,7 +272,7 @@ const char *info_function_text(const struct info_source_line *line, char *text, 
     return text;
 }
 
-const char *info_source_line_text(const struct info_source_line *line, char *text, size_t bytes)
+const char *ti_site_line_text(const struct ti_site_line *line, char *text, size_t bytes)
 {
     const char *slash;
     char function[512];
@@ -280,7 +280,7 @@ const char *info_source_line_text(const struct info_source_line *line, char *tex
     text[0] = '\0';
     if (!line)
         return text;
-    info_function_text(line, function, sizeof function);
+    ti_function_text(line, function, sizeof function);
     slash = line->file ? strrchr(line->file, '/') : NULL;
     if (line->file)
         snprintf(text, bytes, "%s %s:%d", function, slash ? slash + 1 : line->file, line->line);
@@ -289,20 +289,20 @@ const char *info_source_line_text(const struct info_source_line *line, char *tex
     return text;
 }
 
-const char *info_site_text(struct info_symbolizer *z, const char *site, char *text, size_t bytes)
+const char *ti_site_text(struct ti_symbolizer *z, const char *site, char *text, size_t bytes)
 {
-    const struct info_source_line *line = info_symbolizer_find(z, site);
+    const struct ti_site_line *line = ti_symbolizer_find(z, site);
 
     if (line)
-        return info_source_line_text(line, text, bytes);
+        return ti_site_line_text(line, text, bytes);
     snprintf(text, bytes, "%.*s", site ? (int)strcspn(site, " ") : 0, site ? site : "");
     return text;
 }
 
-void info_source_line_json(const struct info_source_line *line, json_t *out)
+void ti_site_line_json(const struct ti_site_line *line, json_t *out)
 {
     json_object_set_new(out, "function",
-                        line && line->function ? info_json_text(line->function) : json_null());
-    json_object_set_new(out, "file", line && line->file ? info_json_text(line->file) : json_null());
+                        line && line->function ? ti_json_text(line->function) : json_null());
+    json_object_set_new(out, "file", line && line->file ? ti_json_text(line->file) : json_null());
     json_object_set_new(out, "line", line && line->file ? json_integer(line->line) : json_null());
 }

@@ -12,43 +12,43 @@
  *
  * The first file with debug information is used, otherwise the one with most symbols.
  */
-#ifndef TI_INFO_SYMBOLIZER_H
-#define TI_INFO_SYMBOLIZER_H
+#ifndef TI_CALLSITE_SYMBOLIZER_H
+#define TI_CALLSITE_SYMBOLIZER_H
 
 #include <jansson.h>
 
-#include "info/debug_info.h"
+#include "callsite/debug_info.h"
 #include "trace/reader.h"
 
-struct info_symbolizer;
+struct ti_symbolizer;
 
 /* `folders`: where to look first, separated by ':'; NULL: nowhere.  Borrowed.  Release the result
- * with info_symbolizer_close(). */
-struct info_symbolizer *info_symbolizer_open(const char *folders);
-void info_symbolizer_close(struct info_symbolizer *z); /* NULL is fine */
+ * with ti_symbolizer_close(). */
+struct ti_symbolizer *ti_symbolizer_open(const char *folders);
+void ti_symbolizer_close(struct ti_symbolizer *z); /* NULL is fine */
 
 /* Look for modules also where the program of this rank was. */
-void info_symbolizer_add_rank(struct info_symbolizer *z, const struct ti_reader *r);
+void ti_symbolizer_add_rank(struct ti_symbolizer *z, const struct ti_reader *r);
 
 /*
  * The source line of a call site by its text in a trace.  NULL: nothing is known of it, or `z` or
  * `site` is NULL.  The result is valid until `z` is closed.  The first call for a module may warn
  * that its file is of another build.
  */
-const struct info_source_line *info_symbolizer_find(struct info_symbolizer *z, const char *site);
+const struct ti_site_line *ti_symbolizer_find(struct ti_symbolizer *z, const char *site);
 
 /* Write "exchange", or "exchange+0x3c" if the line is not known, to `text`; "?" if the function is
  * not known.  Returns `text`. */
-const char *info_function_text(const struct info_source_line *line, char *text, size_t bytes);
+const char *ti_function_text(const struct ti_site_line *line, char *text, size_t bytes);
 
 /* Write "exchange lu.c:120" or "exchange+0x3c" to `text`; "" for NULL.  Returns `text`. */
-const char *info_source_line_text(const struct info_source_line *line, char *text, size_t bytes);
+const char *ti_site_line_text(const struct ti_site_line *line, char *text, size_t bytes);
 
 /* Write a call site as people read it to `text`: its source line as above, else "lu+0x1234"; "" for
  * NULL.  Returns `text`. */
-const char *info_site_text(struct info_symbolizer *z, const char *site, char *text, size_t bytes);
+const char *ti_site_text(struct ti_symbolizer *z, const char *site, char *text, size_t bytes);
 
 /* Add the keys function, file and line to `out`; null where they are not known. */
-void info_source_line_json(const struct info_source_line *line, json_t *out);
+void ti_site_line_json(const struct ti_site_line *line, json_t *out);
 
 #endif

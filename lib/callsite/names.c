@@ -1,4 +1,4 @@
-#include "info/names.h"
+#include "callsite/names.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "common/err.h"
 #include "event/event.h"
 
-size_t info_names_add(struct info_names *names, const char *text)
+size_t ti_names_add(struct ti_names *names, const char *text)
 {
     uint64_t hash = TI_HASH_START;
 
@@ -28,11 +28,11 @@ size_t info_names_add(struct info_names *names, const char *text)
     }
 }
 
-void info_names_free(struct info_names *names)
+void ti_names_free(struct ti_names *names)
 {
     for (size_t i = 0; i < names->map.n; i++)
         free(names->text[i]);
     ti_map_free(&names->map);
     free(names->text);
-    *names = (struct info_names){0};
+    *names = (struct ti_names){0};
 }

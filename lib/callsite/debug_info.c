@@ -1,4 +1,4 @@
-#include "info/debug_info.h"
+#include "callsite/debug_info.h"
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -16,12 +16,12 @@
 #define DEPTH_MOST 64                  /* of nested entries of debug information */
 #define VISIT_MOST 10000000            /* entries to visit for one address */
 
-struct info_debug {
+struct ti_debug {
     int fd;
     Elf *elf;
     Dwarf *dwarf;     /* NULL: no debug information */
     Elf_Scn *symbols; /* the symbol table; NULL: there is none */
-    enum info_debug_detail detail;
+    enum ti_debug_detail detail;
 };
 
 /* ------------------------------------------------------------------- open -- */
@@ -61,18 +61,18 @@ static bool has_build_id(Elf *elf, const char *expected)
     return strcmp(text, expected) == 0;
 }
 
-static void find_symbol_table(struct info_debug *d)
+static void find_symbol_table(struct ti_debug *d)
 {
     GElf_Shdr header;
 
     for (Elf_Scn *s = elf_nextscn(d->elf, NULL); s; s = elf_nextscn(d->elf, s)) {
-        enum info_debug_detail detail;
+        enum ti_debug_detail detail;
 
         if (!gelf_getshdr(s, &header))
             continue;
-        detail = header.sh_type == SHT_SYMTAB   ? INFO_DEBUG_SYMBOLS
-                 : header.sh_type == SHT_DYNSYM ? INFO_DEBUG_EXPORTED
-                                                : INFO_DEBUG_NOTHING;
+        detail = header.sh_type == SHT_SYMTAB   ? TI_DEBUG_SYMBOLS
+                 : header.sh_type == SHT_DYNSYM ? TI_DEBUG_EXPORTED
+                                                : TI_DEBUG_NOTHING;
         if (detail > d->detail) {
             d->detail = detail;
             d->symbols = s;
@@ -80,19 +80,19 @@ static void find_symbol_table(struct info_debug *d)
     }
 }
 
-static void find_debug_information(struct info_debug *d)
+static void find_debug_information(struct ti_debug *d)
 {
     Dwarf_Off next;
     size_t header;
 
     d->dwarf = dwarf_begin_elf(d->elf, DWARF_C_READ, NULL);
     if (d->dwarf && dwarf_nextcu(d->dwarf, 0, &next, &header, NULL, NULL, NULL) == 0)
-        d->detail = INFO_DEBUG_LINES;
+        d->detail = TI_DEBUG_LINES;
 }
 
-struct info_debug *info_debug_open(const char *path, const char *build_id, bool *other_build)
+struct ti_debug *ti_debug_open(const char *path, const char *build_id, bool *other_build)
 {
-    struct info_debug *d;
+    struct ti_debug *d;
     bool same;
     int fd = open_regular(path);
 
@@ -107,13 +107,13 @@ struct info_debug *info_debug_open(const char *path, const char *build_id, bool 
     elf_version(EV_CURRENT);
     d->elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
     if (elf_kind(d->elf) != ELF_K_ELF) {
-        info_debug_close(d);
+        ti_debug_close(d);
         return NULL;
     }
     same = has_build_id(d->elf, build_id);
     if (!same) {
         *other_build = true;
-        info_debug_close(d);
+        ti_debug_close(d);
         return NULL;
     }
     find_symbol_table(d);
@@ -121,7 +121,7 @@ struct info_debug *info_debug_open(const char *path, const char *build_id, bool 
     return d;
 }
 
-void info_debug_close(struct info_debug *d)
+void ti_debug_close(struct ti_debug *d)
 {
     if (!d)
         return;
@@ -131,7 +131,7 @@ void info_debug_close(struct info_debug *d)
     free(d);
 }
 
-enum info_debug_detail info_debug_detail(const struct info_debug *d)
+enum ti_debug_detail ti_debug_detail(const struct ti_debug *d)
 {
     return d->detail;
 }
@@ -209,7 +209,7 @@ static const char *function_at(Dwarf_Die *unit, Dwarf_Addr address)
                                                                            : NULL;
 }
 
-static void find_line(struct info_debug *d, Dwarf_Addr address, struct info_source_line *out)
+static void find_line(struct ti_debug *d, Dwarf_Addr address, struct ti_site_line *out)
 {
     Dwarf_Die unit;
     Dwarf_Line *line;
@@ -226,7 +226,7 @@ static void find_line(struct info_debug *d, Dwarf_Addr address, struct info_sour
 
 /* The function of a call's last byte, and the offset of the byte after it.  Symbols without a size
  * do not count: an address behind them may be of another function, whose symbol was stripped. */
-static void find_symbol(struct info_debug *d, uint64_t address, struct info_source_line *out)
+static void find_symbol(struct ti_debug *d, uint64_t address, struct ti_site_line *out)
 {
     GElf_Shdr header;
     Elf_Data *data = d->symbols ? elf_getdata(d->symbols, NULL) : NULL;
@@ -244,9 +244,9 @@ static void find_symbol(struct info_debug *d, uint64_t address, struct info_sour
     }
 }
 
-bool info_debug_find(struct info_debug *d, uint64_t address, struct info_source_line *out)
+bool ti_debug_find(struct ti_debug *d, uint64_t address, struct ti_site_line *out)
 {
-    *out = (struct info_source_line){0};
+    *out = (struct ti_site_line){0};
     if (address == 0)
         return false;
     /* The instruction after a call may be of another line, or of another function. */
