@@ -6,6 +6,7 @@
 
 #include "bundle/doubts.h"
 #include "common/cli.h"
+#include "common/order.h"
 #include "common/sums.h"
 #include "fold/values.h"
 #include "info/info.h"
@@ -184,12 +185,7 @@ static bool add_rank(struct info_extras *x, struct ti_reader *r)
     return true;
 }
 
-static int by_rate(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
+TI_ORDER_NUMBERS(by_rate, double)
 
 ti_status info_extras_read(struct ti_source *s, int64_t only, struct info_extras **out,
                            struct ti_err *err)

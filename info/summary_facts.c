@@ -1,5 +1,7 @@
 #include <stdlib.h>
 
+#include "common/order.h"
+
 #include "info/summary.h"
 
 const char *info_fact(const struct summary *sum, const char *key)
@@ -33,12 +35,7 @@ struct ti_op_count info_totals_of(const struct summary *sum, enum ti_op_kind kin
 
 const char *const info_per_rank_text[PER_RANK_COUNT] = {"events", "volume", "bytes"};
 
-static int by_value(const void *a, const void *b)
-{
-    const uint64_t *x = a, *y = b;
-
-    return *x < *y ? -1 : *x > *y;
-}
+TI_ORDER_NUMBERS(by_value, uint64_t)
 
 bool info_spread(const struct summary *sum, enum per_rank what, uint64_t out[3])
 {

@@ -6,6 +6,7 @@
 #include "acquire/fleet/survey.h"
 #include "common/cli.h"
 #include "common/hostlist.h"
+#include "common/order.h"
 
 #define ALIKE 8 /* sizes that differ by less than 1 / ALIKE are grouped */
 
@@ -64,12 +65,7 @@ static int lines_of(const struct ti_survey_finding *f)
     return 1 + (f->detail[0] != '\0') + (f->hint[0] != '\0');
 }
 
-static int by_node(const void *a, const void *b)
-{
-    const struct ti_survey_finding *x = a, *y = b;
-
-    return (x->node > y->node) - (x->node < y->node);
-}
+TI_ORDER_BY(by_node, struct ti_survey_finding, node)
 
 static void print_group(struct ti_survey_finding *f, int64_t n, const struct ti_sites *sites,
                         FILE *out)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/cli.h"
+#include "common/order.h"
 
 #define TERMS 3
 
@@ -150,12 +151,7 @@ static void find_residual(struct ti_memory_model *m, const double x[TERMS])
     }
 }
 
-static int by_np(const void *a, const void *b)
-{
-    const struct ti_memory_point *p = a, *q = b;
-
-    return (p->np > q->np) - (p->np < q->np);
-}
+TI_ORDER_BY(by_np, struct ti_memory_point, np)
 
 ti_status ti_memory_model_fit(const struct ti_memory_point *point, int n,
                               struct ti_memory_model *out, struct ti_err *err)

@@ -7,6 +7,7 @@
 #include "acquire/plan/bisect.h"
 #include "common/cli.h"
 #include "common/map.h"
+#include "common/order.h"
 
 /* --- the graph ------------------------------------------------------------ */
 
@@ -18,14 +19,7 @@ void ti_pair_add(struct ti_pair_list *l, int64_t a, int64_t b, int64_t weight)
     l->pair[l->n++] = (struct ti_pair_weight){(int32_t)a, (int32_t)b, weight};
 }
 
-static int by_ranks(const void *x, const void *y)
-{
-    const struct ti_pair_weight *p = x, *q = y;
-
-    if (p->a != q->a)
-        return p->a < q->a ? -1 : 1;
-    return (p->b > q->b) - (p->b < q->b);
-}
+TI_ORDER_BY_2(by_ranks, struct ti_pair_weight, a, b)
 
 /* Merge equal pairs; afterwards a < b, ascending. */
 static void merge_pairs(struct ti_pair_list *l)

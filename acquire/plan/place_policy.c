@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/order.h"
+
 /* Binary digits to which speeds are rounded, see weigh_by_speed(). */
 #define SPEED_BITS 21
 
@@ -209,13 +211,7 @@ static bool fill_to_load(struct ti__pool *pool)
     return true;
 }
 
-static int by_full_load(const void *a, const void *b)
-{
-    const struct ti__candidate *x = a, *y = b;
-
-    return x->full_load != y->full_load ? (x->full_load < y->full_load ? -1 : 1)
-                                        : (x->node > y->node) - (x->node < y->node);
-}
+TI_ORDER_BY_2(by_full_load, struct ti__candidate, full_load, node)
 
 /* Fill one node after the other to its max_ranks, in ascending order of full_load. First the best
  * node of each wanted site, which leaves one rank for every site that has none yet; then the

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/cli.h"
+#include "common/order.h"
 
 #define START_S     (TI_PILOT_SECONDS / 2) /* until the ranks appear */
 #define RUN_S       (TI_PILOT_SECONDS / 2) /* from then on */
@@ -171,12 +172,7 @@ static void sample_process(pid_t pid, void *arg)
     sample->cpu_s += cpu_seconds(pid);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    int64_t p = *(const int64_t *)a, q = *(const int64_t *)b;
-
-    return (p > q) - (p < q);
-}
+TI_ORDER_NUMBERS(by_value, int64_t)
 
 ti_status ti_pilot_list(const char *list, int64_t *np, int *n, struct ti_err *err)
 {

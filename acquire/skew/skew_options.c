@@ -4,6 +4,7 @@
 #include "acquire/run/mpirun.h"
 #include "acquire/skew/skew.h"
 #include "common/limits.h"
+#include "common/order.h"
 
 /* A list of numbers from 1 to the largest number of ranks. */
 static ti_status list(const char *text, const char *what, int64_t *out, int *n, struct ti_err *err)
@@ -27,12 +28,7 @@ static ti_status list(const char *text, const char *what, int64_t *out, int *n, 
     }
 }
 
-static int by_size(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-    return (x > y) - (x < y);
-}
+TI_ORDER_NUMBERS(by_size, int64_t)
 
 static ti_status parse_np(void *options, const char *arg, struct ti_err *err)
 {

@@ -10,6 +10,7 @@
 #include "acquire/where/batch.h"
 #include "acquire/where/jobs.h"
 #include "common/hostlist.h"
+#include "common/order.h"
 
 struct word {
     char *name;
@@ -136,12 +137,7 @@ static int by_name(const void *a, const void *b)
     return c ? c : (x->order > y->order) - (x->order < y->order);
 }
 
-static int by_order(const void *a, const void *b)
-{
-    const struct word *x = a, *y = b;
-
-    return (x->order > y->order) - (x->order < y->order);
-}
+TI_ORDER_BY(by_order, struct word, order)
 
 /* Merge equal names and count their cores. */
 static void merge(struct job *j)

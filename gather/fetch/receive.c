@@ -11,6 +11,7 @@
 
 #include "common/crc32c.h"
 #include "common/map.h"
+#include "common/order.h"
 #include "common/write.h"
 #include "trace/rankname.h"
 
@@ -34,12 +35,7 @@ static void add(struct ti_parts *p, int64_t i, const struct ti_partial *part)
     p->n++;
 }
 
-static int by_rank(const void *a, const void *b)
-{
-    const struct ti_partial *x = a, *y = b;
-
-    return (x->rank > y->rank) - (x->rank < y->rank);
-}
+TI_ORDER_BY(by_rank, struct ti_partial, rank)
 
 /* The rank of a file name that is exactly the one we give to its part; else -1. */
 static int64_t rank_of_part(const char *name)

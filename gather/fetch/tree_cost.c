@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/order.h"
 #include "gather/fetch/tree.h"
 #include "gather/fetch/tree_internal.h"
 
@@ -191,14 +192,7 @@ static void open_children(struct sim *s, int64_t parent)
     }
 }
 
-static int by_time(const void *a, const void *b)
-{
-    const struct event *x = a, *y = b;
-
-    if (x->at != y->at)
-        return x->at < y->at ? -1 : 1;
-    return x->node < y->node ? -1 : x->node > y->node;
-}
+TI_ORDER_BY_2(by_time, struct event, at, node)
 
 /* Sends over a link that is busy as long as data is queued; returns when it is done. */
 static double send_over(double *busy, double at, double bytes, double rate)

@@ -9,6 +9,7 @@
 #include "bundle/manifest.h"
 #include "bundle/merging.h"
 #include "bundle/source.h"
+#include "common/order.h"
 #include "merged/merged.h"
 #include "trace/rankname.h"
 
@@ -147,12 +148,7 @@ ti_status ti_bundle_read_back(int fd, const char *path, const struct ti_run *run
     return st == TI_ERR_INPUT ? TI_ERR_IO : st;
 }
 
-static int by_number(const void *a, const void *b)
-{
-    const int64_t *x = a, *y = b;
-
-    return (*x > *y) - (*x < *y);
-}
+TI_ORDER_NUMBERS(by_number, int64_t)
 
 /* True if bundle `z` has traces of `run`.  Reads a trace's header, as the manifest may be damaged.
  */

@@ -15,6 +15,7 @@
 #include "bundle/bundle.h"
 #include "bundle/node_traces.h"
 #include "bundle/rank_scan.h"
+#include "common/order.h"
 #include "trace/rankname.h"
 
 #define THREADS_MAX 4
@@ -273,12 +274,7 @@ static void start_threads(struct ti_scanner *a)
     pthread_sigmask(SIG_SETMASK, &was, NULL);
 }
 
-static int by_number(const void *a, const void *b)
-{
-    const int64_t *x = a, *y = b;
-
-    return *x < *y ? -1 : *x > *y;
-}
+TI_ORDER_NUMBERS(by_number, int64_t)
 
 /* Queues the files that are there already, by rank. */
 static void add_present(struct ti_scanner *a)

@@ -11,6 +11,7 @@
 #include <zlib.h>
 
 #include "common/crc32c.h"
+#include "common/order.h"
 #include "event/columns.h"
 #include "trace/rankname.h"
 
@@ -482,13 +483,7 @@ struct extent {
     int64_t begin, end;
 };
 
-static int by_begin(const void *a, const void *b)
-{
-    const struct extent *x = a, *y = b;
-
-    return x->begin != y->begin ? (x->begin < y->begin ? -1 : 1)
-                                : (x->end > y->end) - (x->end < y->end);
-}
+TI_ORDER_BY_2(by_begin, struct extent, begin, end)
 
 /* Add the bytes from `at` to `end` to *crc. */
 static ti_status add_bytes(const struct ti_zip *z, int64_t at, int64_t end, uint32_t *crc,

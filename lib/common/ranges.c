@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/map.h"
+#include "common/order.h"
 
 /* Index of the first range that ends at `rank` or after it. */
 static size_t find(const struct ti_ranges *set, int64_t rank)
@@ -108,12 +109,7 @@ json_t *ti_ranges_json(const struct ti_ranges *set)
     return list;
 }
 
-static int by_first(const void *a, const void *b)
-{
-    const struct ti_range *x = a, *y = b;
-
-    return (x->first > y->first) - (x->first < y->first);
-}
+TI_ORDER_BY(by_first, struct ti_range, first)
 
 bool ti_ranges_of_json(const json_t *list, int64_t limit, struct ti_ranges *out)
 {

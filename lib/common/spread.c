@@ -3,12 +3,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
+#include "common/order.h"
 
-    return (x > y) - (x < y);
-}
+TI_ORDER_NUMBERS(by_value, double)
 
 /* The quantile q of n >= 1 sorted figures. */
 static double quantile(const double *value, int n, double q)

@@ -8,6 +8,7 @@
 #include "common/cli.h"
 #include "common/hostlist.h"
 #include "common/map.h"
+#include "common/order.h"
 #include "config/sites.h"
 
 #define SLOTS_MOST (INT64_C(1) << 24)
@@ -160,12 +161,7 @@ static int by_name(const void *a, const void *b)
     return c ? c : (x->order > y->order) - (x->order < y->order);
 }
 
-static int by_order(const void *a, const void *b)
-{
-    const struct entry *x = a, *y = b;
-
-    return (x->order > y->order) - (x->order < y->order);
-}
+TI_ORDER_BY(by_order, struct entry, order)
 
 /* Merge the lines of each name into its first line, and add up their slots.  A line without slots
  * counts as one, unless it is the only line of the name. */

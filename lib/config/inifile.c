@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/map.h"
+#include "common/order.h"
 
 #define FILE_MOST     (16 << 20)
 #define FINDINGS_MOST 1000
@@ -74,16 +75,7 @@ void ti_ini_warning(struct ti_ini *ini, struct ti_ini_pos at, const char *fmt, .
     va_end(ap);
 }
 
-static int by_place(const void *a, const void *b)
-{
-    const struct ti_ini_finding *x = a, *y = b;
-
-    if (x->at.line != y->at.line)
-        return x->at.line < y->at.line ? -1 : 1;
-    if (x->at.column != y->at.column)
-        return x->at.column < y->at.column ? -1 : 1;
-    return x->number - y->number;
-}
+TI_ORDER_BY_3(by_place, struct ti_ini_finding, at.line, at.column, number)
 
 ti_status ti_ini_conclude(struct ti_ini *ini, int most, char **more, struct ti_err *err)
 {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/order.h"
 #include "config/inifile.h"
 
 #define FINDINGS_SHOWN 20
@@ -239,14 +240,7 @@ static void parse_rate(struct reading *g, const struct ti_ini_section *s)
         ti_ini_missing(g->ini, s->at, "this [site] does not say which: the key 'site' is missing");
 }
 
-static int by_volume(const void *a, const void *b)
-{
-    const struct ti_rate *x = a, *y = b;
-
-    if (x->from != y->from)
-        return x->from < y->from ? -1 : 1;
-    return (x->line > y->line) - (x->line < y->line);
-}
+TI_ORDER_BY_2(by_volume, struct ti_rate, from, line)
 
 static int by_site(const void *a, const void *b)
 {

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "common/order.h"
+
 /* Conditions on a period. */
 #define VALUES_READ 2048 /* of those in front, at most */
 #define TIMES       4    /* it must fit so often into the values */
@@ -74,14 +76,7 @@ struct group {
     uint32_t phases;
 };
 
-static int by_mean(const void *a, const void *b)
-{
-    const struct group *x = a, *y = b;
-
-    if (x->mean != y->mean)
-        return x->mean < y->mean ? -1 : 1;
-    return x->phases < y->phases ? -1 : x->phases > y->phases; /* a phase, for now */
-}
+TI_ORDER_BY_2(by_mean, struct group, mean, phases) /* `phases`: a phase, for now */
 
 /* By how much the variance within groups grows if two become one. */
 static double cost(const struct group *a, const struct group *b)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/order.h"
 #include "fold/levels.h"
 #include "fold/pattern.h"
 
@@ -116,12 +117,7 @@ static void add_run(struct pieces *p, const struct ti_column_run *r)
     }
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const struct piece *x = a, *y = b;
-
-    return x->first < y->first ? -1 : x->first > y->first;
-}
+TI_ORDER_BY(by_value, struct piece, first)
 
 static void put_bin(struct ti_buffer *b, uint64_t minimum, uint64_t n, u128 sum)
 {

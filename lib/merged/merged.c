@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "common/order.h"
 #include "merged/merged_internal.h"
 
 bool ti_merged_is(const uint8_t header[TI_HEADER_BYTES])
@@ -135,12 +136,7 @@ static ti_status add_blob(struct making *r, size_t k, size_t most, uint64_t sect
     return append(r, &r->bytes[k], err);
 }
 
-static int by_number(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-    return x < y ? -1 : x > y;
-}
+TI_ORDER_NUMBERS(by_number, uint64_t)
 
 /* Add the blobs that are sections, in the order of the file: each chunk is read once. */
 static ti_status add_sections(struct making *r, size_t most, struct ti_err *err)

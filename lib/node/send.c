@@ -9,11 +9,12 @@
 
 #include "common/crc32c.h"
 #include "common/limits.h"
+#include "common/order.h"
 #include "node/merge.h"
 #include "node/traces.h"
 #include "session/messages.h"
 
-#define PIECE       (64 * 1024)
+#define PIECE (64 * 1024)
 /* After so many ranks without a file, the directory is listed once: a request may name a million.
  */
 #define MISSED_MOST 1000
@@ -193,12 +194,7 @@ static void look_up_known(struct ti_send *s)
     }
 }
 
-static int by_rank(const void *a, const void *b)
-{
-    const int64_t *x = a, *y = b;
-
-    return (*x > *y) - (*x < *y);
-}
+TI_ORDER_NUMBERS(by_rank, int64_t)
 
 static ti_status open_file(struct ti_send *s, struct ti_err *err)
 {

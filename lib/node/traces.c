@@ -10,6 +10,7 @@
 
 #include "common/crc32c.h"
 #include "common/map.h"
+#include "common/order.h"
 #include "node/rundir.h"
 #include "session/messages.h"
 #include "trace/rankname.h"
@@ -113,12 +114,7 @@ struct files {
     size_t n, room;
 };
 
-static int by_rank(const void *a, const void *b)
-{
-    const struct file *x = a, *y = b;
-
-    return (x->rank > y->rank) - (x->rank < y->rank);
-}
+TI_ORDER_BY(by_rank, struct file, rank)
 
 /* List the directory once, before anything is removed: a request may name millions of ranks that
  * have no file. */

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/order.h"
 #include "fold/seek.h"
 #include "fold/shape.h"
 #include "fold/trips.h"
@@ -122,12 +123,7 @@ struct window {
     int64_t number, comm;
 };
 
-static int by_number(const void *a, const void *b)
-{
-    const struct window *x = a, *y = b;
-
-    return (x->number > y->number) - (x->number < y->number);
-}
+TI_ORDER_BY(by_number, struct window, number)
 
 /* Append the windows that a call makes to *list, of *n; false if its columns are malformed. */
 static bool add_windows(const struct ti_folded *f, uint32_t call, uint64_t passes,

@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "common/order.h"
+
 #define FEWEST     3     /* minimum number of sizes in a segment, see long_enough() */
 #define PARAMETERS 3     /* of a segment: its begin, startup, per_byte */
 #define EXACT      0.005 /* relative; errors below this do not justify further segments */
@@ -31,12 +33,7 @@ struct line {
     double startup, per_byte, cost;
 };
 
-static int by_size(const void *a, const void *b)
-{
-    const struct ti_fit_point *p = a, *q = b;
-
-    return (p->size > q->size) - (p->size < q->size);
-}
+TI_ORDER_BY(by_size, struct ti_fit_point, size)
 
 static struct sums add(struct sums s, const struct ti_fit_point *p)
 {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/map.h"
+#include "common/order.h"
 
 static const char *const words[TI_SAMPLE_KINDS] = {"send", "isend", "recv", "half", "rate"};
 
@@ -23,14 +24,7 @@ struct reading {
     bool ended;
 };
 
-static int by_kind_and_size(const void *a, const void *b)
-{
-    const struct sample *x = a, *y = b;
-
-    if (x->kind != y->kind)
-        return x->kind - y->kind;
-    return (x->size > y->size) - (x->size < y->size);
-}
+TI_ORDER_BY_2(by_kind_and_size, struct sample, kind, size)
 
 /* Parse a number at *p and move *p behind it.  It must be above 0, or 0 if `zero`. */
 static bool number(char **p, bool zero, double *out)

@@ -1,6 +1,7 @@
 /* The instructions of an object: a sweep over its statements, and over data that is code. */
 #include <stdlib.h>
 
+#include "common/order.h"
 #include "wrap/assembler/insn.h"
 
 struct item {
@@ -19,16 +20,7 @@ struct sweep {
     uint64_t *functions;
 };
 
-static int by_place(const void *a, const void *b)
-{
-    const struct item *x = a, *y = b;
-
-    if (x->section != y->section)
-        return x->section < y->section ? -1 : 1;
-    if (x->at != y->at)
-        return x->at < y->at ? -1 : 1;
-    return x->stmt < y->stmt ? -1 : x->stmt > y->stmt;
-}
+TI_ORDER_BY_3(by_place, struct item, section, at, stmt)
 
 static bool is_function(const struct ti_object *o, uint32_t section, uint64_t at)
 {

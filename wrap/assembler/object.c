@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/order.h"
+
 static ti_status slurp(struct ti_object *o, const char *path, struct ti_err *err)
 {
     FILE *f = fopen(path, "rbe");
@@ -38,12 +40,7 @@ static const void *words(const struct ti_object *o, uint64_t at, uint64_t bytes)
     return at % 8 == 0 ? part(o, at, bytes) : NULL;
 }
 
-static int by_offset(const void *a, const void *b)
-{
-    const struct ti_reloc *x = a, *y = b;
-
-    return (x->offset > y->offset) - (x->offset < y->offset);
-}
+TI_ORDER_BY(by_offset, struct ti_reloc, offset)
 
 /* Read the map of statements.  A relocation names a section by its symbol, or a symbol in it. */
 static void read_map(struct ti_object *o, const Elf64_Rela *rela, size_t n)

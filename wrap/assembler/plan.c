@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/order.h"
 #include "wrap/assembler/flow_internal.h"
 
 /* Whether the address is in a resolver of an indirect function. */
@@ -38,16 +39,7 @@ static bool has_resolvers(const struct ti_object *o)
     return false;
 }
 
-static int by_stmt(const void *a, const void *b)
-{
-    const struct ti_addition *x = a, *y = b;
-
-    if (x->stmt != y->stmt)
-        return x->stmt < y->stmt ? -1 : 1;
-    if (x->after != y->after)
-        return x->after - y->after;
-    return x->kind - y->kind;
-}
+TI_ORDER_BY_3(by_stmt, struct ti_addition, stmt, after, kind)
 
 static ti_status check_returned_flags(const struct ti_flow *f, const struct ti_text *t,
                                       const struct ti_object *o, struct ti_err *err)

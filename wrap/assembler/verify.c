@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/order.h"
+
 struct point {
     uint32_t section;
     uint64_t was, now;
@@ -26,14 +28,7 @@ struct one {
     uint32_t number;
 };
 
-static int by_was(const void *a, const void *b)
-{
-    const struct point *x = a, *y = b;
-
-    if (x->section != y->section)
-        return x->section < y->section ? -1 : 1;
-    return (x->was > y->was) - (x->was < y->was);
-}
+TI_ORDER_BY_2(by_was, struct point, section, was)
 
 static bool same_place(const struct compare *c, uint32_t section, uint64_t was, uint64_t now)
 {
