@@ -6,7 +6,7 @@
 PYTHON    ?= python3
 shims     := shim_c.c shim_f.c shim_f08.c shim_f08_large.c shim_f08ts.c shim_f08ts_large.c
 made_dir  := $(if $(wildcard generated/minitrace/shim_c.c),generated,$(O)/generated)
-made      := $(addprefix $(made_dir)/minitrace/,$(shims) mpi_names.inc mpi_real.h)
+made      := $(addprefix $(made_dir)/minitrace/,$(shims) recorders.h mpi_names.inc mpi_real.h)
 flags     += -I$(made_dir)
 ifneq ($(made_dir),generated)
 $(made_dir)/minitrace/.made: minitrace/mpi_calls.tbl tools/gen-shims

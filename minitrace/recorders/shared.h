@@ -3,8 +3,8 @@
 #define TI_MINITRACE_RECORDERS_SHARED_H
 
 #include "minitrace/core/state.h"
+#include "minitrace/recorders.h"
 #include "minitrace/recorders/handle.h"
-#include "minitrace/recorders/recorders.h"
 
 /* type.c: packed bytes of one element; 0 for MPI_DATATYPE_NULL. */
 int64_t ti_type_bytes(MPI_Datatype type);
