@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "bundle/source.h"
+#include "tests/verify.h"
 
 static double now_ms(void)
 {
@@ -52,8 +53,7 @@ int main(int argc, char **argv)
         }
         opening[i] = now_ms() - start;
         start = now_ms();
-        if (ti_source_reader(s, atoll(argv[2 + i]), &r, &err) ||
-            ti_reader_verify(r, &events, &err)) {
+        if (ti_source_reader(s, atoll(argv[2 + i]), &r, &err) || verify_trace(r, &events, &err)) {
             fprintf(stderr, "onerank: %s\n", err.text);
             return 1;
         }

@@ -86,18 +86,6 @@ bool ti_merged_has(const struct ti_merged *m, int64_t rank)
     return rank >= 0 && rank < m->nranks && ti__merged_run(m, rank)->group;
 }
 
-int64_t ti_merged_next(const struct ti_merged *m, int64_t rank)
-{
-    if (rank < 0)
-        rank = 0;
-    if (rank >= m->nranks)
-        return -1;
-    for (const struct run *run = ti__merged_run(m, rank); run < m->run + m->nruns; run++)
-        if (run->group)
-            return rank > run->first ? rank : run->first;
-    return -1;
-}
-
 /* --------------------------------------------------------------- records -- */
 
 /* A record in the making: numbers, array of blobs, pattern, blobs. */

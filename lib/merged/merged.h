@@ -31,11 +31,9 @@ bool ti_merged_is(const uint8_t header[TI_HEADER_BYTES]);
 uint32_t ti_merged_nranks(const struct ti_merged *m); /* of the run, also if some are missing */
 const uint8_t *ti_merged_run_id(const struct ti_merged *m);
 
-/* Ranks in it: their number, whether a rank is there, and the first one not below `rank` (-1: there
- * is none). */
+/* Ranks in it: their number, and whether a rank is there. */
 int64_t ti_merged_count(const struct ti_merged *m);
 bool ti_merged_has(const struct ti_merged *m, int64_t rank);
-int64_t ti_merged_next(const struct ti_merged *m, int64_t rank);
 
 /* The record of a rank: *out is filled, release it by ti_record_free().  It stays valid after
  * ti_merged_close().  TI_ERR_INPUT "rank 7 is missing", or damage; TI_ERR_IO. */

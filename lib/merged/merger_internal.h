@@ -96,7 +96,7 @@ struct ti_merger {
     struct blobs blobs;
     struct ti_map patterns; /* two words of its SHA-256, numbers, blobs: index of its group */
     struct group *group;
-    size_t ngroups, groups_cap;
+    size_t groups_cap;
 };
 
 /* -------------------------------------------------------------- groups.c -- */

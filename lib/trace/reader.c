@@ -294,32 +294,6 @@ ti_status ti_reader_skip(struct ti_reader *r, struct ti_err *err)
     return advance(r, true, err);
 }
 
-ti_status ti_reader_verify(struct ti_reader *r, uint64_t *events, struct ti_err *err)
-{
-    struct ti_totals own = {0, 0, TI_HASH_START};
-    struct ti_event ev;
-    int more;
-
-    if (r->folded) {
-        *events = ti_folded_events(r->folded);
-        return ti__record_verify(r, err);
-    }
-    ti_reader_want_extras(r);
-    while ((more = ti_reader_next(r, &ev, err)) > 0) {
-        own.volume += ev.volume;
-        own.events++;
-        own.hash = ti_hash_event(own.hash, &ev);
-    }
-    *events = own.events;
-    if (more < 0)
-        return TI_ERR_INPUT;
-    if (r->have_totals && (own.volume != r->totals.volume || own.events != r->totals.events ||
-                           own.hash != r->totals.hash))
-        return ti_err_set(err, TI_ERR_INPUT,
-                          "'%s' is damaged: its events do not add up to its totals", r->file.name);
-    return TI_OK;
-}
-
 /* -------------------------------------------------------- open and close -- */
 
 ti_status ti__reader_start(struct ti_reader *r, struct ti_err *err)

@@ -159,12 +159,6 @@ bool ti_reader_same_call(const struct ti_reader *ra, const struct ti_event *a,
 /* Communicator `index`, among those met so far; NULL if there is none. */
 const struct ti_comm *ti_reader_comm(const struct ti_reader *r, int64_t index);
 
-/*
- * Read and check the whole trace: CRCs, structure, TOT against the events, IDX, extra columns.  The
- * reader is at the end then.  *events is the number of sound events.
- */
-ti_status ti_reader_verify(struct ti_reader *r, uint64_t *events, struct ti_err *err);
-
 /* World rank of `delta`, the PEER, PEER2 or FROM of an event on communicator `comm`.  In an
  * intercommunicator it is a rank of the other group.  -1: no such communicator or rank. */
 int64_t ti_reader_world(const struct ti_reader *r, int64_t comm, int64_t delta);

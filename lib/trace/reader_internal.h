@@ -259,8 +259,7 @@ bool ti__reader_totals(struct ti_reader *r, const uint8_t *p, const uint8_t *end
 
 /* ------------------------------------------------------ reader_record.c -- */
 
-/* The end of a folded trace, where the totals are read; and ti_reader_verify() of one. */
+/* The end of a folded trace, where the totals are read. */
 ti_status ti__record_end(struct ti_reader *r, struct ti_err *err);
-ti_status ti__record_verify(struct ti_reader *r, struct ti_err *err);
 
 #endif

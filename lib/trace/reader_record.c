@@ -259,13 +259,3 @@ ti_status ti__record_end(struct ti_reader *r, struct ti_err *err)
                           r->file.name);
     return TI_OK;
 }
-
-ti_status ti__record_verify(struct ti_reader *r, struct ti_err *err)
-{
-    ti_status st = r->file.at_end ? TI_OK : ti__record_end(r, err);
-
-    if (!st && !ti_folded_check(r->folded))
-        st =
-            ti_err_set(err, TI_ERR_INPUT, "'%s' is damaged: its record is malformed", r->file.name);
-    return st;
-}

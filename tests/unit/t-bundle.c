@@ -24,6 +24,7 @@
 #include "common/json.h"
 #include "common/ranges.h"
 #include "merged/merger.h"
+#include "tests/verify.h"
 #include "trace/rankname.h"
 #include "trace/writer.h"
 
@@ -250,7 +251,7 @@ static void complete(void **state)
         uint64_t events;
 
         assert_int_equal(ti_source_reader(s, rank, &r, &err), TI_OK);
-        assert_int_equal(ti_reader_verify(r, &events, &err), TI_OK);
+        assert_int_equal(verify_trace(r, &events, &err), TI_OK);
         assert_int_equal(events, 20 + rank);
         ti_reader_close(r);
     }

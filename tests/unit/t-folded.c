@@ -23,6 +23,7 @@
 #include "merged/encode.h"
 #include "tests/unit/programs.h"
 #include "tests/unit/records.h"
+#include "tests/verify.h"
 #include "trace/reader.h"
 #include "trace/writer.h"
 
@@ -125,7 +126,7 @@ static void same_trace(struct ti_record *record)
     assert_int_equal(ti_reader_next(b, &y, &err), 0);
     same_tables(a, b);
     assert_int_equal(ti_reader_again(b, &again, &err), TI_OK);
-    assert_int_equal(ti_reader_verify(again, &events, &err), TI_OK);
+    assert_int_equal(verify_trace(again, &events, &err), TI_OK);
     assert_int_equal(events, ti_reader_events(a));
     ti_reader_close(again);
     ti_reader_close(b);

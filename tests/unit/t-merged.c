@@ -198,9 +198,11 @@ static int merge_files(uint32_t np, const int *in, size_t n)
     for (size_t i = 0; i < n; i++) {
         struct ti_merged *from = file_open(in[i]);
 
-        for (int64_t rank = -1; (rank = ti_merged_next(from, rank + 1)) >= 0;) {
+        for (int64_t rank = 0; rank < np; rank++) {
             struct ti_record r;
 
+            if (!ti_merged_has(from, rank))
+                continue;
             OK(ti_merged_record(from, rank, &r, &records_err));
             OK(ti_merger_add(m, &r, &records_err));
             ti_record_free(&r);

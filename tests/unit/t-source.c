@@ -17,6 +17,7 @@
 #include "bundle/source.h"
 #include "bundle/zip.h"
 #include "merged/merger.h"
+#include "tests/verify.h"
 #include "trace/rankname.h"
 #include "trace/scan.h"
 #include "trace/writer.h"
@@ -155,7 +156,7 @@ static uint64_t count_events(struct ti_source *s, int64_t rank)
     uint64_t events = 0;
 
     assert_int_equal(ti_source_reader(s, rank, &r, &err), TI_OK);
-    assert_int_equal(ti_reader_verify(r, &events, &err), TI_OK);
+    assert_int_equal(verify_trace(r, &events, &err), TI_OK);
     assert_int_equal(ti_reader_end(r), TI_END_COMPLETE);
     ti_reader_close(r);
     return events;

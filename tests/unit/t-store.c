@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/crc32c.h"
+#include "tests/verify.h"
 #include "trace/reader.h"
 #include "trace/writer_internal.h"
 
@@ -138,7 +139,7 @@ static void check(const struct program *p, uint64_t events)
     assert_int_equal(ti_reader_next(r, &ev, &err), 0);
     ti_reader_close(r);
     assert_int_equal(ti_reader_open(file, &r, &err), TI_OK);
-    assert_int_equal(ti_reader_verify(r, &n, &err), TI_OK);
+    assert_int_equal(verify_trace(r, &n, &err), TI_OK);
     assert_int_equal(n, events);
     ti_reader_close(r);
 }

@@ -17,6 +17,7 @@
 
 #include "common/crc32c.h"
 #include "event/columns.h"
+#include "tests/verify.h"
 #include "trace/reader.h"
 #include "trace/writer.h"
 
@@ -268,7 +269,7 @@ static void roundtrip(int n, int variety)
     ti_reader_close(r);
 
     assert_int_equal(ti_reader_open(path, &r, &err), TI_OK);
-    assert_int_equal(ti_reader_verify(r, &events, &err), TI_OK);
+    assert_int_equal(verify_trace(r, &events, &err), TI_OK);
     assert_int_equal(events, n);
     ti_reader_close(r);
     free_log(&log);
@@ -584,7 +585,7 @@ static void read_extras(const struct log *log, bool want, bool (*has)(int event)
     assert_true(totals.hash == hash);
     ti_reader_close(r);
     assert_int_equal(ti_reader_open(path, &r, &err), TI_OK);
-    assert_int_equal(ti_reader_verify(r, &events, &err), TI_OK);
+    assert_int_equal(verify_trace(r, &events, &err), TI_OK);
     ti_reader_close(r);
 }
 
@@ -905,7 +906,7 @@ static void test_old_chunks(void **state)
     assert_string_equal(ti_reader_info(r, "wall"), "1.5");
     ti_reader_close(r);
     assert_int_equal(ti_reader_open(path, &r, &err), TI_OK);
-    assert_int_equal(ti_reader_verify(r, &events, &err), TI_OK);
+    assert_int_equal(verify_trace(r, &events, &err), TI_OK);
     assert_int_equal(events, 1);
     ti_reader_close(r);
 }
@@ -1069,7 +1070,7 @@ static void test_descriptor_taken(void **state)
         }
         assert_int_equal(st, TI_OK);
         assert_int_equal(ti_reader_open(path, &r, &err), TI_OK);
-        assert_int_equal(ti_reader_verify(r, &events, &err), TI_OK);
+        assert_int_equal(verify_trace(r, &events, &err), TI_OK);
         assert_int_equal(events, log.n);
         ti_reader_close(r);
     }
@@ -1261,7 +1262,7 @@ static size_t periodic(uint64_t n, uint64_t period, uint64_t odd)
     }
     assert_int_equal(ti_writer_close(w, TI_END_COMPLETE, NULL, 0, &err), TI_OK);
     assert_int_equal(ti_reader_open(path, &r, &err), TI_OK);
-    assert_int_equal(ti_reader_verify(r, &events, &err), TI_OK);
+    assert_int_equal(verify_trace(r, &events, &err), TI_OK);
     assert_int_equal(events, n);
     ti_reader_close(r);
     assert_int_equal(ti_reader_open(path, &r, &err), TI_OK);
