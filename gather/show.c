@@ -2,12 +2,13 @@
 
 #include <ctype.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/cli.h"
+#include "common/clock.h"
 #include "common/hostlist.h"
+#include "common/json.h"
 
 #define NAMES_WIDTH 48 /* of a list of siblings on one line */
 
@@ -267,22 +268,9 @@ out:
 
 /* --- JSON ---------------------------------------------------------------- */
 
-static json_t *text_or_null(const char *text)
-{
-    json_t *j = text ? json_string(text) : json_null();
-
-    return j ? j : json_string("?"); /* not UTF-8 */
-}
-
-/* Rounds to milliseconds. */
-static double ms(double seconds)
-{
-    return floor(seconds * 1e3 + 0.5) / 1e3;
-}
-
 static json_t *parent_json(const struct ti_fetch *f, int64_t parent)
 {
-    return text_or_null(parent < 0 ? NULL : f->node[parent].name);
+    return ti_json_text(parent < 0 ? NULL : f->node[parent].name);
 }
 
 /* How long each node's connection was in use: until the last node behind it was done.  NULL when
@@ -317,17 +305,17 @@ static json_t *node_json(const struct ti_fetch *f, int64_t i)
     const struct ti_fetch_node *x = &f->node[i];
     json_t *j = json_pack(
         "{s:o, s:o, s:o, s:o, s:i, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:i, s:o}",
-        "name", text_or_null(x->name), "site", text_or_null(x->site), "parent",
+        "name", ti_json_text(x->name), "site", ti_json_text(x->site), "parent",
         parent_json(f, x->parent), "planned_parent", parent_json(f, x->first_parent), "depth",
         x->depth, "state", state_json(x->state), "wanted", (json_int_t)x->wanted, "ranks",
         (json_int_t)x->ranks, "missing", (json_int_t)x->missing, "wanted_bytes",
         (json_int_t)x->wanted_bytes, "bytes", (json_int_t)x->bytes, "sent_bytes",
-        (json_int_t)x->sent, "link_bytes", (json_int_t)x->link, "ready_seconds", ms(x->ready_s),
-        "done_seconds", ms(x->done_s), "retries", x->retries, "transport",
-        text_or_null(x->transport));
+        (json_int_t)x->sent, "link_bytes", (json_int_t)x->link, "ready_seconds",
+        ti_milliseconds(x->ready_s), "done_seconds", ti_milliseconds(x->done_s), "retries",
+        x->retries, "transport", ti_json_text(x->transport));
 
     if (j && x->why)
-        json_object_set_new(j, "error", text_or_null(x->why));
+        json_object_set_new(j, "error", ti_json_text(x->why));
     if (j && x->not_compared.n)
         json_object_set_new(j, "not_compared", ti_ranges_json(&x->not_compared));
     return j;
@@ -337,9 +325,10 @@ static json_t *predicted_json(const struct ti_tree_cost *cost, const struct ti_t
 {
     char assumed[256];
 
-    return json_pack("{s:f, s:f, s:f, s:s}", "connect_seconds", ms(cost->connect_s),
-                     "bound_seconds", ms(cost->bound_s), "total_seconds", ms(cost->total_s),
-                     "assumed", ti_tree_costs_text(costs, assumed, sizeof assumed));
+    return json_pack("{s:f, s:f, s:f, s:s}", "connect_seconds", ti_milliseconds(cost->connect_s),
+                     "bound_seconds", ti_milliseconds(cost->bound_s), "total_seconds",
+                     ti_milliseconds(cost->total_s), "assumed",
+                     ti_tree_costs_text(costs, assumed, sizeof assumed));
 }
 
 static bool begun(const struct ti_fetch *f)
@@ -364,8 +353,9 @@ static json_t *summary(const struct ti_fetch *f, const struct ti_tree_cost *pred
     if (!begun(f))
         return j;
     was = json_pack("{s:f, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
-                    "connected_seconds", ms(f->connected_s), "listed_seconds", ms(f->listed_s),
-                    "transferred_seconds", ms(f->transferred_s), "seconds", ms(f->seconds),
+                    "connected_seconds", ti_milliseconds(f->connected_s), "listed_seconds",
+                    ti_milliseconds(f->listed_s), "transferred_seconds",
+                    ti_milliseconds(f->transferred_s), "seconds", ti_milliseconds(f->seconds),
                     "resumed_bytes", (json_int_t)f->resumed, "relays_lost", (json_int_t)f->lost,
                     "adopted", (json_int_t)f->adopted, "ranks_again", (json_int_t)f->again,
                     "ranks_shared", (json_int_t)f->shared, "ranks_alike", (json_int_t)f->alike,
@@ -413,9 +403,10 @@ json_t *ti_show_gathering(const struct ti_fetch *f, const struct ti_tree_cost *p
 
     for (int64_t i = 0; seconds && i < f->nnodes; i++)
         if (in_tree(f, i))
-            json_array_append_new(links, json_pack("[o, o, I, f]", text_or_null(f->node[i].name),
+            json_array_append_new(links, json_pack("[o, o, I, f]", ti_json_text(f->node[i].name),
                                                    parent_json(f, f->node[i].parent),
-                                                   (json_int_t)f->node[i].link, ms(seconds[i])));
+                                                   (json_int_t)f->node[i].link,
+                                                   ti_milliseconds(seconds[i])));
     free(seconds);
     json_object_set_new(j, "transports", transports(f));
     if (json_object_set_new(j, "links", links) != 0) {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "callsite/symbolizer.h"
+#include "common/json.h"
 
 static bool is_peer(unsigned field)
 {
@@ -105,7 +106,7 @@ json_t *info_event_json(const struct ti_reader *r, const struct ti_event *ev, ui
     if (ev->extra && !style->no_volumes)
         add_extras(out, r, ev);
     if (style->call_sites) {
-        json_object_set_new(out, "site", site ? info_json_text(site) : json_null());
+        json_object_set_new(out, "site", ti_json_text(site));
         ti_site_line_json(ti_symbolizer_find(style->symbolizer, site), out);
     }
     return out;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/cli.h"
+#include "common/hex.h"
 #include "common/map.h"
 #include "common/sums.h"
 #include "fold/shape.h"
@@ -285,10 +286,9 @@ static void note_info(struct summary *sum, const struct ti_reader *r)
     if (ti_info_estimate(r) || !json_object_get(sum->info, "estimate"))
         json_object_set_new(sum->info, "estimate", json_boolean(ti_info_estimate(r)));
     ti_differ_add(sum->differing, ti_reader_rank(r), r);
-    for (int i = 0; i < TI_RUN_ID_BYTES; i++)
-        snprintf(hex + 2 * i, 3, "%02x", ti_reader_run_id(r)[i]);
     if (!json_object_get(sum->info, "run_id"))
-        json_object_set_new(sum->info, "run_id", json_string(hex));
+        json_object_set_new(sum->info, "run_id",
+                            json_string(ti_hex(ti_reader_run_id(r), TI_RUN_ID_BYTES, hex)));
     note_node(sum, ti_reader_info(r, "host"));
 }
 

@@ -5,6 +5,8 @@
 #include <strings.h>
 
 #include "common/cli.h"
+#include "common/hex.h"
+#include "common/json.h"
 #include "common/map.h"
 #include "common/ranges.h"
 #include "info/info.h"
@@ -55,12 +57,12 @@ static void problem(struct verify *v, int64_t rank, ti_status st, const char *fm
     if (st > v->st)
         v->st = st;
     if (v->style->json) {
-        json_t *item = json_object(), *words = json_string(text);
+        json_t *item = json_object();
 
         if (rank >= 0)
             json_object_set_new(item, "rank", json_integer(rank));
         json_object_set_new(item, "damage", json_boolean(st != TI_ERR_PARTIAL));
-        json_object_set_new(item, "text", words ? words : json_string("?"));
+        json_object_set_new(item, "text", ti_json_text(text));
         json_array_append_new(v->problems, item);
     } else if (rank >= 0) {
         printf("rank %" PRId64 ": %s\n", rank, text);
@@ -136,8 +138,7 @@ static void check_common(struct verify *v, int64_t rank, const struct ti_reader 
         {"backend", "counter"}, {"event", "event"}, {"unit", "unit"}, {"threads", "threads"}};
     char id[2 * TI_RUN_ID_BYTES + 1];
 
-    for (int i = 0; i < TI_RUN_ID_BYTES; i++)
-        snprintf(id + 2 * i, 3, "%02x", ti_reader_run_id(r)[i]);
+    ti_hex(ti_reader_run_id(r), TI_RUN_ID_BYTES, id);
     if (!said || strcasecmp(said, id) != 0)
         problem(v, rank, TI_ERR_INPUT, "MANIFEST.json: \"run_id\" is %.64s, the trace's is %s",
                 said ? said : "missing", id);

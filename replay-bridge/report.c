@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/cli.h"
+#include "common/json.h"
 #include "common/scratch.h"
 #include "event/quality.h"
 #include "replay-bridge/profile_report.h"
@@ -116,14 +117,6 @@ static void report_text(const struct ti_replay_options *o, const struct ti_repla
         ti_profile_print_links(res->links, stdout);
 }
 
-/* File names need not be valid UTF-8. */
-static json_t *text_json(const char *text)
-{
-    json_t *json = json_string(text);
-
-    return json ? json : json_string("?");
-}
-
 /* Result of the check of a trace. */
 static void add_lint(json_t *j, const struct ti_replay_trace *t)
 {
@@ -168,7 +161,7 @@ static json_t *jobs_json(const struct ti_replay_options *o, const struct ti_repl
 
     for (int i = 0; i < res->njobs; i++) {
         const struct ti_sim_job *job = &res->job[i];
-        json_t *j = json_pack("{s:o, s:I, s:I, s:f}", "trace", text_json(job->trace->path), "np",
+        json_t *j = json_pack("{s:o, s:I, s:I, s:f}", "trace", ti_json_text(job->trace->path), "np",
                               (json_int_t)job->np, "first_rank", (json_int_t)job->first, "start_s",
                               job->start_s);
 
@@ -201,15 +194,15 @@ static void add_simulation(json_t *j, const struct ti_replay_options *o,
     if (o->rates)
         json_object_set_new(
             j, "rates",
-            json_pack("{s:o, s:s}", "file", text_json(o->rate), "reference", o->reference));
+            json_pack("{s:o, s:s}", "file", ti_json_text(o->rate), "reference", o->reference));
     if (o->seed)
         json_object_set_new(j, "seed", json_integer(o->seed));
     if (o->reduce_rate)
         json_object_set_new(j, "reduce_rate", json_string(o->reduce_rate));
     if (res->platform[0])
-        json_object_set_new(j, "platform", text_json(res->platform));
+        json_object_set_new(j, "platform", ti_json_text(res->platform));
     if (res->host_of) {
-        json_object_set_new(j, "placement", text_json(o->placement_text));
+        json_object_set_new(j, "placement", ti_json_text(o->placement_text));
         json_object_set_new(j, "rank_hosts", ti_place_json(&res->hosts, res->host_of, res->np));
     }
     if (res->actions && res->engine->actions) {
@@ -248,13 +241,13 @@ static void report_json(const struct ti_replay_options *o, const struct ti_repla
                         ti_status st, const struct ti_err *err)
 {
     const struct ti_replay_trace *t = res->njobs > 1 ? NULL : res->trace;
-    json_t *j = json_pack("{s:o, s:i, s:I}", "trace", t ? text_json(t->path) : json_null(),
-                          "status", (int)st, "np", (json_int_t)res->np);
+    json_t *j = json_pack("{s:o, s:i, s:I}", "trace", ti_json_text(t ? t->path : NULL), "status",
+                          (int)st, "np", (json_int_t)res->np);
 
     if (st)
-        json_object_set_new(j, "error", text_json(err->text));
+        json_object_set_new(j, "error", ti_json_text(err->text));
     if (st && err->hint[0])
-        json_object_set_new(j, "hint", text_json(err->hint));
+        json_object_set_new(j, "hint", ti_json_text(err->hint));
     if (t && t->linted)
         add_lint(j, t);
     if (t)

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "common/hex.h"
 #include "common/json.h"
 
 ti_status ti_acquisition_new_run_id(struct ti_acquisition *a, struct ti_err *err)
@@ -12,8 +13,7 @@ ti_status ti_acquisition_new_run_id(struct ti_acquisition *a, struct ti_err *err
 
     if (getrandom(raw, sizeof raw, 0) != (ssize_t)sizeof raw)
         return ti_err_errno(err, TI_ERR_IO, "cannot draw a run id");
-    for (unsigned i = 0; i < sizeof raw; i++)
-        snprintf(a->run_id + 2 * i, 3, "%02x", raw[i]);
+    ti_hex(raw, sizeof raw, a->run_id);
     ti_runlog_note(&a->log, "run %s", a->run_id);
     return TI_OK;
 }

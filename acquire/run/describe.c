@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "acquire/plan/estimate.h"
+#include "common/clock.h"
 #include "common/json.h"
 
 /* --- commands ------------------------------------------------------------ */
@@ -137,28 +137,12 @@ void ti_describe_print(const struct ti_acquisition *a, FILE *out)
 
 /* --- steps --------------------------------------------------------------- */
 
-char *ti_time_text(double seconds, char *buf)
-{
-    time_t t = seconds > 0 && seconds < 1e11 ? (time_t)seconds : 0;
-    struct tm tm;
-
-    gmtime_r(&t, &tm);
-    strftime(buf, 32, "%Y-%m-%dT%H:%M:%SZ", &tm);
-    return buf;
-}
-
-/* Round to milliseconds, the precision of the times. */
-static double rounded(double seconds)
-{
-    return (double)(int64_t)(seconds * 1e3 + 0.5) / 1e3;
-}
-
 static json_t *step_json(enum ti_acquire_step step, double started, double seconds)
 {
     char text[32];
 
     return json_pack("{s:s, s:s, s:f}", "name", ti_step_names[step], "started",
-                     ti_time_text(started, text), "seconds", rounded(seconds));
+                     ti_time_text(started, text), "seconds", ti_milliseconds(seconds));
 }
 
 void ti_describe_steps(struct ti_acquisition *a)
@@ -171,7 +155,7 @@ void ti_describe_steps(struct ti_acquisition *a)
             app = step_json(TI_STEP_APP, o->started > 0 ? o->started : o->launched,
                             ti_outcome_app_seconds(o));
             json_object_set_new(app, "flush_seconds_max",
-                                json_real(rounded(a->ranks.flush_seconds_max)));
+                                json_real(ti_milliseconds(a->ranks.flush_seconds_max)));
             json_array_append_new(steps, app);
         } else if (s == TI_STEP_START && o->started > 0) {
             json_array_append_new(
@@ -311,7 +295,7 @@ void ti_describe_summary(const struct ti_acquisition *a, ti_status st, const str
         json_object_set_new(json, "init_seconds_max", json_real(a->ranks.init_seconds_max));
         json_object_set_new(json, "memory_bytes_max", json_integer(a->ranks.memory_bytes_max));
     }
-    json_object_set_new(json, "bundle", a->bundled ? ti_json_text(a->output) : json_null());
+    json_object_set_new(json, "bundle", ti_json_text(a->bundled ? a->output : NULL));
     if (access(a->dir_name, F_OK) < 0)
         json_object_del(json, "directory");
     json_object_set_new(json, "status", json_integer(st));

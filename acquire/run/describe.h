@@ -33,7 +33,4 @@ void ti_describe_command(const struct ti_acquisition *a, const struct ti_args *w
                          struct ti_args *out);
 #define TI_REDACTED "[redacted]"
 
-/* "2026-01-31T12:00:00Z" into buf of 32 bytes; returns buf. */
-char *ti_time_text(double seconds, char *buf);
-
 #endif

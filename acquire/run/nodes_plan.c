@@ -192,11 +192,6 @@ void ti__nodes_print_traces(const struct ti_acquisition *a, FILE *out)
     }
 }
 
-static json_t *or_null(const char *text)
-{
-    return text ? ti_json_text(text) : json_null();
-}
-
 static json_t *via_json(char *const *via)
 {
     json_t *list;
@@ -226,10 +221,10 @@ static json_t *nodes_json(const struct ti_nodes_backend *b)
         json_array_append_new(
             list, json_pack("{s:s, s:s, s:s, s:o, s:s, s:o, s:o, s:o, s:s, s:o, s:f}", "name",
                             node->name, "site", site->name, "cluster", cluster->name, "host",
-                            m->is_local ? json_null() : ti_json_text(node->name), "hostname",
-                            ti__text(m->hello, "host"), "gateway", or_null(site->gateway), "via",
-                            m->is_local ? json_null() : via_json(b->sites->via), "tiara",
-                            or_null(cluster->tiara), "directory", u->directory, "ranks",
+                            ti_json_text(m->is_local ? NULL : node->name), "hostname",
+                            ti__text(m->hello, "host"), "gateway", ti_json_text(site->gateway),
+                            "via", m->is_local ? json_null() : via_json(b->sites->via), "tiara",
+                            ti_json_text(cluster->tiara), "directory", u->directory, "ranks",
                             ti_rank_map_json(&b->map, u->node), "folding",
                             cores > 0 ? (double)u->n / cores : (double)u->n));
     }

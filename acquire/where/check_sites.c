@@ -146,11 +146,6 @@ static void print_sites(const struct ti_sites *s, FILE *out)
 
 /* ------------------------------------------------------------------ JSON -- */
 
-static json_t *text_or_null(const char *text)
-{
-    return text ? ti_json_text(text) : json_null();
-}
-
 static void set_number(json_t *j, const char *key, int64_t v, bool known)
 {
     json_object_set_new(j, key, known ? json_integer(v) : json_null());
@@ -168,7 +163,7 @@ static json_t *nodes_json(const struct ti_sites *s, int cluster)
             name[n++] = s->node[i].name;
     if (name)
         list = ti_hostlist_fold(name, n);
-    j = text_or_null(list);
+    j = ti_json_text(list);
     free(list);
     free(name);
     return j;
@@ -189,15 +184,15 @@ static json_t *cluster_json(const struct ti_sites *s, int cluster)
     set_number(j, "memory_bytes", t.bytes_min, t.bytes_min > 0);
     set_number(j, "reserve_bytes", c->reserve_bytes, c->reserve_bytes >= 0);
     set_number(j, "slots", t.slots, t.slots > 0);
-    json_object_set_new(j, "cpu", text_or_null(c->cpu));
-    json_object_set_new(j, "family", text_or_null(c->family));
-    json_object_set_new(j, "isa", text_or_null(c->isa));
+    json_object_set_new(j, "cpu", ti_json_text(c->cpu));
+    json_object_set_new(j, "family", ti_json_text(c->family));
+    json_object_set_new(j, "isa", ti_json_text(c->isa));
     json_object_set_new(j, "speed", c->speed > 0 ? json_real(c->speed) : json_null());
-    json_object_set_new(j, "bandwidth", text_or_null(c->bandwidth));
-    json_object_set_new(j, "latency", text_or_null(c->latency));
-    json_object_set_new(j, "program", text_or_null(c->program));
-    json_object_set_new(j, "trace_dir", text_or_null(c->trace_dir));
-    json_object_set_new(j, "tiara", text_or_null(c->tiara));
+    json_object_set_new(j, "bandwidth", ti_json_text(c->bandwidth));
+    json_object_set_new(j, "latency", ti_json_text(c->latency));
+    json_object_set_new(j, "program", ti_json_text(c->program));
+    json_object_set_new(j, "trace_dir", ti_json_text(c->trace_dir));
+    json_object_set_new(j, "tiara", ti_json_text(c->tiara));
     for (int i = 0; i < c->nenv; i++)
         json_array_append_new(env, ti_json_text(c->env[i]));
     json_object_set_new(j, "env", env);
@@ -209,11 +204,11 @@ static json_t *site_json(const struct ti_sites *s, int site)
     json_t *j = json_object(), *clusters = json_array();
 
     json_object_set_new(j, "name", ti_json_text(s->site[site].name));
-    json_object_set_new(j, "gateway", text_or_null(s->site[site].gateway));
-    json_object_set_new(j, "domain", text_or_null(s->site[site].domain));
-    json_object_set_new(j, "network", text_or_null(s->site[site].network));
-    json_object_set_new(j, "wan_bandwidth", text_or_null(s->site[site].wan_bandwidth));
-    json_object_set_new(j, "wan_latency", text_or_null(s->site[site].wan_latency));
+    json_object_set_new(j, "gateway", ti_json_text(s->site[site].gateway));
+    json_object_set_new(j, "domain", ti_json_text(s->site[site].domain));
+    json_object_set_new(j, "network", ti_json_text(s->site[site].network));
+    json_object_set_new(j, "wan_bandwidth", ti_json_text(s->site[site].wan_bandwidth));
+    json_object_set_new(j, "wan_latency", ti_json_text(s->site[site].wan_latency));
     for (int i = 0; i < s->nclusters; i++)
         if (s->cluster[i].site == site)
             json_array_append_new(clusters, cluster_json(s, i));

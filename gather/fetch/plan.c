@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/hex.h"
 #include "trace/rankname.h"
 
 enum { AT_RUN_ID = 24 }; /* in a trace's header, see trace/trace.h */
@@ -29,8 +30,7 @@ static void check_run_id(const struct ti__gathering *g, const char *file, struct
         return;
     if (pread(fd, header, sizeof header, 0) == (ssize_t)sizeof header &&
         memcmp(header, TI_MAGIC, strlen(TI_MAGIC)) == 0) {
-        for (int i = 0; i < TI_RUN_ID_BYTES; i++)
-            snprintf(id + 2 * i, 3, "%02x", header[AT_RUN_ID + i]);
+        ti_hex(header + AT_RUN_ID, TI_RUN_ID_BYTES, id);
         w->ours = strcmp(id, g->nodes.run_id) == 0;
         if (!w->ours && !*w->id) {
             memcpy(w->id, id, sizeof id);

@@ -7,6 +7,7 @@
 #include "callsite/names.h"
 #include "callsite/symbolizer.h"
 #include "common/cli.h"
+#include "common/json.h"
 #include "common/map.h"
 #include "info/shapes/folded.h"
 #include "info/shapes/sums.h"
@@ -415,7 +416,7 @@ static json_t *line_json(const struct imbalance *x, const struct line *line, dou
         json_object_set_new(out, "loop", json_boolean(p->in_loop));
     json_object_set_new(out, "call", json_string(ti_op_info(p->op)->text));
     json_object_set_new(out, "number", json_integer((json_int_t)p->number + 1));
-    json_object_set_new(out, "site", *site ? info_json_text(site) : json_null());
+    json_object_set_new(out, "site", ti_json_text(*site ? site : NULL));
     ti_site_line_json(ti_symbolizer_find(x->symbolizer, site), out);
     add_sums(out, &line->sums, all);
     return out;

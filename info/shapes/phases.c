@@ -5,6 +5,7 @@
 
 #include "callsite/symbolizer.h"
 #include "common/cli.h"
+#include "common/json.h"
 #include "info/line.h"
 #include "info/shapes/shapes.h"
 
@@ -333,7 +334,7 @@ static json_t *call_json(const struct info_shapes *all, const struct info_node *
         out, "rank_volume",
         range_json(ti_json_u64(node->volume.least), ti_json_u64(node->volume.most)));
     json_object_set_new(out, "fields", fields_json(node));
-    json_object_set_new(out, "site", *site ? info_json_text(site) : json_null());
+    json_object_set_new(out, "site", ti_json_text(*site ? site : NULL));
     ti_site_line_json(ti_symbolizer_find(all->symbolizer, site), out);
     return out;
 }

@@ -6,6 +6,7 @@
 
 #include "callsite/symbolizer.h"
 #include "common/cli.h"
+#include "common/json.h"
 #include "fold/seek.h"
 #include "info/event_json.h"
 #include "info/shapes/folded.h"
@@ -194,7 +195,7 @@ static json_t *loops_json(const struct ti_reader *r, const struct ti_place *plac
         json_t *one = json_object();
 
         json_object_set_new(one, "call", json_string(ti_op_info(ti_shape_node(f, call).op)->text));
-        json_object_set_new(one, "site", site && *site ? info_json_text(site) : json_null());
+        json_object_set_new(one, "site", ti_json_text(site && *site ? site : NULL));
         ti_site_line_json(ti_symbolizer_find(style->symbolizer, site), one);
         json_object_set_new(one, "trip", ti_json_u64(place->loop[d].trip));
         json_object_set_new(one, "trips", ti_json_u64(place->loop[d].trips));

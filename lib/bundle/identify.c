@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bundle/run_internal.h"
+#include "common/hex.h"
 
 int ti__by_claim(const void *a, const void *b)
 {
@@ -43,12 +44,6 @@ static void parse_id(const char *hex, uint8_t id[TI_RUN_ID_BYTES])
     }
 }
 
-static void id_text(const uint8_t id[TI_RUN_ID_BYTES], char text[2 * TI_RUN_ID_BYTES + 1])
-{
-    for (int i = 0; i < TI_RUN_ID_BYTES; i++)
-        snprintf(text + 2 * i, 3, "%02x", id[i]);
-}
-
 /* No trace is of the run that RUN.json names: RUN.json does not belong here.  `one` is an example.
  */
 static ti_status json_is_foreign(const struct ti_run *run, const struct ti_run_file *one,
@@ -56,8 +51,8 @@ static ti_status json_is_foreign(const struct ti_run *run, const struct ti_run_f
 {
     char ours[2 * TI_RUN_ID_BYTES + 1], theirs[2 * TI_RUN_ID_BYTES + 1];
 
-    id_text(run->run_id, ours);
-    id_text(one->run_id, theirs);
+    ti_hex(run->run_id, TI_RUN_ID_BYTES, ours);
+    ti_hex(one->run_id, TI_RUN_ID_BYTES, theirs);
     if (other_id)
         ti_err_set(err, TI_ERR_INPUT,
                    "'%s/RUN.json' is of another run than the traces that are here: its \"run_id\" "

@@ -1,10 +1,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "bundle/manifest.h"
 #include "common/cli.h"
+#include "common/clock.h"
+#include "common/hex.h"
 #include "common/json.h"
 #include "trace/rankname.h"
 
@@ -85,22 +86,6 @@ static json_t *counter(const struct ti_run *run)
     return c;
 }
 
-static char *time_text(double seconds, char buf[32])
-{
-    time_t t = (time_t)seconds;
-    struct tm tm;
-
-    gmtime_r(&t, &tm);
-    strftime(buf, 32, "%Y-%m-%dT%H:%M:%SZ", &tm);
-    return buf;
-}
-
-/* Rounded to milliseconds. */
-static double milliseconds(double seconds)
-{
-    return (double)(int64_t)(seconds * 1e3) / 1e3;
-}
-
 static void add_step(json_t *steps, const char *name, json_t *step)
 {
     if (json_is_object(steps))
@@ -114,8 +99,8 @@ static json_t *fetch_step(const struct ti_run *run)
     char started[32];
 
     return json_pack("{s:s, s:s, s:f, s:I, s:I, s:I}", "name", "fetch", "started",
-                     time_text(run->fetch.started, started), "seconds",
-                     milliseconds(run->fetch.seconds), "nodes", (json_int_t)run->fetch.nodes,
+                     ti_time_text(run->fetch.started, started), "seconds",
+                     ti_milliseconds(run->fetch.seconds), "nodes", (json_int_t)run->fetch.nodes,
                      "ranks", (json_int_t)run->fetch.ranks, "bytes", (json_int_t)run->fetch.bytes);
 }
 
@@ -136,8 +121,8 @@ static json_t *acquisition(const struct ti_run *run)
         add_step(steps, "fetch", fetch_step(run));
     add_step(steps, "gather",
              json_pack("{s:s, s:s, s:s, s:f}", "name", "gather", "started",
-                       time_text(run->started, started), "seconds", SECONDS, "check_seconds",
-                       milliseconds(run->check_seconds)));
+                       ti_time_text(run->started, started), "seconds", SECONDS, "check_seconds",
+                       ti_milliseconds(run->check_seconds)));
     json_object_set_new(a, "steps", steps);
     return a;
 }
@@ -174,8 +159,7 @@ static json_t *nodes(const struct ti_run *run)
 
         for (next = i; next < n && run->rank[rank[next]].node == run->rank[rank[i]].node; next++)
             ;
-        if (json_object_set_new(item, "name", json_string(name)))
-            json_object_set_new(item, "name", json_string("?"));
+        json_object_set_new(item, "name", ti_json_text(name));
         ti_ranks_text(rank + i, next - i, ranks, room);
         json_object_set_new(item, "ranks", json_string(ranks));
         json_array_append_new(list, item);
@@ -293,8 +277,7 @@ char *ti_manifest_text(const struct ti_run *run, size_t *bytes)
     if (!f)
         return NULL;
     watch_memory();
-    for (int i = 0; i < TI_RUN_ID_BYTES; i++)
-        snprintf(hex + 2 * i, 3, "%02x", run->run_id[i]);
+    ti_hex(run->run_id, TI_RUN_ID_BYTES, hex);
     fprintf(f, "{\n \"format\": \"%s\",\n \"version\": %d,\n \"tiara\": \"%s\"", TI_BUNDLE_FORMAT,
             TI_BUNDLE_VERSION, ti_version());
     fprintf(f, ",\n \"run_id\": \"%s\",\n \"np\": %" PRId64 ",\n \"complete\": %s", hex,

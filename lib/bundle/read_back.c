@@ -9,15 +9,10 @@
 #include "bundle/manifest.h"
 #include "bundle/merging.h"
 #include "bundle/source.h"
+#include "common/hex.h"
 #include "common/order.h"
 #include "merged/merged.h"
 #include "trace/rankname.h"
-
-static void run_id_text(const uint8_t id[TI_RUN_ID_BYTES], char text[2 * TI_RUN_ID_BYTES + 1])
-{
-    for (int i = 0; i < TI_RUN_ID_BYTES; i++)
-        snprintf(text + 2 * i, 3, "%02x", id[i]);
-}
 
 /*
  * Index of the member of each rank of `run`, in [nranks] that of the manifest, and in [nranks + 1]
@@ -119,7 +114,7 @@ static bool is_manifest_of(const char *text, const struct ti_run *run)
     char ours[2 * TI_RUN_ID_BYTES + 1];
     bool is;
 
-    run_id_text(run->run_id, ours);
+    ti_hex(run->run_id, TI_RUN_ID_BYTES, ours);
     is = id && strcmp(id, ours) == 0 &&
          json_integer_value(json_object_get(manifest, "np")) == run->nranks &&
          json_integer_value(json_object_get(json_object_get(manifest, "totals"), "ranks")) ==

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "bundle/run_internal.h"
+#include "common/json.h"
 #include "common/map.h"
 #include "trace/differ.h"
 
@@ -31,22 +32,6 @@ int ti__run_node(struct ti_run *run, const char *host)
     return run->nnodes++;
 }
 
-/* A JSON string; replaces bytes of a text that is not UTF-8. */
-static json_t *json_text(const char *s)
-{
-    json_t *json = json_string(s);
-    char *copy;
-
-    if (json || !(copy = strdup(s)))
-        return json;
-    for (char *p = copy; *p; p++)
-        if (*p & 0x80)
-            *p = '?';
-    json = json_string(copy);
-    free(copy);
-    return json;
-}
-
 static const char *value_of(const void *reading, const char *key)
 {
     return ti_rank_scan_info(reading, key);
@@ -62,7 +47,7 @@ static void note_info(struct ti_run *run, const struct ti_rank_scan *r)
         const char *value = ti_rank_scan_info(r, common[i]);
 
         if (value && *value && !json_object_get(run->info, common[i]))
-            json_object_set_new(run->info, common[i], json_text(value));
+            json_object_set_new(run->info, common[i], ti_json_text(value));
     }
     run->exact = run->exact && ti_info_yes(ti_rank_scan_info(r, "exact"));
     run->estimate = run->estimate || ti_info_yes(ti_rank_scan_info(r, "estimate"));

@@ -301,8 +301,7 @@ const char *ti_site_text(struct ti_symbolizer *z, const char *site, char *text, 
 
 void ti_site_line_json(const struct ti_site_line *line, json_t *out)
 {
-    json_object_set_new(out, "function",
-                        line && line->function ? ti_json_text(line->function) : json_null());
-    json_object_set_new(out, "file", line && line->file ? ti_json_text(line->file) : json_null());
+    json_object_set_new(out, "function", ti_json_text(line ? line->function : NULL));
+    json_object_set_new(out, "file", ti_json_text(line ? line->file : NULL));
     json_object_set_new(out, "line", line && line->file ? json_integer(line->line) : json_null());
 }

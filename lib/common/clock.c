@@ -37,3 +37,18 @@ double ti_wall_of(double machine)
 
     return fabs(read_clock(CLOCK_REALTIME) - now) < SET_S ? machine : now;
 }
+
+char *ti_time_text(double seconds, char buf[32])
+{
+    time_t t = seconds > 0 && seconds < 1e11 ? (time_t)seconds : 0;
+    struct tm tm;
+
+    gmtime_r(&t, &tm);
+    strftime(buf, 32, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    return buf;
+}
+
+double ti_milliseconds(double seconds)
+{
+    return floor(seconds * 1e3 + 0.5) / 1e3;
+}

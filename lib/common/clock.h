@@ -15,4 +15,10 @@ double ti_wall(void);
  * ti_wall() when the machine's clock was set since the first call of ti_wall(). */
 double ti_wall_of(double machine);
 
+/* "2013-06-01T12:00:00Z", for seconds since the epoch, into buf; returns buf. */
+char *ti_time_text(double seconds, char buf[32]);
+
+/* Seconds rounded to milliseconds, the precision of all times that are written. */
+double ti_milliseconds(double seconds);
+
 #endif

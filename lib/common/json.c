@@ -7,7 +7,7 @@
 
 json_t *ti_json_text(const char *text)
 {
-    json_t *j = json_string(text);
+    json_t *j = text ? json_string(text) : json_null();
     char *copy;
 
     if (j || !(copy = strdup(text)))

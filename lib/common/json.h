@@ -6,7 +6,7 @@
 #include <jansson.h>
 #include <stdint.h>
 
-/* A string.  Where `text` is not UTF-8, its bytes above 127 become '?'. */
+/* A string; null for NULL.  Where `text` is not UTF-8, its bytes above 127 become '?'. */
 json_t *ti_json_text(const char *text);
 
 /* An integer.  Numbers above INT64_MAX, which JSON readers refuse, become strings. */

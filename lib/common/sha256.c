@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/hex.h"
+
 void ti_sha256_begin(struct ti_sha256 *s)
 {
     sha256_init(&s->sum);
@@ -18,8 +20,7 @@ void ti_sha256_end(struct ti_sha256 *s, char hex[65])
     unsigned char digest[SHA256_DIGEST_SIZE];
 
     sha256_digest(&s->sum, sizeof digest, digest);
-    for (size_t i = 0; i < sizeof digest; i++)
-        snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+    ti_hex(digest, sizeof digest, hex);
 }
 
 void ti_sha256_end_key(struct ti_sha256 *s, int64_t key[2])

@@ -16,10 +16,11 @@
 #include <zlib.h>
 
 #include "common/crc32c.h"
+#include "common/hex.h"
 #include "common/write.h"
-#include "session/frame.h"
 #include "node/program.h"
 #include "node/rundir.h"
+#include "session/frame.h"
 
 #define HASH_DIGITS 32
 #define KEPT        3
@@ -246,11 +247,6 @@ static int by_use(const void *a, const void *b)
     return x->used < y->used ? 1 : x->used > y->used ? -1 : 0;
 }
 
-static bool is_hash(const char *name)
-{
-    return strlen(name) == HASH_DIGITS && strspn(name, "0123456789abcdef") == HASH_DIGITS;
-}
-
 void ti_install_clean(const char *base, const char *hash)
 {
     enum { MOST = 256 };
@@ -265,7 +261,8 @@ void ti_install_clean(const char *base, const char *hash)
         bool undone = strncmp(entry->d_name, ".new-", 5) == 0;
         struct stat sb;
 
-        if ((!undone && !is_hash(entry->d_name)) || strcmp(entry->d_name, hash) == 0 ||
+        if ((!undone && !ti_is_hex(entry->d_name, HASH_DIGITS)) ||
+            strcmp(entry->d_name, hash) == 0 ||
             fstatat(dirfd(dir), entry->d_name, &sb, AT_SYMLINK_NOFOLLOW) < 0)
             continue;
         if (!undone) {
@@ -293,7 +290,7 @@ ti_status ti_install(const char *folder, const char *base, const char *hash, str
     struct receipt r = {.fd = -1, .err = err};
     ti_status st;
 
-    if (!is_hash(hash))
+    if (!ti_is_hex(hash, HASH_DIGITS))
         return ti_err_set(err, TI_ERR_USAGE, "'%s' is no hash", hash);
     r.folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     if (r.folder < 0)
@@ -364,7 +361,7 @@ void ti_install_use(const char *folder)
 {
     const char *slash = strrchr(folder, '/');
 
-    if (!slash || !is_hash(slash + 1))
+    if (!slash || !ti_is_hex(slash + 1, HASH_DIGITS))
         return;
     link_valgrind(folder);
     utimensat(AT_FDCWD, folder, NULL, 0);

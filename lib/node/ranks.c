@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/hex.h"
 #include "common/json.h"
 #include "common/ranges.h"
 #include "node/launch.h"
@@ -14,12 +15,9 @@
 
 static bool same_run(const struct ti_reader *reader, const char *run_id)
 {
-    const uint8_t *id = ti_reader_run_id(reader);
     char text[TI_RUN_ID_TEXT];
 
-    for (int i = 0; i < TI_RUN_ID_BYTES; i++)
-        snprintf(text + 2 * i, 3, "%02x", id[i]);
-    return strcmp(text, run_id) == 0;
+    return strcmp(ti_hex(ti_reader_run_id(reader), TI_RUN_ID_BYTES, text), run_id) == 0;
 }
 
 static double number(const struct ti_reader *reader, const char *key)

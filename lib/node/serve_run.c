@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/hex.h"
 #include "common/json.h"
 #include "node/facts.h"
 #include "node/machine.h"
@@ -20,12 +21,6 @@
 #define END_TICK_MS 50
 
 /* --- open -------------------------------------------------------------------- */
-
-static bool is_hex_id(const char *id)
-{
-    return id && strlen(id) == 2 * TI_RUN_ID_BYTES &&
-           strspn(id, "0123456789abcdef") == 2 * TI_RUN_ID_BYTES;
-}
 
 static bool all_strings(const json_t *list)
 {
@@ -45,7 +40,7 @@ static ti_status check_open(const struct ti__serve *s, const json_t *request, st
 
     if (s->open)
         return ti_err_set(err, TI_ERR_INPUT, "a run is open already");
-    if (!is_hex_id(ti__text_of(request, "run_id")))
+    if (!ti_is_hex(ti__text_of(request, "run_id"), 2 * TI_RUN_ID_BYTES))
         return ti_err_set(err, TI_ERR_INPUT, "\"run_id\" must be 32 hex digits");
     if (!dir || dir[0] != '/')
         return ti_err_set(err, TI_ERR_INPUT, "the trace directory '%s' is not absolute",

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/crc32c.h"
+#include "common/hex.h"
 #include "common/map.h"
 #include "common/order.h"
 #include "node/rundir.h"
@@ -49,12 +50,9 @@ static bool is_of_run(int fd, const char *run_id)
     unsigned char header[TI_HEADER_BYTES];
     char text[2 * TI_RUN_ID_BYTES + 1];
 
-    if (pread(fd, header, sizeof header, 0) != (ssize_t)sizeof header ||
-        memcmp(header, TI_MAGIC, strlen(TI_MAGIC)) != 0)
-        return false;
-    for (int i = 0; i < TI_RUN_ID_BYTES; i++)
-        snprintf(text + 2 * i, 3, "%02x", header[AT_RUN_ID + i]);
-    return strcmp(text, run_id) == 0;
+    return pread(fd, header, sizeof header, 0) == (ssize_t)sizeof header &&
+           memcmp(header, TI_MAGIC, strlen(TI_MAGIC)) == 0 &&
+           strcmp(ti_hex(header + AT_RUN_ID, TI_RUN_ID_BYTES, text), run_id) == 0;
 }
 
 ti_status ti__trace_open(int dir, int64_t rank, const char *run_id, int *fd, struct stat *sb,

@@ -17,6 +17,7 @@
 #include <zlib.h>
 
 #include "common/crc32c.h"
+#include "common/hex.h"
 #include "common/sha256.h"
 #include "session/frame.h"
 
@@ -190,7 +191,7 @@ void ti_payload_trust_folder(struct ti_payload *p)
     folder_of(p, folder);
     name = strrchr(folder, '/');
     name = name ? name + 1 : folder;
-    if (strlen(name) == HASH_DIGITS && strspn(name, "0123456789abcdef") == HASH_DIGITS)
+    if (ti_is_hex(name, HASH_DIGITS))
         strcpy(p->hash, name);
 }
 

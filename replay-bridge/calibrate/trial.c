@@ -268,28 +268,18 @@ static char *name_nodes(const json_t *nodes)
     return text;
 }
 
-static char *date_now(void)
-{
-    time_t now = time(NULL);
-    char text[32] = "";
-    struct tm utc;
-
-    if (gmtime_r(&now, &utc))
-        strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    return strdup(text);
-}
-
 ti_status ti_trial_about(struct ti_calibration *c, struct ti_err *err)
 {
     struct ti_source *s = NULL;
     ti_status st = ti_source_open(ti_scratch_path(TI_TRIAL_TRACE), &s, err);
     const json_t *manifest, *nodes;
+    char date[32];
 
     if (st)
         return st;
     manifest = ti_source_manifest(s);
     nodes = json_object_get(manifest, "nodes");
-    c->calibration.date = date_now();
+    c->calibration.date = strdup(ti_time_text(ti_wall(), date));
     c->calibration.cpu = copy_of(manifest, "cpu");
     c->calibration.mpi = copy_of(manifest, "mpi");
     c->calibration.nodes = name_nodes(nodes);

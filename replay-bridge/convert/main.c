@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/cli.h"
+#include "common/json.h"
 #include "common/scratch.h"
 #include "common/units.h"
 #include "replay-bridge/convert/import.h"
@@ -333,24 +334,16 @@ static ti_status convert_from(struct options *o, struct result *res, struct ti_e
 
 /* ---- the report ---- */
 
-/* A file name need not be UTF-8, but a JSON string must be. */
-static json_t *text_json(const char *text)
-{
-    json_t *json = json_string(text);
-
-    return json ? json : json_string("?");
-}
-
 static void report_json(const struct options *o, const struct result *res, ti_status st,
                         const struct ti_err *err)
 {
-    json_t *j = json_pack("{s:o, s:o, s:i, s:I}", "input", text_json(o->input), "output",
-                          text_json(o->output), "status", (int)st, "np", (json_int_t)res->np);
+    json_t *j = json_pack("{s:o, s:o, s:i, s:I}", "input", ti_json_text(o->input), "output",
+                          ti_json_text(o->output), "status", (int)st, "np", (json_int_t)res->np);
 
     if (st)
-        json_object_set_new(j, "error", text_json(err->text));
+        json_object_set_new(j, "error", ti_json_text(err->text));
     if (st && err->hint[0])
-        json_object_set_new(j, "hint", text_json(err->hint));
+        json_object_set_new(j, "hint", ti_json_text(err->hint));
     if (!st)
         json_object_set_new(j, res->unit, json_integer((json_int_t)res->written));
     if (!st && o->to == TO_SIMGRID)
