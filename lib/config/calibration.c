@@ -73,20 +73,6 @@ static bool is_kind(const char *word)
     return false;
 }
 
-static bool is_key(const char *word)
-{
-    for (size_t i = 0; i < NKEYS; i++)
-        if (strcmp(word, keys[i].name) == 0)
-            return true;
-    return false;
-}
-
-static bool never(const char *key)
-{
-    (void)key;
-    return false;
-}
-
 static const char *section_error(const char *kind, const char *name)
 {
     static char text[160];
@@ -103,7 +89,7 @@ static const char *section_error(const char *kind, const char *name)
     return text;
 }
 
-static const struct ti_ini_grammar grammar = {is_kind, is_key, never, never, section_error};
+static const struct ti_ini_grammar grammar = {.is_kind = is_kind, .section_error = section_error};
 
 /* Read a number at *p that ends at one of `ends` or the end, and advance *p there. */
 static bool factor_number(const char **p, const char *ends, double *out)
@@ -160,21 +146,11 @@ static const struct key *find(const char *section, const char *name)
     return NULL;
 }
 
-static bool whole(const char *text, int64_t *out)
-{
-    char *end;
-
-    if (!isdigit((unsigned char)text[0]))
-        return false;
-    errno = 0;
-    *out = strtoll(text, &end, 10);
-    return !errno && !*end;
-}
-
 /* Store the value; NULL, or what it should have been. */
 static const char *take(struct ti_calibration *c, const struct key *k, const char *text)
 {
     double *number = value(c, k);
+    uint64_t whole;
 
     switch (k->kind) {
     case NUMBER:
@@ -184,7 +160,10 @@ static const char *take(struct ti_calibration *c, const struct key *k, const cha
             return "a number, such as 2.53G";
         return NULL;
     case WHOLE:
-        return whole(text, value(c, k)) ? NULL : "a whole number";
+        if (!ti_ini_whole(text, INT64_MAX, &whole))
+            return "a whole number";
+        *(int64_t *)value(c, k) = (int64_t)whole;
+        return NULL;
     case COSTS:
         if (!ti_factors_check(text, 2))
             return "SIZE:STARTUP:PERBYTE;..., with sizes in ascending order";
@@ -201,20 +180,15 @@ static const char *take(struct ti_calibration *c, const struct key *k, const cha
     return NULL;
 }
 
-static void parse_key(struct ti_ini *ini, const struct ti_ini_section *s, int at,
-                      struct ti_calibration *out)
+static void parse_key(struct ti_ini *ini, const struct ti_ini_section *s,
+                      const struct ti_ini_key *key, struct ti_calibration *out)
 {
-    const struct ti_ini_key *key = &s->key[at];
     const struct key *k = find(s->kind, key->name);
     const char *wrong;
     char shown[64];
 
-    for (int before = 0; before < at; before++)
-        if (strcmp(s->key[before].name, key->name) == 0) {
-            ti_ini_error(ini, key->at, "'%s' was given before, in line %d", key->name,
-                         s->key[before].at.line);
-            return;
-        }
+    if (ti_ini_given_before(ini, s, key))
+        return;
     if (!k)
         ti_ini_error(ini, key->at, "[%s] has no key '%s'", s->kind, ti_ini_show(key->name, shown));
     else if (!key->value[0])
@@ -236,7 +210,7 @@ static void parse_sections(struct ti_ini *ini, struct ti_calibration *out)
                 break;
             }
         for (int k = 0; k < s->nkeys; k++)
-            parse_key(ini, s, k, out);
+            parse_key(ini, s, &s->key[k], out);
     }
     if (!ini->nsections)
         ti_ini_missing(ini, (struct ti_ini_pos){1, 1},
@@ -312,29 +286,15 @@ static void put(FILE *f, const struct ti_calibration *c, const struct key *k, co
     fputc('\n', f);
 }
 
-static void put_title(FILE *f, const char *title)
-{
-    while (*title) {
-        int n = (int)strcspn(title, "\n");
-
-        fprintf(f, "# %.*s\n", n, title);
-        title += n + (title[n] == '\n');
-    }
-}
-
 ti_status ti_calibration_write(const char *path, const struct ti_calibration *c, const char *title,
                                struct ti_err *err)
 {
-    bool here = strcmp(path, "-") == 0, failed;
-    FILE *f = here ? stdout : fopen(path, "we");
+    FILE *f = ti_ini_create(path, title, err);
     const char *section = NULL;
 
     if (!f)
-        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
-    put_title(f, title);
+        return TI_ERR_IO;
     for (size_t i = 0; i < NKEYS; i++)
         put(f, c, &keys[i], &section);
-    failed = ferror(f) != 0;
-    failed |= (here ? fflush(f) : fclose(f)) != 0;
-    return failed ? ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path) : TI_OK;
+    return ti_ini_finish(f, path, err);
 }

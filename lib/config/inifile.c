@@ -35,9 +35,10 @@ static bool blank(char c)
 
 /* -------------------------------------------------------------- findings -- */
 
-static void find(struct ti_ini *ini, int kind, struct ti_ini_pos at, const char *fmt, va_list ap)
+void ti_ini_add(struct ti_ini *ini, int kind, struct ti_ini_pos at, const char *fmt, ...)
 {
     struct ti_ini_finding *f;
+    va_list ap;
 
     ini->nerrors += kind != TI_INI_WARNING;
     if (ini->nfindings == FINDINGS_MOST)
@@ -45,34 +46,19 @@ static void find(struct ti_ini *ini, int kind, struct ti_ini_pos at, const char 
     ini->finding = ti_grow(ini->finding, &ini->findings_cap, (size_t)ini->nfindings + 1, sizeof *f);
     f = &ini->finding[ini->nfindings];
     *f = (struct ti_ini_finding){.at = at, .kind = kind, .number = ini->nfindings++};
+    va_start(ap, fmt);
     vsnprintf(f->text, sizeof f->text, fmt, ap);
-}
-
-void ti_ini_error(struct ti_ini *ini, struct ti_ini_pos at, const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start(ap, fmt);
-    find(ini, TI_INI_ERROR, at, fmt, ap);
     va_end(ap);
 }
 
-void ti_ini_missing(struct ti_ini *ini, struct ti_ini_pos at, const char *fmt, ...)
+bool ti_ini_given_before(struct ti_ini *ini, const struct ti_ini_section *s,
+                         const struct ti_ini_key *key)
 {
-    va_list ap;
+    const struct ti_ini_key *first = ti_ini_find(s, key->name);
 
-    va_start(ap, fmt);
-    find(ini, TI_INI_MISSING, at, fmt, ap);
-    va_end(ap);
-}
-
-void ti_ini_warning(struct ti_ini *ini, struct ti_ini_pos at, const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start(ap, fmt);
-    find(ini, TI_INI_WARNING, at, fmt, ap);
-    va_end(ap);
+    if (first != key)
+        ti_ini_error(ini, key->at, "'%s' was given before, in line %d", key->name, first->at.line);
+    return first != key;
 }
 
 TI_ORDER_BY_3(by_place, struct ti_ini_finding, at.line, at.column, number)
@@ -140,6 +126,17 @@ bool ti_ini_number(const char *text, double *out)
     return true;
 }
 
+bool ti_ini_whole(const char *text, uint64_t most, uint64_t *out)
+{
+    char *end;
+
+    if (!isdigit((unsigned char)text[0]))
+        return false;
+    errno = 0;
+    *out = strtoull(text, &end, 10);
+    return !errno && !*end && *out <= most;
+}
+
 const char *ti_ini_show(const char *text, char buf[64])
 {
     int n = 0;
@@ -156,6 +153,21 @@ const char *ti_ini_show(const char *text, char buf[64])
     }
     strcpy(buf + n, *text ? "..." : "");
     return buf;
+}
+
+const struct ti_ini_key *ti_ini_find(const struct ti_ini_section *s, const char *name)
+{
+    for (int k = 0; s && k < s->nkeys; k++)
+        if (strcmp(s->key[k].name, name) == 0)
+            return &s->key[k];
+    return NULL;
+}
+
+bool ti_ini_is_in(const char *word, const char *const *list)
+{
+    while (*list && strcmp(word, *list) != 0)
+        list++;
+    return *list;
 }
 
 static void free_section(struct ti_ini_section *s)
@@ -313,7 +325,8 @@ static bool continues(struct reading *r, const char *from, const char *to)
     char *word;
     bool goes_on;
 
-    if (from == r->line || !above || !r->grammar->may_continue(above->name))
+    if (from == r->line || !above || !r->grammar->may_continue ||
+        !r->grammar->may_continue(above->name))
         return false;
     if (*from == '[') {
         const char *first = skip(from + 1, to), *end = first;
@@ -491,4 +504,39 @@ void ti_ini_free(struct ti_ini *ini)
     free(ini->finding);
     free(ini->path);
     free(ini);
+}
+
+/* ----------------------------------------------------------------- write -- */
+
+static void put_title(FILE *f, const char *title)
+{
+    bool start = true;
+
+    for (; *title; title++) {
+        if (start)
+            fputs(*title == '\n' ? "#" : "# ", f);
+        start = *title == '\n';
+        fputc((unsigned char)*title < ' ' && !start ? '?' : *title, f);
+    }
+    if (!start)
+        fputc('\n', f);
+}
+
+FILE *ti_ini_create(const char *path, const char *title, struct ti_err *err)
+{
+    FILE *f = strcmp(path, "-") == 0 ? stdout : fopen(path, "we");
+
+    if (f)
+        put_title(f, title);
+    else
+        ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
+    return f;
+}
+
+ti_status ti_ini_finish(FILE *f, const char *path, struct ti_err *err)
+{
+    bool failed = ferror(f) != 0;
+
+    failed |= (f == stdout ? fflush(f) : fclose(f)) != 0;
+    return failed ? ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path) : TI_OK;
 }

@@ -11,6 +11,8 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
 
 #include "common/err.h"
 
@@ -62,11 +64,12 @@ struct ti_ini {
 
 /* The sections and keys that a file may have. */
 struct ti_ini_grammar {
-    bool (*is_kind)(const char *word);     /* a kind of section */
-    bool (*is_key)(const char *word);      /* a key of some section */
+    bool (*is_kind)(const char *word);                                /* a kind of section */
+    const char *(*section_error)(const char *kind, const char *name); /* NULL: no error */
+    /* NULL where no value may continue; else also the two functions after it */
     bool (*may_continue)(const char *key); /* its value may continue on further lines ... */
     bool (*holds_equals)(const char *key); /* ... which may contain '=': only known keys end it */
-    const char *(*section_error)(const char *kind, const char *name); /* NULL: no error */
+    bool (*is_key)(const char *word);      /* a key of some section */
 };
 
 /* Read a file.  Syntax errors become findings in *out.  TI_ERR_IO, or TI_ERR_INPUT if it is not
@@ -78,14 +81,23 @@ void ti_ini_free(struct ti_ini *ini); /* NULL is fine */
 /* The position in the file of byte `offset` of the value. */
 struct ti_ini_pos ti_ini_at(const struct ti_ini_key *key, int offset);
 
-/* Add a finding.  ti_ini_conclude() reports missing things last: they may be missing because of
- * another error. */
-void ti_ini_error(struct ti_ini *ini, struct ti_ini_pos at, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
-void ti_ini_missing(struct ti_ini *ini, struct ti_ini_pos at, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
-void ti_ini_warning(struct ti_ini *ini, struct ti_ini_pos at, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
+/* The first key of a section, which may be NULL, with this name; NULL if there is none. */
+const struct ti_ini_key *ti_ini_find(const struct ti_ini_section *s, const char *name);
+
+/* Whether a word is in a list that ends with NULL. */
+bool ti_ini_is_in(const char *word, const char *const *list);
+
+/* Add a finding: (ini, position, printf format, ...).  ti_ini_conclude() reports missing things
+ * last: they may be missing because of another error. */
+#define ti_ini_error(ini, at, ...)   ti_ini_add(ini, TI_INI_ERROR, at, __VA_ARGS__)
+#define ti_ini_missing(ini, at, ...) ti_ini_add(ini, TI_INI_MISSING, at, __VA_ARGS__)
+#define ti_ini_warning(ini, at, ...) ti_ini_add(ini, TI_INI_WARNING, at, __VA_ARGS__)
+void ti_ini_add(struct ti_ini *ini, int kind, struct ti_ini_pos at, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* Whether an earlier key of the section has the same name; it is an error then. */
+bool ti_ini_given_before(struct ti_ini *ini, const struct ti_ini_section *s,
+                         const struct ti_ini_key *key);
 
 /*
  * Report all findings in the order of the file, as "FILE:LINE:COLUMN: text".  The first error goes
@@ -99,7 +111,15 @@ ti_status ti_ini_conclude(struct ti_ini *ini, int most, char **more, struct ti_e
  * 1000; false if the text is no such number. */
 bool ti_ini_number(const char *text, double *out);
 
+/* Parse a whole number up to `most`, without sign, blanks or unit. */
+bool ti_ini_whole(const char *text, uint64_t most, uint64_t *out);
+
 /* Text from a file, for a message: without control characters, and cut.  Returns buf. */
 const char *ti_ini_show(const char *text, char buf[64]);
+
+/* Begin to write a file, "-" for standard output, with the lines of `title` as comments; and end
+ * it. NULL, or TI_ERR_IO, with a sentence in `err`. */
+FILE *ti_ini_create(const char *path, const char *title, struct ti_err *err);
+ti_status ti_ini_finish(FILE *f, const char *path, struct ti_err *err);
 
 #endif

@@ -27,40 +27,9 @@ static const char *const rate_keys[] = {TI_RATE_KEYS(WORD) NULL};
 #undef WORD
 static const char *const kinds[] = {"rates", "class", "site", NULL};
 
-static bool is_in(const char *word, const char *const *list)
-{
-    for (; *list; list++)
-        if (strcmp(word, *list) == 0)
-            return true;
-    return false;
-}
-
 static bool is_kind(const char *word)
 {
-    return is_in(word, kinds);
-}
-
-static bool is_key(const char *word)
-{
-    return is_in(word, head_keys) || is_in(word, rate_keys);
-}
-
-static bool never(const char *key)
-{
-    (void)key;
-    return false;
-}
-
-/* Parse a whole number without sign, blanks or unit. */
-static bool whole_number(const char *text, uint64_t *out)
-{
-    char *end;
-
-    if (!isdigit((unsigned char)text[0]))
-        return false;
-    errno = 0;
-    *out = strtoull(text, &end, 10);
-    return !errno && !*end;
+    return ti_ini_is_in(word, kinds);
 }
 
 static const char *section_error(const char *kind, const char *name)
@@ -70,7 +39,7 @@ static const char *section_error(const char *kind, const char *name)
     uint64_t from;
 
     if (strcmp(kind, "class") == 0)
-        return whole_number(name, &from)
+        return ti_ini_whole(name, UINT64_MAX, &from)
                    ? NULL
                    : "a class needs its smallest volume, a whole number: [class 1024]";
     if (is_kind(kind) && *name) {
@@ -87,7 +56,7 @@ static const char *section_error(const char *kind, const char *name)
     return text;
 }
 
-static const struct ti_ini_grammar grammar = {is_kind, is_key, never, never, section_error};
+static const struct ti_ini_grammar grammar = {.is_kind = is_kind, .section_error = section_error};
 
 /* Report keys that the section cannot have, or has twice. */
 static void check_keys(struct reading *g, const struct ti_ini_section *s)
@@ -97,28 +66,22 @@ static void check_keys(struct reading *g, const struct ti_ini_section *s)
 
     for (int k = 0; k < s->nkeys; k++) {
         const struct ti_ini_key *key = &s->key[k];
-        int before = 0;
 
-        while (strcmp(s->key[before].name, key->name) != 0)
-            before++;
-        if (!is_in(key->name, head ? head_keys : rate_keys) ||
+        if (!ti_ini_is_in(key->name, head ? head_keys : rate_keys) ||
             (!site && strcmp(key->name, "site") == 0))
             ti_ini_error(g->ini, key->at, "[%s] has no key '%s'", s->kind,
                          ti_ini_show(key->name, shown));
-        else if (before < k)
-            ti_ini_error(g->ini, key->at, "'%s' was given before, in line %d", key->name,
-                         s->key[before].at.line);
-        else if (!key->value[0])
+        else if (!ti_ini_given_before(g->ini, s, key) && !key->value[0])
             ti_ini_error(g->ini, key->at, "'%s' has no value", key->name);
     }
 }
 
+/* The key, unless it has no value. */
 static const struct ti_ini_key *find_key(const struct ti_ini_section *s, const char *name)
 {
-    for (int k = 0; k < s->nkeys; k++)
-        if (strcmp(s->key[k].name, name) == 0 && s->key[k].value[0])
-            return &s->key[k];
-    return NULL;
+    const struct ti_ini_key *k = ti_ini_find(s, name);
+
+    return k && k->value[0] ? k : NULL;
 }
 
 /* ---------------------------------------------------------------- values -- */
@@ -195,7 +158,7 @@ static void parse_whole(struct reading *g, const struct ti_ini_section *s, const
     const struct ti_ini_key *k = find_key(s, name);
     char shown[64];
 
-    if (k && (!whole_number(k->value, out) || *out > INT64_MAX))
+    if (k && !ti_ini_whole(k->value, INT64_MAX, out))
         ti_ini_error(g->ini, ti_ini_at(k, 0), "%s is a whole number, not '%s'", name,
                      ti_ini_show(k->value, shown));
 }
@@ -227,7 +190,7 @@ static void parse_rate(struct reading *g, const struct ti_ini_section *s)
     struct ti_rate *r = site ? &out->site[out->nsites++] : &out->volume_class[out->nclasses++];
 
     r->line = s->at.line;
-    if (!site && !whole_number(s->name, &r->from))
+    if (!site && !ti_ini_whole(s->name, UINT64_MAX, &r->from))
         TI_BUG("a class without a volume was let through");
     parse_text(g, s, "site", &r->site);
     parse_number(g, s, "rate", "rate is volume a second, such as 2.53G", &r->rate);
@@ -420,29 +383,13 @@ static void put_rate(FILE *f, const struct ti_rate *r)
     fprintf(f, "seconds = %.9g\n", r->seconds);
 }
 
-static void put_title(FILE *f, const char *title)
-{
-    bool start = true;
-
-    for (; *title; title++) {
-        if (start)
-            fputs(*title == '\n' ? "#" : "# ", f);
-        start = *title == '\n';
-        fputc((unsigned char)*title < ' ' && !start ? '?' : *title, f);
-    }
-    if (!start)
-        fputc('\n', f);
-}
-
 ti_status ti_rates_write(const char *path, const struct ti_rates *r, const char *title,
                          struct ti_err *err)
 {
-    bool here = strcmp(path, "-") == 0, failed;
-    FILE *f = here ? stdout : fopen(path, "we");
+    FILE *f = ti_ini_create(path, title, err);
 
     if (!f)
-        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
-    put_title(f, title);
+        return TI_ERR_IO;
     fputs("\n[rates]\n", f);
     put_text(f, "unit", r->unit);
     put_text(f, "counter", r->counter);
@@ -454,7 +401,5 @@ ti_status ti_rates_write(const char *path, const struct ti_rates *r, const char 
         put_rate(f, &r->volume_class[i]);
     for (int i = 0; i < r->nsites; i++)
         put_rate(f, &r->site[i]);
-    failed = ferror(f) != 0;
-    failed |= (here ? fflush(f) : fclose(f)) != 0;
-    return failed ? ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path) : TI_OK;
+    return ti_ini_finish(f, path, err);
 }

@@ -37,17 +37,12 @@ struct draft {
 extern const char *const ti__site_keys[], *const ti__cluster_keys[], *const ti__target_keys[];
 extern const struct ti_ini_grammar ti__sites_grammar;
 
-bool ti__sites_is_in(const char *word, const char *const *list);
-
 /* Edit distance of two words, exact if it is small; swapped neighbours count as one edit. */
 int ti__sites_distance(const char *a, const char *b);
 
 /* The word of `known` that `word` may stand for: other programs call it so, or it is misspelt.
  * NULL: none. */
 const char *ti__sites_nearest(const char *word, const char *const *known);
-
-/* The first key with a name; NULL if there is none.  `s` may be NULL. */
-const struct ti_ini_key *ti__sites_find_key(const struct ti_ini_section *s, const char *name);
 
 /* Report keys that are unknown or repeated. */
 void ti__sites_check_keys(struct reading *r, const struct ti_ini_section *s,

@@ -75,23 +75,15 @@ const char *ti__sites_nearest(const char *word, const char *const *known)
     return best;
 }
 
-bool ti__sites_is_in(const char *word, const char *const *list)
-{
-    for (; *list; list++)
-        if (strcmp(word, *list) == 0)
-            return true;
-    return false;
-}
-
 static bool is_kind(const char *word)
 {
-    return ti__sites_is_in(word, kinds);
+    return ti_ini_is_in(word, kinds);
 }
 
 static bool is_key(const char *word)
 {
-    return ti__sites_is_in(word, ti__site_keys) || ti__sites_is_in(word, ti__cluster_keys) ||
-           ti__sites_is_in(word, ti__target_keys);
+    return ti_ini_is_in(word, ti__site_keys) || ti_ini_is_in(word, ti__cluster_keys) ||
+           ti_ini_is_in(word, ti__target_keys);
 }
 
 static bool may_continue(const char *key)
@@ -133,16 +125,8 @@ static const char *section_error(const char *kind, const char *name)
     return NULL;
 }
 
-const struct ti_ini_grammar ti__sites_grammar = {is_kind, is_key, may_continue, holds_equals,
-                                                 section_error};
-
-const struct ti_ini_key *ti__sites_find_key(const struct ti_ini_section *s, const char *name)
-{
-    for (int k = 0; s && k < s->nkeys; k++)
-        if (strcmp(s->key[k].name, name) == 0)
-            return &s->key[k];
-    return NULL;
-}
+const struct ti_ini_grammar ti__sites_grammar = {is_kind, section_error, may_continue, holds_equals,
+                                                 is_key};
 
 void ti__sites_check_keys(struct reading *r, const struct ti_ini_section *s,
                           const char *const *known)
@@ -150,24 +134,23 @@ void ti__sites_check_keys(struct reading *r, const struct ti_ini_section *s,
     char shown[64];
 
     for (int k = 0; k < s->nkeys; k++) {
-        const struct ti_ini_key *key = &s->key[k], *before = ti__sites_find_key(s, key->name);
+        const struct ti_ini_key *key = &s->key[k];
 
-        if (!ti__sites_is_in(key->name, known)) {
+        if (!ti_ini_is_in(key->name, known)) {
             const char *meant = ti__sites_nearest(key->name, known);
 
             if (is_key(key->name))
                 ti_ini_error(r->ini, key->at, "'%s' is a key of [%s], not of [%s%s]", key->name,
-                             ti__sites_is_in(key->name, ti__site_keys)      ? "site NAME"
-                             : ti__sites_is_in(key->name, ti__cluster_keys) ? "cluster NAME"
-                                                                            : "target",
+                             ti_ini_is_in(key->name, ti__site_keys)      ? "site NAME"
+                             : ti_ini_is_in(key->name, ti__cluster_keys) ? "cluster NAME"
+                                                                         : "target",
                              s->kind, s->name[0] ? " NAME" : "");
             else
                 ti_ini_error(r->ini, key->at, "unknown key '%s'%s%s%s",
                              ti_ini_show(key->name, shown), meant ? ", did you mean '" : "",
                              meant ? meant : "", meant ? "'?" : "");
-        } else if (before < key && strcmp(key->name, "env") != 0) {
-            ti_ini_error(r->ini, key->at, "'%s' was given before, in line %d", key->name,
-                         before->at.line);
+        } else if (strcmp(key->name, "env") != 0) {
+            ti_ini_given_before(r->ini, s, key);
         }
     }
 }

@@ -38,7 +38,7 @@ static void sort_sections(struct reading *r)
 
 static void read_target(struct reading *r)
 {
-    const struct ti_ini_key *k = ti__sites_find_key(r->target, "ranks_per_node");
+    const struct ti_ini_key *k = ti_ini_find(r->target, "ranks_per_node");
     struct ti_err err;
 
     if (r->target)
@@ -55,7 +55,7 @@ static void read_sites(struct reading *r)
 
         ti__sites_check_keys(r, s, ti__site_keys);
         for (int k = 0; k < s->nkeys; k++)
-            if (ti__sites_is_in(s->key[k].name, ti__site_keys))
+            if (ti_ini_is_in(s->key[k].name, ti__site_keys))
                 ti__sites_site_key(r, &r->out->site[i], &s->key[k]);
     }
     if (!r->out->nsites && !ti_sites_add_site(r->out, "here"))
@@ -81,7 +81,7 @@ static void check_cluster(struct draft *d, const struct ti_ini_section *s)
     if (d->c.isa && d->c.family && strcmp(d->c.family, "x86_64") != 0)
         ti_ini_error(d->r->ini, ti_ini_at(d->isa, 0), "isa '%s' is of family x86_64, not '%s'",
                      d->c.isa, d->c.family);
-    if (!d->nodes && !ti__sites_find_key(s, "nodes"))
+    if (!d->nodes && !ti_ini_find(s, "nodes"))
         ti_ini_missing(d->r->ini, s->at, "cluster '%s' has no nodes", s->name);
     if (d->c.site == -1 && d->r->out->nsites == 1)
         d->c.site = 0;
@@ -100,14 +100,14 @@ static void read_cluster(struct draft *d, const struct ti_ini_section *s)
         const struct ti_ini_key *key = &d->r->defaults->key[k];
 
         if (strcmp(key->name, "nodes") != 0 &&
-            (strcmp(key->name, "env") == 0 || !ti__sites_find_key(s, key->name)))
+            (strcmp(key->name, "env") == 0 || !ti_ini_find(s, key->name)))
             ti__sites_cluster_key(d, key);
     }
     ini->nfindings = findings; /* findings about [defaults] were reported once already */
     ini->nerrors = errors;
     ti__sites_check_keys(d->r, s, ti__cluster_keys);
     for (int k = 0; k < s->nkeys; k++) {
-        const struct ti_ini_key *first = ti__sites_find_key(s, s->key[k].name);
+        const struct ti_ini_key *first = ti_ini_find(s, s->key[k].name);
 
         if (first == &s->key[k] || strcmp(s->key[k].name, "env") == 0)
             ti__sites_cluster_key(d, &s->key[k]);

@@ -162,7 +162,7 @@ static void parse_family(struct draft *d, const struct ti_ini_key *k)
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (strcasecmp(k->value, others[i].word) == 0)
             meant = others[i].family;
-    if (!meant && !ti__sites_is_in(k->value, known)) {
+    if (!meant && !ti_ini_is_in(k->value, known)) {
         meant = ti__sites_nearest(k->value, known);
         if (!meant && k->value[strspn(k->value, "abcdefghijklmnopqrstuvwxyz0123456789_")] == '\0') {
             ti_ini_warning(
@@ -189,7 +189,7 @@ static void parse_isa(struct draft *d, const struct ti_ini_key *k)
     char shown[64];
 
     d->isa = k;
-    if (ti__sites_is_in(k->value, levels))
+    if (ti_ini_is_in(k->value, levels))
         set(d->r, &d->c.isa, k->value);
     else
         ti_ini_error(d->r->ini, ti_ini_at(k, 0), "isa is x86-64 or x86-64-v2, -v3 or -v4, not '%s'",
