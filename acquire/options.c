@@ -2,7 +2,6 @@
 
 #include <ctype.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "acquire/plan/isa.h"
 #include "acquire/plan/place.h"

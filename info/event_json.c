@@ -1,6 +1,5 @@
 #include "info/event_json.h"
 
-#include <string.h>
 
 #include "callsite/symbolizer.h"
 #include "common/json.h"

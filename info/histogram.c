@@ -1,6 +1,5 @@
 /* ti-info --histogram: sizes of messages and volumes of bursts, in powers of two. */
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/cli.h"

@@ -5,7 +5,6 @@
 #ifndef TI_INFO_TALLY_H
 #define TI_INFO_TALLY_H
 
-#include <stdbool.h>
 
 #include "common/map.h"
 

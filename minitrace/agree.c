@@ -27,7 +27,6 @@
  * The ranks below a rank that is not traced are not traced either.  With up to
  * TI_TREE_ARITY + 1 ranks, only rank 0 has ranks below it.  The exchange is not recorded.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

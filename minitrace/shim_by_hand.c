@@ -2,7 +2,6 @@
  * The shims of Init, Finalize, Abort and Pcontrol, in each binding: they begin, end and interrupt
  * recording.  All others are generated.
  */
-#include <stdarg.h>
 
 #include "minitrace/begin.h"
 #include "minitrace/recorders/shared.h"

@@ -1,7 +1,6 @@
 #include "replay-bridge/profile_report.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/cli.h"
 #include "common/map.h"

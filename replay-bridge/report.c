@@ -12,7 +12,6 @@
 #include "replay-bridge/profile_report.h"
 #include "replay-bridge/simulation/engines.h"
 #include "replay-bridge/trace/files.h"
-#include "sound/text.h"
 
 void ti_replay_print_json(json_t *j)
 {

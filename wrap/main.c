@@ -10,7 +10,6 @@
  * Commands that neither assemble nor link, and questions to the wrapper itself, are passed on
  * unchanged.
  */
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 #include "acquire/fleet/survey.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 #include "acquire/run/acquisition.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 

@@ -1,7 +1,6 @@
 /* The back end for nodes as a whole: its life, the checks, the steps of the plan, the launch. */
 #include "acquire/run/nodes.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,6 +1,5 @@
 /* The plan for nodes: the placement and the common ISA, by the sites alone or by the survey. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "acquire/plan/common_isa.h"
 #include "acquire/run/nodes.h"

@@ -1,6 +1,5 @@
 #include "acquire/run/result.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 /* Compares the bursts of two runs one by one. */
 #include <stdio.h>
-#include <string.h>
 
 #include "acquire/skew/skew.h"
 #include "trace/rankname.h"

@@ -1,5 +1,4 @@
 /* Draws the figures with gnuplot. */
-#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>

@@ -1,6 +1,5 @@
 /* Computes figures from samples; prints tables and JSON. */
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

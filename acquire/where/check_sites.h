@@ -2,8 +2,6 @@
 #ifndef TI_ACQUIRE_WHERE_CHECK_SITES_H
 #define TI_ACQUIRE_WHERE_CHECK_SITES_H
 
-#include <jansson.h>
-#include <stdio.h>
 
 #include "acquire/options.h"
 #include "config/sites.h"

@@ -1,6 +1,5 @@
 /* Jobs that list their nodes in a file or variable, once per core: OAR, PBS, LSF. */
 #include <ctype.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 #include "gather/fetch/failures.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 /* Which run the files of a run directory are of. */
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,6 @@
 #include "bundle/scanner.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>

@@ -7,7 +7,6 @@
 #ifndef TI_BUNDLE_SCANNER_H
 #define TI_BUNDLE_SCANNER_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/err.h"

@@ -6,7 +6,6 @@
 #ifndef TI_COMMON_MAP_H
 #define TI_COMMON_MAP_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

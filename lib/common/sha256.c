@@ -1,6 +1,5 @@
 #include "common/sha256.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "common/hex.h"

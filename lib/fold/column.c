@@ -1,7 +1,6 @@
 #include "fold/column.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "fold/quality_columns.h"
 

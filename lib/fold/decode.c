@@ -1,7 +1,6 @@
 #include "fold/decode_internal.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "fold/trips.h"
 

@@ -1,7 +1,6 @@
 #include "fold/quality_columns.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/order.h"
 #include "fold/levels.h"

@@ -1,8 +1,6 @@
 /* ti-node: at the node's end of a channel, and in front of every rank. */
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

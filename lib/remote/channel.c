@@ -1,7 +1,6 @@
 /* Channels: their begin and end, output, and requests of the caller. */
 #include "remote/internal.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>

@@ -1,6 +1,5 @@
 #include "remote/loop.h"
 
-#include <errno.h>
 #include <math.h>
 #include <time.h>
 #include <unistd.h>

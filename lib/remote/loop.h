@@ -8,7 +8,6 @@
 #define TI_REMOTE_LOOP_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/epoll.h>
 

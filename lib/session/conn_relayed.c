@@ -1,12 +1,8 @@
 /* Connections through a relay. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/clock.h"
 #include "session/conn_internal.h"
-#include "session/messages.h"
-#include "session/times.h"
 
 #define CONNECTING  8  /* connections that a relay opens at a time */
 #define KNOWN_AHEAD 16 /* hosts whose known keys are looked up at a time */

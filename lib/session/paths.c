@@ -1,6 +1,5 @@
 #include "session/paths.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 #include "sound/check.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

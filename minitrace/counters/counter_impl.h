@@ -2,7 +2,6 @@
 #ifndef TI_MINITRACE_COUNTERS_COUNTER_IMPL_H
 #define TI_MINITRACE_COUNTERS_COUNTER_IMPL_H
 
-#include <stdbool.h>
 #include <time.h>
 
 #include "minitrace/counters/counter.h"

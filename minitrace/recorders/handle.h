@@ -8,7 +8,6 @@
 #ifndef TI_MINITRACE_RECORDERS_HANDLE_H
 #define TI_MINITRACE_RECORDERS_HANDLE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -2,7 +2,6 @@
 #ifndef TI_REPLAY_BRIDGE_CALIBRATE_ALIGN_H
 #define TI_REPLAY_BRIDGE_CALIBRATE_ALIGN_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 /* One rank of a run. */

@@ -3,7 +3,6 @@
  *
  *   options -> messages between two ranks -> fit -> rate of instructions -> calibration file
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>

@@ -1,6 +1,5 @@
 #include "replay-bridge/calibrate/rate.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>

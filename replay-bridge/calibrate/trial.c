@@ -1,6 +1,5 @@
 #include "replay-bridge/calibrate/trial.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>

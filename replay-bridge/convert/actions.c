@@ -1,6 +1,5 @@
 #include "replay-bridge/convert/actions.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>

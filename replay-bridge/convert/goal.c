@@ -9,7 +9,6 @@
  * A non-blocking collective is a chain of its own, from its call to its wait.
  */
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 
 #include "common/cli.h"

@@ -1,7 +1,6 @@
 #include "replay-bridge/platform/hosts.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,6 @@
 /*
  * Collective operations, among all ranks of a communicator and among neighbours.
  */
-#include <limits.h>
 #include <stdlib.h>
 
 #include "common/map.h"

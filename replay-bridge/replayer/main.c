@@ -1,7 +1,6 @@
 /*
  * ti-smpi-replay and ti-live-replay: options, start and end.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

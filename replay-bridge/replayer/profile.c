@@ -1,7 +1,6 @@
 #include "replay-bridge/replayer/profile.h"
 
 #include <jansson.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 #include "replay-bridge/simulation/against.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>

@@ -1,6 +1,5 @@
 #include "replay-bridge/simulation/messages.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,6 @@
 #ifndef TI_REPLAY_BRIDGE_SWEEP_PLOT_H
 #define TI_REPLAY_BRIDGE_SWEEP_PLOT_H
 
-#include <stddef.h>
 #include <stdio.h>
 
 /* Labels along one dimension. */

@@ -1,7 +1,6 @@
 /*
  * The points of a study as child processes: this program itself, with --json.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 #include "replay-bridge/sweep/sweep_command.h"
 
-#include <errno.h>
 #include <math.h>
 #include <sched.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 #include "replay-bridge/trace/lower.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>

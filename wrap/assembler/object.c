@@ -1,6 +1,5 @@
 #include "wrap/assembler/object.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
