@@ -21,6 +21,7 @@ ti-replay_libs := -lm
 t-replay-trace_src := $(replay_src) tests/unit/script.c
 t-replay-platform_src := $(replay_src)
 t-replay-verdict_src := $(replay_src)
+t-path_src := replay-bridge/replayer/path.c
 t-sweep_src := $(sweep_src) $(replay_src)
 
 # The replayer: one source, compiled for SMPI and for a real MPI library.  What it shares with
