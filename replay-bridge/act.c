@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "common/cli.h"
+#include "replay-bridge/causes.h"
 #include "replay-bridge/machine.h"
 #include "replay-bridge/simulation/engines.h"
 
@@ -39,6 +40,17 @@ static ti_status make_timeline(const struct ti_replay_options *o, struct ti_err 
     return TI_OK;
 }
 
+/* Analyses the critical path of the profile, and leaves the profile if it was asked for. */
+static void find_causes(const struct ti_replay_options *o, struct ti_replay_result *res)
+{
+    res->causes = ti_causes(res->profile, !o->times, res->njobs == 1);
+    json_object_del(res->profile, "path");
+    if (o->profile)
+        return;
+    json_decref(res->profile);
+    res->profile = NULL;
+}
+
 ti_status ti_replay_act(struct ti_replay_options *o, struct ti_replay_result *res,
                         struct ti_err *err)
 {
@@ -52,6 +64,8 @@ ti_status ti_replay_act(struct ti_replay_options *o, struct ti_replay_result *re
     st = res->engine->prepare(o, res, err);
     if (!st)
         st = res->engine->run(o, res, err);
+    if (!st && o->causes)
+        find_causes(o, res);
     if (st && o->timeline)
         remove(o->timeline);
     return st;

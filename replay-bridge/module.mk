@@ -14,7 +14,8 @@ replay_src := $(lower_src) $(sites_src) $(calibration_src) \
 sweep_src := $(call rb,sweep,sweep.c study.c study_run.c study_plot.c plot.c)
 progs += ti-replay
 ti-replay_src := $(addprefix replay-bridge/,main.c load.c plan.c check.c act.c options.c \
-                   machine.c advice.c report.c profile_report.c) \
+                   machine.c advice.c report.c profile_report.c \
+                   causes.c causes_report.c) \
                  $(call rb,sweep,sweep_command.c) $(call rb,replayer,timeline.c) \
                  $(sweep_src) $(replay_src)
 ti-replay_libs := -lm
@@ -27,7 +28,7 @@ t-sweep_src := $(sweep_src) $(replay_src)
 # The replayer: one source, compiled for SMPI and for a real MPI library.  What it shares with
 # the tools is compiled for shared objects, since smpirun loads it as one.
 replayer_files := $(addprefix replay-bridge/replayer/,main.c replay.c p2p.c request.c coll.c comm.c \
-                  rma.c file.c profile.c partners.c timeline.c)
+                  rma.c file.c profile.c partners.c path.c waiting.c critical.c timeline.c)
 live_files := $(replayer_files) $(addprefix replay-bridge/replayer/,engine_live.c places.c)
 replayer_tools := $(lower_src) replay-bridge/simulation/state.c $(lib_src)
 SMPICC  ?= smpicc

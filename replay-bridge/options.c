@@ -276,6 +276,10 @@ static const struct ti_opt opts[] = {
      "print how long ranks compute, communicate and wait, by\n"
      "operation and call site",
      TI_OPT_FLAG(profile)},
+    {0, "causes", NULL,
+     "print the critical path, what its time consists of, and\n"
+     "the ten things that would help most",
+     TI_OPT_FLAG(causes)},
     {0, "links", NULL, "print what each link carries, the busiest first", TI_OPT_FLAG(links)},
     {0, "timeline", "FILE",
      "write each burst and call into FILE: NAME.paje for\npajeng and vite, or NAME.csv",
@@ -393,10 +397,12 @@ static int check_options(const struct ti_replay_options *o, int n, char **operan
                                  "and --wan cannot be given too");
     if (check_made(o, &err) != TI_OK || ti_engine_check(o, &err) != TI_OK)
         return (int)ti_cli_reject(&ti_replay_cli, &err);
-    if (o->any && (o->profile || o->timeline))
+    if (o->any && (o->profile || o->timeline || o->causes))
         return (int)ti_cli_usage(&ti_replay_cli,
-                                 "--profile and --timeline need --wildcards matched: with any, "
-                                 "it is not known which rank waits for which");
+                                 "%s: with any, it is not known which rank waits for which",
+                                 o->causes && !o->profile && !o->timeline
+                                     ? "--causes needs --wildcards matched"
+                                     : "--profile and --timeline need --wildcards matched");
     if (o->no_compute && (o->times || o->threads || o->speed_given))
         return (int)ti_cli_usage(&ti_replay_cli,
                                  "%s has no effect with --no-compute: bursts take no time",

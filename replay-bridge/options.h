@@ -71,6 +71,7 @@ struct ti_replay_options {
     const char *against; /* file of real times; NULL: none */
     const char *timeline; /* file to be written; NULL: none */
     bool profile;         /* print the profile */
+    bool causes;          /* print the critical path, and what would help */
     bool links;           /* print the load of links */
     const char *keep;     /* folder for all files of the replay; NULL: none */
     bool quiet, verbose, json, no_progress;

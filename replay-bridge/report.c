@@ -9,6 +9,7 @@
 #include "common/json.h"
 #include "common/scratch.h"
 #include "event/quality.h"
+#include "replay-bridge/causes.h"
 #include "replay-bridge/profile_report.h"
 #include "replay-bridge/simulation/engines.h"
 #include "replay-bridge/trace/files.h"
@@ -112,6 +113,10 @@ static void report_text(const struct ti_replay_options *o, const struct ti_repla
         ti_against_print(&res->against, ti_verdict_seconds(&res->verdict), stdout);
     if (res->profile)
         ti_profile_print(res->profile, stdout);
+    if (res->profile)
+        ti_waits_print(json_object_get(res->profile, "waits"), stdout);
+    if (res->causes)
+        ti_causes_print(res->causes, stdout);
     if (res->links)
         ti_profile_print_links(res->links, stdout);
 }
@@ -228,6 +233,8 @@ static void add_times(json_t *j, const struct ti_replay_options *o,
                             ti_against_json(&res->against, ti_verdict_seconds(&res->verdict)));
     if (res->profile)
         json_object_set(j, "profile", res->profile);
+    if (res->causes)
+        json_object_set(j, "causes", res->causes);
     if (res->links)
         json_object_set(j, "links", res->links);
     if (res->wall_s > 0) {

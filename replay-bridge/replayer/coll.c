@@ -28,6 +28,7 @@ struct arguments {
     MPI_Aint *zeros; /* for each partner: all blocks are at the start of the buffer */
     MPI_Request *request;
     enum ti_form form;
+    int64_t bytes; /* sent or received, the larger */
 };
 
 /* ---- the arguments ---- */
@@ -161,8 +162,9 @@ static struct arguments arguments(struct ti_replayer *p, const struct ti_event *
     fill_vectors(p, ev, c, &a, &sent, &taken);
     if (ev->mask & TI_M_REDOP)
         a.op = ti_replay_op(p, ev->arg[TI_F_REDOP], ev->arg[TI_F_ESIZE], &a.sent_type);
+    a.bytes = taken > sent ? taken : sent;
     a.sent = ti_engine_send_buffer(p, (size_t)sent);
-    a.taken = ti_engine_recv_buffer(p, (size_t)(taken > sent ? taken : sent));
+    a.taken = ti_engine_recv_buffer(p, (size_t)a.bytes);
     return a;
 }
 
@@ -308,7 +310,7 @@ static void post_neighbours(struct ti_replayer *p, const struct ti_event *ev,
 
         if (near->destination[i] < 0)
             continue;
-        ti_profile_send(p, c, (int)near->destination[i], NEIGHBOUR_TAG,
+        ti_profile_send(p, c, (int)near->destination[i], NEIGHBOUR_TAG, (size_t)bytes,
                         ti_profile_waits(p, ev->op, (size_t)bytes));
         ti_replay_must(p, MPI_Isend(ti_engine_sent(p, (size_t)bytes), count, type,
                                     (int)near->destination[i], NEIGHBOUR_TAG, c->handle,
@@ -334,7 +336,7 @@ void ti_replay_collective(struct ti_replayer *p, const struct ti_event *ev, enum
 #endif
     c = ti_replay_comm(p, ev->arg[TI_F_COMM]);
     a = arguments(p, ev, c);
-    ti_profile_collective(p, c, ev);
+    ti_profile_collective(p, c, ev, a.bytes);
     a.form = form;
     a.request = q ? q->handle : NULL;
     ti_replay_must(p, calls[ti_op_base(ev->op)](&a));

@@ -75,6 +75,22 @@ void *ti_engine_received(struct ti_replayer *p, size_t bytes);
 /* The size in bytes from which a send waits for its receiver; 0: not known. */
 size_t ti_engine_eager_bytes(void);
 
+/* ---- the simulated network, for critical.h; a live run knows nothing of it ---- */
+
+/* The size in bytes from which a message is not sent before its receive is posted. */
+size_t ti_engine_early_bytes(void);
+
+/* The host of this rank. */
+void *ti_engine_host(void);
+
+/* Latency in seconds and bandwidth in bytes per second of the route between two hosts. */
+void ti_engine_route(void *from, void *to, double *latency, double *bandwidth);
+
+/* How long a message of `bytes` takes if there are no others: the seconds that are in inverse
+ * proportion to bandwidth, and the rest, which are in proportion to latency.  Sends such messages,
+ * so it spends simulated time; no other messages may be under way. */
+void ti_engine_transfer(void *from, void *to, int64_t bytes, double *latency, double *bandwidth);
+
 /* Waits until a time on the engine's clock. */
 void ti_engine_wait_until(double seconds);
 

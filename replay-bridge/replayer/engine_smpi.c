@@ -5,11 +5,13 @@
 #include <simgrid/actor.h>
 #include <simgrid/engine.h>
 #include <simgrid/host.h>
+#include <simgrid/link.h>
 #include <smpi/smpi.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 #include <xbt/config.h>
+#include <xbt/dynar.h>
 
 #include "common/map.h"
 #include "replay-bridge/replayer/engine.h"
@@ -17,6 +19,7 @@
 #define SHARED_KEY   "tiara"
 #define NS_PER_S     1000000000
 #define BUFFER_LEAST ((size_t)1 << 20)
+#define ENVELOPE     16 /* bytes that SMPI adds to each message */
 
 const char ti_engine_name[] = "ti-smpi-replay";
 
@@ -174,6 +177,54 @@ void *ti_engine_received(struct ti_replayer *p, size_t bytes)
 size_t ti_engine_eager_bytes(void)
 {
     return (size_t)sg_cfg_get_int("smpi/send-is-detached-thresh");
+}
+
+size_t ti_engine_early_bytes(void)
+{
+    return (size_t)sg_cfg_get_int("smpi/async-small-thresh");
+}
+
+void *ti_engine_host(void)
+{
+    return sg_host_self();
+}
+
+void ti_engine_route(void *from, void *to, double *latency, double *bandwidth)
+{
+    *latency = sg_host_get_route_latency(from, to);
+    *bandwidth = sg_host_get_route_bandwidth(from, to);
+}
+
+static double transfer_s(sg_host_t from, sg_host_t to, int64_t bytes)
+{
+    double start = simgrid_get_clock();
+
+    sg_host_sendto(from, to, (double)(bytes + ENVELOPE));
+    return simgrid_get_clock() - start;
+}
+
+static void scale_bandwidth(xbt_dynar_t route, double factor)
+{
+    for (unsigned i = 0; i < xbt_dynar_length(route); i++) {
+        sg_link_t link = xbt_dynar_get_as(route, i, sg_link_t);
+
+        sg_link_set_bandwidth(link, sg_link_get_bandwidth(link) * factor);
+    }
+}
+
+/* The second message has twice the bandwidth, and so half of the seconds that depend on it. */
+void ti_engine_transfer(void *from, void *to, int64_t bytes, double *latency, double *bandwidth)
+{
+    xbt_dynar_t route = xbt_dynar_new(sizeof(sg_link_t), NULL);
+    double one = transfer_s(from, to, bytes), two;
+
+    sg_host_get_route(from, to, route);
+    scale_bandwidth(route, 2);
+    two = transfer_s(from, to, bytes);
+    scale_bandwidth(route, 0.5);
+    xbt_dynar_free(&route);
+    *bandwidth = two < one ? 2 * (one - two) : 0;
+    *latency = one > *bandwidth ? one - *bandwidth : 0;
 }
 
 void ti_engine_wait_until(double seconds)

@@ -103,6 +103,10 @@ static const struct ti_opt opts[] = {
     {0, "start", "TIME[,TIME]...", "start of each trace, such as 2s,500ms [default: 0s]",
      TI_OPT_FUNCTION(parse_start)},
     {0, "profile", "FILE", "write into FILE what takes the time, as JSON", TI_OPT_TEXT(profile)},
+    {0, "causes", NULL, "the profile has the critical path, too", TI_OPT_FLAG(causes)},
+    {0, "receive-overhead", "TEXT",
+     "the value of SMPI's setting smpi/or, for --causes\n[default: none]",
+     TI_OPT_TEXT(receive_overhead)},
     {0, "timeline", "FILE",
      "write each burst and call into FILE: NAME.paje or\n"
      "NAME.csv",
@@ -200,6 +204,8 @@ static int parse(struct ti_replay_setup *setup, int argc, char **argv)
         return (int)ti_cli_usage(&cli,
                                  "--rate determines how long bursts take: --times, --threads, "
                                  "--cores and --no-compute cannot be given too");
+    if (setup->causes && !setup->profile)
+        return (int)ti_cli_usage(&cli, "--causes needs --profile");
     if (setup->any && (setup->profile || setup->timeline))
         return (int)ti_cli_usage(&cli,
                                  "--profile and --timeline need --wildcards matched: with any, it "

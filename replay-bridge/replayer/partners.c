@@ -6,8 +6,10 @@
 
 /* A message of which one side or both sides are registered. */
 struct ti_message {
-    double sent, received; /* when; 0: not yet */
+    struct ti_arrival sent, received; /* `when` 0: not yet */
+    int64_t bytes;
     int tag;
+    bool waits;  /* its sender waits for the receiver */
     int holders; /* reference count: tickets, and 1 while the message is in a list */
     struct ti_message *next;
 };
@@ -15,12 +17,14 @@ struct ti_message {
 /* A collective that at least one rank has entered and not all ranks have left. */
 struct ti_meeting {
     uint64_t comm, call;
-    int64_t size, left;       /* number of ranks; number of released tickets */
-    double latest, root_came; /* 0: not yet */
+    int64_t size, left;             /* number of ranks; number of released tickets */
+    struct ti_arrival latest, root; /* `when` 0: not yet */
+    int64_t first;                  /* rank that came first */
     struct ti_meeting *next;
 };
 
 struct ti_partners {
+    struct ti_path_set *paths;
     struct ti_map pairs; /* (comm, from, to) -> index into `unmatched`, lists of messages */
     struct ti_message **unmatched;
     size_t unmatched_room;
@@ -29,11 +33,13 @@ struct ti_partners {
     size_t open_room;
 };
 
-struct ti_partners *ti_partners_new(void)
+struct ti_partners *ti_partners_new(struct ti_path_set *paths)
 {
     size_t none = 0;
+    struct ti_partners *p = ti_grow(NULL, &none, 1, sizeof *p);
 
-    return ti_grow(NULL, &none, 1, sizeof(struct ti_partners));
+    p->paths = paths;
+    return p;
 }
 
 void ti_partners_free(struct ti_partners *p)
@@ -57,12 +63,37 @@ void ti_partners_free(struct ti_partners *p)
     free(p);
 }
 
+/* ---- arrivals ---- */
+
+/* Time 0 means "not yet", so an arrival at time 0 gets a slightly later time. */
+static double above_zero(double now)
+{
+    return now > 0 ? now : 1e-300;
+}
+
+/* Replaces an arrival, and takes the reference in `me`. */
+static void set(struct ti_partners *p, struct ti_arrival *at, const struct ti_arrival *me)
+{
+    ti_path_release(p->paths, at->path);
+    *at = *me;
+    at->when = above_zero(me->when);
+}
+
+static struct ti_arrival copy(const struct ti_arrival *a)
+{
+    ti_path_hold(a->path);
+    return *a;
+}
+
 /* ---- messages ---- */
 
-static void release(struct ti_message *m)
+static void release(struct ti_partners *p, struct ti_message *m)
 {
-    if (--m->holders == 0)
-        free(m);
+    if (--m->holders > 0)
+        return;
+    ti_path_release(p->paths, m->sent.path);
+    ti_path_release(p->paths, m->received.path);
+    free(m);
 }
 
 static struct ti_message **list_of(struct ti_partners *p, const struct ti_message_key *key)
@@ -89,7 +120,7 @@ static struct ti_message *match(struct ti_partners *p, const struct ti_message_k
     struct ti_message **at = first_of(list_of(p, key), key->tag), *m = *at;
     size_t none = 0;
 
-    if (m && (send ? m->sent : m->received) == 0) {
+    if (m && (send ? m->sent.when : m->received.when) == 0) {
         *at = m->next;
         return m; /* the list's reference passes to the ticket */
     }
@@ -101,44 +132,49 @@ static struct ti_message *match(struct ti_partners *p, const struct ti_message_k
     return m;
 }
 
-/* Time 0 means "not yet", so a message at time 0 gets a slightly later time. */
-static double above_zero(double now)
-{
-    return now > 0 ? now : 1e-300;
-}
-
 struct ti_ticket ti_partners_send(struct ti_partners *p, const struct ti_message_key *key,
-                                  bool waits, double now)
+                                  int64_t bytes, bool waits, const struct ti_arrival *me)
 {
     struct ti_message *m = match(p, key, true);
 
-    m->sent = above_zero(now);
+    set(p, &m->sent, me);
+    m->bytes = bytes;
+    m->waits = waits;
     return (struct ti_ticket){.sent = m, .waits = waits};
 }
 
 struct ti_ticket ti_partners_receive(struct ti_partners *p, const struct ti_message_key *key,
-                                     double now)
+                                     const struct ti_arrival *me)
 {
     struct ti_message *m = match(p, key, false);
 
-    m->received = above_zero(now);
+    set(p, &m->received, me);
     return (struct ti_ticket){.received = m, .waits = true};
 }
 
-double ti_partners_sent(struct ti_partners *p, const struct ti_message_key *key)
+void ti_partners_handed_over(struct ti_partners *p, const struct ti_ticket *ticket,
+                             struct ti_path *path)
+{
+    ti_path_release(p->paths, ticket->sent->sent.path);
+    ticket->sent->sent.path = path;
+}
+
+const struct ti_arrival *ti_partners_sent(struct ti_partners *p, const struct ti_message_key *key)
 {
     const struct ti_message *m = *first_of(list_of(p, key), key->tag);
 
-    return m ? m->sent : 0;
+    return m && m->sent.when > 0 ? &m->sent : NULL;
 }
 
 /* ---- collective operations ---- */
 
 struct ti_ticket ti_partners_meet(struct ti_partners *p, uint64_t comm, uint64_t call, int64_t size,
-                                  bool root, bool waits_for_root, bool waits, double now)
+                                  int64_t bytes, bool root, bool waits_for_root, bool waits,
+                                  const struct ti_arrival *me)
 {
     int64_t number = ti_map_add(&p->comms, (int64_t)comm, 0, 0, 0);
     struct ti_meeting **at;
+    struct ti_arrival again;
     size_t none = 0;
 
     p->open = ti_grow(p->open, &p->open_room, p->comms.n, sizeof(struct ti_meeting *));
@@ -146,12 +182,21 @@ struct ti_ticket ti_partners_meet(struct ti_partners *p, uint64_t comm, uint64_t
         at = &(*at)->next;
     if (!*at) {
         *at = ti_grow(NULL, &none, 1, sizeof **at);
-        **at = (struct ti_meeting){.comm = comm, .call = call, .size = size};
+        **at = (struct ti_meeting){.comm = comm, .call = call, .size = size, .first = me->rank};
     }
-    (*at)->latest = now > (*at)->latest ? now : (*at)->latest;
-    if (root)
-        (*at)->root_came = above_zero(now);
-    return (struct ti_ticket){.meeting = *at, .waits_for_root = waits_for_root, .waits = waits};
+    if (me->when > (*at)->latest.when || !((*at)->latest.when > 0)) {
+        again = copy(me);
+        set(p, &(*at)->latest, &again);
+    }
+    if (root) {
+        again = copy(me);
+        set(p, &(*at)->root, &again);
+    }
+    return (struct ti_ticket){.meeting = *at,
+                              .own = *me,
+                              .bytes = bytes,
+                              .waits_for_root = waits_for_root,
+                              .waits = waits};
 }
 
 static void leave(struct ti_partners *p, struct ti_meeting *m)
@@ -163,26 +208,45 @@ static void leave(struct ti_partners *p, struct ti_meeting *m)
     while (*at != m)
         at = &(*at)->next;
     *at = m->next;
+    ti_path_release(p->paths, m->latest.path);
+    ti_path_release(p->paths, m->root.path);
     free(m);
 }
 
 /* ---- tickets ---- */
 
-double ti_partners_came(struct ti_partners *p, struct ti_ticket *ticket)
+static void came_message(const struct ti_message *m, bool receives, struct ti_came *came)
 {
-    double came = 0;
+    came->own = copy(receives ? &m->received : &m->sent);
+    came->other = copy(receives ? &m->sent : &m->received);
+    came->bytes = m->bytes;
+    came->receives = receives;
+    came->eager = !m->waits;
+}
 
+static void came_meeting(const struct ti_ticket *ticket, struct ti_came *came)
+{
+    const struct ti_meeting *m = ticket->meeting;
+
+    came->own = ticket->own;
+    came->other = copy(ticket->waits_for_root ? &m->root : &m->latest);
+    came->bytes = ticket->bytes;
+    came->collective = true;
+    came->far = m->latest.rank != ticket->own.rank ? m->latest.rank : m->first;
+}
+
+void ti_partners_came(struct ti_partners *p, struct ti_ticket *ticket, struct ti_came *came)
+{
+    *came = (struct ti_came){.waits = ticket->waits, .done = ticket->done};
     if (ticket->sent) {
-        came = ticket->sent->received;
-        release(ticket->sent);
+        came_message(ticket->sent, false, came);
+        release(p, ticket->sent);
     } else if (ticket->received) {
-        came = ticket->received->sent;
-        release(ticket->received);
+        came_message(ticket->received, true, came);
+        release(p, ticket->received);
     } else if (ticket->meeting) {
-        came = ticket->waits_for_root ? ticket->meeting->root_came : ticket->meeting->latest;
+        came_meeting(ticket, came);
         leave(p, ticket->meeting);
     }
-    came = ticket->waits ? came : 0;
     *ticket = (struct ti_ticket){0};
-    return came;
 }

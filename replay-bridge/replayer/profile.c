@@ -6,9 +6,11 @@
 
 #include "common/cli.h"
 #include "common/map.h"
+#include "replay-bridge/replayer/critical.h"
 #include "replay-bridge/replayer/engine.h"
 #include "replay-bridge/replayer/partners.h"
 #include "replay-bridge/replayer/timeline.h"
+#include "replay-bridge/replayer/waiting.h"
 
 /* Seconds. */
 struct times {
@@ -20,6 +22,7 @@ struct times {
 struct site {
     char *text; /* of the table of all ranks */
     uint32_t op;
+    int32_t number; /* the same on all ranks; -1: not known yet */
     struct times times;
 };
 
@@ -27,7 +30,10 @@ struct ti_profile {
     int64_t np, ranks; /* number of ranks; number of ranks that have started */
     struct ti_partners *partners;
     struct ti_timeline *timeline; /* NULL: none */
-    size_t eager_bytes;           /* sends of fewer bytes do not wait */
+    struct ti_waiting *waiting;   /* NULL: not asked for */
+    struct ti_critical *critical; /* NULL: not asked for */
+    struct ti_call_sites named;
+    size_t eager_bytes; /* sends of fewer bytes do not wait */
     struct times *rank;
     struct times op[TI_OP_COUNT];
     struct site *site;
@@ -39,8 +45,12 @@ struct ti_profile_rank {
     struct ti_profile *all;
     double event, call; /* times at which the current event began and its MPI call began */
     double late;        /* latest arrival of a partner that the call waits for */
+    int64_t late_rank;  /* that partner */
+    int32_t now_at;     /* number of the call site of the current event */
     struct ti_ticket *ticket;
     size_t ntickets, tickets_room; /* of what the current event has posted or completed */
+    struct ti_ticket sending; /* of a message that the current event is sending, unless it waits for
+                                 the receiver; .sent NULL: none */
     struct ti_map sites; /* by the number of its string in the trace of the rank, and operation: one
                             site has several where wrappers end in a jump, or none is known */
     struct site *site;   /* by index */
@@ -73,7 +83,11 @@ static struct ti_profile *all_of(struct ti_replayer *p)
     p->setup->all = all = ti_grow(NULL, &none, 1, sizeof *all);
     none = 0;
     all->np = p->all_ranks;
-    all->partners = ti_partners_new();
+    if (p->setup->profile)
+        all->waiting = ti_waiting_new(all->np);
+    if (p->setup->causes)
+        all->critical = ti_critical_new(all->np, p->setup->receive_overhead);
+    all->partners = ti_partners_new(all->critical ? ti_critical_paths(all->critical) : NULL);
     all->eager_bytes = ti_engine_eager_bytes();
     all->rank = ti_grow(NULL, &none, (size_t)all->np, sizeof *all->rank);
     if (p->setup->timeline && ti_timeline_open(p->setup->timeline, all->np, &all->timeline, &err))
@@ -185,7 +199,8 @@ static json_t *profile_json(const struct ti_replayer *p)
         json_object_set_new(j, "site", json_string(all->site[i].text));
         json_array_append_new(sites, j);
     }
-    return json_pack("{s:o, s:o, s:o}", "ranks", ranks, "operations", ops, "sites", sites);
+    return json_pack("{s:o, s:o, s:o, s:o}", "ranks", ranks, "operations", ops, "sites", sites,
+                     "waits", ti_waiting_json(all->waiting, all->named.list));
 }
 
 static void write_profile(struct ti_replayer *p)
@@ -194,6 +209,9 @@ static void write_profile(struct ti_replayer *p)
 
     merge_sites(p->profile->all);
     j = profile_json(p);
+    if (p->profile->all->critical)
+        json_object_set_new(
+            j, "path", ti_critical_json(p->profile->all->critical, p->profile->all->named.list));
     if (!j || json_dump_file(j, p->setup->profile, JSON_COMPACT | JSON_REAL_PRECISION(15)) != 0)
         ti_replay_fail(p, TI_ERR_IO, "cannot write '%s'", p->setup->profile);
     json_decref(j);
@@ -208,6 +226,8 @@ void ti_profile_end(struct ti_replayer *p, bool last)
         return;
     all = p->profile->all;
     add_sites(p);
+    if (all->critical)
+        ti_critical_ends(all->critical, p->all_rank, clock_of(p));
     if (all->timeline)
         ti_timeline_rank_ends(all->timeline, p->all_rank, clock_of(p));
     if (!last)
@@ -218,7 +238,10 @@ void ti_profile_end(struct ti_replayer *p, bool last)
         ti_replay_fail(p, TI_ERR_IO, "%s", err.text);
     for (size_t i = 0; i < all->nsites; i++)
         free(all->site[i].text);
+    ti_call_sites_free(&all->named);
     ti_partners_free(all->partners);
+    ti_waiting_free(all->waiting);
+    ti_critical_free(all->critical);
     free(all->site);
     free(all->rank);
     free(all);
@@ -238,6 +261,8 @@ void ti_profile_event(struct ti_replayer *p)
     mine->ntickets = 0;
     if (mine->all->timeline && !p->index)
         ti_timeline_rank_starts(mine->all->timeline, p->all_rank, mine->event);
+    if (mine->all->critical && !p->index)
+        ti_critical_starts(mine->all->critical, p->all_rank, ti_engine_host(), mine->event);
 }
 
 static const char *site_text(const struct ti_replayer *p)
@@ -246,6 +271,23 @@ static const char *site_text(const struct ti_replayer *p)
         p->ev->site ? ti_reader_string(p->r, TI_STRING_SITE, (int64_t)p->ev->site) : NULL;
 
     return text ? text : "";
+}
+
+/* The entry of the rank for the current call site and operation. */
+static struct site *site_of(struct ti_replayer *p)
+{
+    struct ti_profile_rank *mine = p->profile;
+    struct ti_profile *all = mine->all;
+    size_t known = mine->sites.n;
+    int64_t i = ti_map_add(&mine->sites, p->ev->site, p->ev->op, 0, 0);
+
+    mine->site = ti_grow(mine->site, &mine->sites_room, mine->sites.n, sizeof *mine->site);
+    if ((size_t)i == known) {
+        mine->site[i] = (struct site){.op = p->ev->op, .number = -1};
+        if (all->waiting)
+            mine->site[i].number = ti_call_sites_number(&all->named, site_text(p), p->ev->op);
+    }
+    return &mine->site[i];
 }
 
 /* Whether the event is collective over its communicator or window, but not handled by coll.c. */
@@ -262,31 +304,82 @@ void ti_profile_burst(struct ti_replayer *p)
     if (!mine)
         return;
     mine->call = clock_of(p);
+    mine->now_at = site_of(p)->number;
+    if (mine->all->waiting)
+        ti_waiting_did(mine->all->waiting, p->all_rank, mine->event, mine->call, TI_DOING_COMPUTING,
+                       mine->now_at, -1);
+    if (mine->all->critical)
+        ti_critical_goes(mine->all->critical, p->all_rank, mine->now_at, TI_PATH_COMPUTING,
+                         mine->call);
     if (mine->all->timeline)
         ti_timeline_computes(mine->all->timeline, p->all_rank, mine->event, mine->call, p->index,
                              site_text(p));
     if (mine->all->timeline)
         ti_timeline_enters(mine->all->timeline, p->all_rank, mine->call, p->ev->op);
     if (is_synchronization(p->ev, TI_M_COMM))
-        ti_profile_collective(p, ti_replay_comm(p, p->ev->arg[TI_F_COMM]), p->ev);
+        ti_profile_collective(p, ti_replay_comm(p, p->ev->arg[TI_F_COMM]), p->ev, 0);
     else if (is_synchronization(p->ev, TI_M_WIN) && p->ev->arg[TI_F_WIN] >= 0 &&
              (size_t)p->ev->arg[TI_F_WIN] < p->nwindows)
-        ti_profile_collective(p, &p->window[p->ev->arg[TI_F_WIN]].of, p->ev);
+        ti_profile_collective(p, &p->window[p->ev->arg[TI_F_WIN]].of, p->ev, 0);
 }
 
 /* The waiting time of the current call: until its last partner arrived. */
-static double waited(struct ti_profile_rank *mine, double now)
+static double waited(struct ti_replayer *p, double now)
 {
-    double late = mine->late;
+    struct ti_profile_rank *mine = p->profile;
+    double late;
 
     for (size_t i = 0; i < mine->ntickets; i++) {
-        double came = ti_partners_came(mine->all->partners, &mine->ticket[i]);
+        struct ti_came came;
 
-        late = came > late ? came : late;
+        ti_partners_came(mine->all->partners, &mine->ticket[i], &came);
+        if (came.waits && came.other.when > mine->late) {
+            mine->late = came.other.when;
+            mine->late_rank = came.other.rank;
+        }
+        if (mine->all->critical)
+            ti_critical_came(mine->all->critical, p->all_rank, &came);
     }
     mine->ntickets = 0;
-    late = late < now ? late : now;
+    late = mine->late < now ? mine->late : now;
     return late > mine->call ? late - mine->call : 0;
+}
+
+/* Whether the operation only posts what others complete. */
+static bool posts_only(uint32_t op)
+{
+    return ti_op_is(op, TI_T_REQUEST) || ti_op_is(op, TI_T_STARTS) || ti_op_is(op, TI_T_USES);
+}
+
+/* SMPI spends the overhead of a send before it hands the message to the network, so the message
+ * starts now. */
+static void handed_over(struct ti_replayer *p)
+{
+    struct ti_profile_rank *mine = p->profile;
+
+    if (mine->sending.sent && mine->all->critical)
+        ti_partners_handed_over(
+            mine->all->partners, &mine->sending,
+            ti_critical_here(mine->all->critical, p->all_rank, mine->now_at, clock_of(p)));
+    mine->sending.sent = NULL;
+}
+
+/* Tells who waited for whom, and where the critical path goes on. */
+static void follow(struct ti_replayer *p, double waiting, double now)
+{
+    struct ti_profile_rank *mine = p->profile;
+    struct ti_waiting *w = mine->all->waiting;
+    double ready = mine->call + waiting;
+
+    if (w && waiting > 0)
+        ti_waiting_waited(w, p->all_rank, mine->call, ready, mine->now_at, mine->late_rank);
+    if (w) {
+        ti_waiting_did(w, p->all_rank, mine->call, ready, TI_DOING_WAITING, mine->now_at,
+                       mine->late_rank);
+        ti_waiting_did(w, p->all_rank, ready, now, TI_DOING_COMMUNICATING, mine->now_at, -1);
+    }
+    if (mine->all->critical)
+        ti_critical_leaves(mine->all->critical, p->all_rank, mine->now_at, mine->call, now);
 }
 
 void ti_profile_call(struct ti_replayer *p)
@@ -294,20 +387,20 @@ void ti_profile_call(struct ti_replayer *p)
     struct ti_profile_rank *mine = p->profile;
     double now;
     struct times t;
-    int64_t i;
 
     if (!mine)
         return;
     now = clock_of(p);
     t = (struct times){.calls = 1, .computing = mine->call - mine->event};
-    t.waiting = waited(mine, now);
+    if (ti_op_is(p->ev->op, TI_T_SENDS) || posts_only(p->ev->op))
+        handed_over(p);
+    mine->sending.sent = NULL;
+    t.waiting = waited(p, now);
     t.communicating = now - mine->call - t.waiting;
     add(&mine->all->rank[p->all_rank], &t);
     add(&mine->all->op[p->ev->op], &t);
-    i = ti_map_add(&mine->sites, p->ev->site, p->ev->op, 0, 0);
-    mine->site = ti_grow(mine->site, &mine->sites_room, mine->sites.n, sizeof *mine->site);
-    mine->site[i].op = p->ev->op;
-    add(&mine->site[i].times, &t);
+    add(&site_of(p)->times, &t);
+    follow(p, t.waiting, now);
     if (mine->all->timeline)
         ti_timeline_leaves(mine->all->timeline, p->all_rank, mine->call, now, t.waiting, p->ev->op,
                            p->index, site_text(p));
@@ -379,6 +472,18 @@ static void hold(struct ti_profile_rank *mine, struct ti_ticket ticket)
     mine->ticket[mine->ntickets++] = ticket;
 }
 
+/* This rank now, with its path. */
+static struct ti_arrival arrival(struct ti_replayer *p)
+{
+    struct ti_critical *critical = p->profile->all->critical;
+    struct ti_arrival me = {.when = clock_of(p), .rank = p->all_rank};
+
+    handed_over(p);
+    if (critical)
+        me.path = ti_critical_here(critical, p->all_rank, p->profile->now_at, me.when);
+    return me;
+}
+
 bool ti_profile_waits(const struct ti_replayer *p, uint32_t op, size_t bytes)
 {
     return p->profile && !ti_op_is(op, TI_T_BUFFERED) &&
@@ -386,12 +491,18 @@ bool ti_profile_waits(const struct ti_replayer *p, uint32_t op, size_t bytes)
 }
 
 void ti_profile_send(struct ti_replayer *p, const struct ti_replay_comm *c, int peer, int tag,
-                     bool waits)
+                     size_t bytes, bool waits)
 {
     struct ti_message_key key = {.comm = c->id, .from = own_rank(c), .to = peer, .tag = tag};
+    struct ti_profile_rank *mine = p->profile;
+    struct ti_arrival me;
 
-    if (p->profile && peer != MPI_PROC_NULL)
-        hold(p->profile, ti_partners_send(p->profile->all->partners, &key, waits, clock_of(p)));
+    if (!mine || peer == MPI_PROC_NULL)
+        return;
+    me = arrival(p);
+    hold(mine, ti_partners_send(mine->all->partners, &key, (int64_t)bytes, waits, &me));
+    if (!waits || posts_only(p->ev->op))
+        mine->sending = mine->ticket[mine->ntickets - 1];
 }
 
 static bool is_wild(int peer, int tag)
@@ -403,28 +514,43 @@ void ti_profile_receive(struct ti_replayer *p, const struct ti_replay_comm *c, i
 {
     struct ti_message_key key = {.comm = c->id, .from = peer, .to = own_rank(c), .tag = tag};
 
-    if (p->profile && !is_wild(peer, tag)) /* remaining wildcards never match */
-        hold(p->profile, ti_partners_receive(p->profile->all->partners, &key, clock_of(p)));
+    struct ti_arrival me;
+
+    if (!p->profile || is_wild(peer, tag)) /* remaining wildcards never match */
+        return;
+    me = arrival(p);
+    hold(p->profile, ti_partners_receive(p->profile->all->partners, &key, &me));
 }
 
 void ti_profile_probed(struct ti_replayer *p, const struct ti_replay_comm *c, int peer, int tag)
 {
     struct ti_message_key key = {.comm = c->id, .from = peer, .to = own_rank(c), .tag = tag};
 
-    if (p->profile && !is_wild(peer, tag))
-        p->profile->late = ti_partners_sent(p->profile->all->partners, &key);
+    const struct ti_arrival *sent;
+
+    if (!p->profile || is_wild(peer, tag) ||
+        !(sent = ti_partners_sent(p->profile->all->partners, &key)))
+        return;
+    p->profile->late = sent->when;
+    p->profile->late_rank = sent->rank;
+    if (p->profile->all->critical)
+        ti_critical_probed(p->profile->all->critical, p->all_rank, sent->path);
 }
 
 void ti_profile_collective(struct ti_replayer *p, struct ti_replay_comm *c,
-                           const struct ti_event *ev)
+                           const struct ti_event *ev, int64_t bytes)
 {
     bool root = (ev->mask & TI_M_ROOT) && ev->arg[TI_F_ROOT] == c->rank;
     bool from_root = ti_op_is(ev->op, TI_T_FROM_ROOT);
     bool waits = from_root ? !root : ti_op_is(ev->op, TI_T_TO_ROOT) ? root : true;
 
-    if (p->profile)
-        hold(p->profile, ti_partners_meet(p->profile->all->partners, c->id, c->calls++, c->members,
-                                          root, from_root, waits, clock_of(p)));
+    struct ti_arrival me;
+
+    if (!p->profile)
+        return;
+    me = arrival(p);
+    hold(p->profile, ti_partners_meet(p->profile->all->partners, c->id, c->calls++, c->members,
+                                      bytes, root, from_root, waits, &me));
 }
 
 void ti_profile_posted(struct ti_replayer *p, struct ti_replay_request *q)
@@ -441,7 +567,20 @@ void ti_profile_posted(struct ti_replayer *p, struct ti_replay_request *q)
 
 void ti_profile_completed(struct ti_replayer *p, struct ti_replay_request *q)
 {
-    for (size_t i = 0; p->profile && i < q->ntickets; i++)
+    for (size_t i = 0; p->profile && i < q->ntickets; i++) {
+        q->ticket[i].done = q->done;
         hold(p->profile, q->ticket[i]);
+    }
     q->ntickets = 0;
+    q->done = 0;
+}
+
+bool ti_profile_wants_done(const struct ti_replayer *p)
+{
+    return p->profile && p->profile->all->critical;
+}
+
+void ti_profile_done(struct ti_replayer *p, struct ti_replay_request *q)
+{
+    q->done = clock_of(p);
 }

@@ -1,6 +1,7 @@
 /*
  * Profile of a simulation: the times that each rank spends computing, communicating and waiting,
- * also by operation and call site.  The timeline is written here too, with each interval.
+ * also by operation and call site, and who waits for whom.  The timeline is written here too, with
+ * each interval, and the critical path is followed (critical.h).
  *
  * All functions do nothing if p->profile is NULL: without --profile and --timeline, and in a live
  * run, whose ranks are separate processes.
@@ -32,21 +33,26 @@ void ti_profile_comm(struct ti_replayer *p, struct ti_replay_comm *c, const stru
 /* The same for a window; w->of must be a copy of its communicator. */
 void ti_profile_window(struct ti_replayer *p, struct ti_replay_window *w);
 
-/* The rank sends a message; `waits`: the send waits for its receiver.  `peer` and `tag` are the
- * arguments of the MPI function. */
+/* The rank sends a message of `bytes`; `waits`: the send waits for its receiver.  `peer` and `tag`
+ * are the arguments of the MPI function. */
 void ti_profile_send(struct ti_replayer *p, const struct ti_replay_comm *c, int peer, int tag,
-                     bool waits);
+                     size_t bytes, bool waits);
 /* Whether a send of `bytes` by operation `op` waits for its receiver. */
 bool ti_profile_waits(const struct ti_replayer *p, uint32_t op, size_t bytes);
 void ti_profile_receive(struct ti_replayer *p, const struct ti_replay_comm *c, int peer, int tag);
 void ti_profile_probed(struct ti_replayer *p, const struct ti_replay_comm *c, int peer,
                        int tag); /* called after the probe */
+/* `bytes`: what the rank sends or receives, the larger. */
 void ti_profile_collective(struct ti_replayer *p, struct ti_replay_comm *c,
-                           const struct ti_event *ev);
+                           const struct ti_event *ev, int64_t bytes);
 
 /* Moves the messages and collectives registered since the current event began to request `q`: the
  * rank waits for these partners only when the request completes. */
 void ti_profile_posted(struct ti_replayer *p, struct ti_replay_request *q);
 void ti_profile_completed(struct ti_replayer *p, struct ti_replay_request *q);
+
+/* Whether ti_profile_done() shall be called: for each request, when it is complete. */
+bool ti_profile_wants_done(const struct ti_replayer *p);
+void ti_profile_done(struct ti_replayer *p, struct ti_replay_request *q);
 
 #endif

@@ -339,6 +339,7 @@ void ti_replay_free(struct ti_replayer *p)
     free(p->window);
     free(p->file);
     free(p->batch);
+    free(p->batch_of);
     free(p->numbers);
     free(p->types);
     free(p->zeros);

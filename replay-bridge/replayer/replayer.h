@@ -55,6 +55,8 @@ struct ti_replay_setup {
     const char *state_path;
     struct ti_replay_state *state; /* progress of the ranks; NULL: not recorded */
     const char *profile;           /* files to write; NULL: none */
+    bool causes;                   /* the profile has the critical path */
+    const char *receive_overhead;  /* SMPI's setting smpi/or; NULL: none */
     const char *timeline;
     double *start_s; /* start times of the first `nstarts` jobs */
     int nstarts;
@@ -94,6 +96,7 @@ struct ti_replay_request {
     MPI_Comm *made;  /* communicator made by MPI_Comm_idup; NULL: none */
     int64_t made_number;
     struct ti_ticket *ticket; /* partners of this request, for profiles */
+    double done;              /* time at which it was complete, for profiles; 0: not known */
     size_t ntickets, tickets_room;
 };
 
@@ -148,6 +151,8 @@ struct ti_replayer {
     /* Scratch of one call. */
     MPI_Request *batch;
     int nbatch;
+    size_t *batch_of; /* index of the request of each handle; filled for ti_profile_done() */
+    size_t batch_of_room;
     size_t batch_room;
     int *numbers; /* counts and displacements */
     size_t numbers_room;

@@ -231,8 +231,13 @@ void replay_parrived(struct ti_replayer *p, const struct ti_event *ev)
 
 /* ---- completing ---- */
 
-static void add_handle(struct ti_replayer *p, MPI_Request handle)
+static void add_handle(struct ti_replayer *p, const struct ti_replay_request *q, MPI_Request handle)
 {
+    if (ti_profile_wants_done(p)) {
+        p->batch_of =
+            ti_grow(p->batch_of, &p->batch_of_room, (size_t)p->nbatch + 1, sizeof *p->batch_of);
+        p->batch_of[p->nbatch] = (size_t)(q - p->request);
+    }
     p->batch = ti_grow(p->batch, &p->batch_room, (size_t)p->nbatch + 1, sizeof *p->batch);
     p->batch[p->nbatch++] = handle;
 }
@@ -241,9 +246,9 @@ static void add_handle(struct ti_replayer *p, MPI_Request handle)
 static void collect(struct ti_replayer *p, struct ti_replay_request *q)
 {
     if (q->nparts == 0)
-        add_handle(p, *q->handle);
+        add_handle(p, q, *q->handle);
     for (int i = 0; i < q->nparts; i++)
-        add_handle(p, q->part[i]);
+        add_handle(p, q, q->part[i]);
 }
 
 static void finish(struct ti_replayer *p, struct ti_replay_request *q)
@@ -389,6 +394,22 @@ static void cancel_as_recorded(struct ti_replayer *p, const struct ti_event *ev)
             cancel(p, ti_vec_at(matched, i));
 }
 
+/* MPI_Waitall, which in SMPI is a loop of MPI_Waitany, with the time at which each is complete.
+ * (SMPI's MPI_Waitany crashes if all handles are null.) */
+static void wait_for_each(struct ti_replayer *p)
+{
+    int left = 0, index;
+
+    for (int i = 0; i < p->nbatch; i++)
+        left += p->batch[i] != MPI_REQUEST_NULL;
+    for (; left > 0; left--) {
+        ti_replay_must(p, MPI_Waitany(p->nbatch, p->batch, &index, MPI_STATUS_IGNORE));
+        if (index == MPI_UNDEFINED)
+            return;
+        ti_profile_done(p, &p->request[p->batch_of[index]]);
+    }
+}
+
 void replay_complete(struct ti_replayer *p, const struct ti_event *ev)
 {
     cancel_as_recorded(p, ev);
@@ -396,6 +417,8 @@ void replay_complete(struct ti_replayer *p, const struct ti_event *ev)
     for_each(p, ev, collect);
     if (p->nbatch == 1)
         ti_replay_must(p, MPI_Wait(p->batch, MPI_STATUS_IGNORE));
+    else if (ti_profile_wants_done(p))
+        wait_for_each(p);
     else
         ti_replay_must(p, MPI_Waitall(p->nbatch, p->batch, MPI_STATUSES_IGNORE));
     for_each(p, ev, finish);

@@ -22,6 +22,7 @@ const char *ti_engine_lacks(unsigned serves, const struct ti_replay_options *o)
                 {TI_SERVES_WILDCARDS, o->any, "--wildcards any"},
                 {TI_SERVES_REDUCE_RATE, o->reduce_rate != NULL, "--reduce-rate"},
                 {TI_SERVES_PROFILE, o->profile, "--profile"},
+                {TI_SERVES_PROFILE, o->causes, "--causes"},
                 {TI_SERVES_TIMELINE, o->timeline != NULL, "--timeline"},
                 {TI_SERVES_JOBS, o->copies > 1 || o->ntraces > 1, "more than one job"},
                 {TI_SERVES_JOBS, o->start_text != NULL, "--start"}};

@@ -58,7 +58,8 @@ struct ti_replay_result {
     struct ti_verdict verdict; /* valid if `simulated` */
     struct ti_against against; /* of --against */
     json_t *waiting;           /* ranks that did not finish; NULL: not known */
-    json_t *profile;           /* of --profile; NULL: none */
+    json_t *profile;           /* of --profile or --causes; NULL: none */
+    json_t *causes;            /* of --causes; NULL: none */
     struct ti_messages messages; /* of --links */
     json_t *links;               /* NULL: none */
     bool runnable;             /* all files that the engine needs are written */

@@ -268,7 +268,7 @@ ti_status ti_smpirun_run(const struct ti_replay_options *o, struct ti_replay_res
     res->simulated = st == TI_OK;
     if (res->simulated)
         note_ends(res);
-    if (res->simulated && o->profile)
+    if (res->simulated && (o->profile || o->causes))
         st = read_profile(res, err);
     if (res->simulated && !st && o->links)
         st = find_links(o, res, err);

@@ -92,12 +92,28 @@ static ti_status add_traces(struct ti_args *args, const struct ti_replay_result 
     return st;
 }
 
+/* The value of SMPI's setting smpi/or; NULL: none.  The last one takes precedence. */
+static const char *receive_overhead(const struct ti_replay_result *res)
+{
+    static const char key[] = "smpi/or:";
+    const char *found = NULL;
+
+    for (int i = 0; i < res->ncfg; i++)
+        if (!strncmp(res->cfg[i], key, strlen(key)))
+            found = res->cfg[i] + strlen(key);
+    return found;
+}
+
 static ti_status add_outputs(struct ti_args *args, const struct ti_replay_options *o,
-                             struct ti_err *err)
+                             const struct ti_replay_result *res, struct ti_err *err)
 {
     char file[PATH_MAX], link[32];
 
-    add(args, "--profile", o->profile ? TI_SIM_PROFILE : NULL);
+    add(args, "--profile", o->profile || o->causes ? TI_SIM_PROFILE : NULL);
+    if (o->causes) {
+        ti_args_add(args, "--causes");
+        add(args, "--receive-overhead", receive_overhead(res));
+    }
     if (!o->timeline)
         return TI_OK;
     snprintf(link, sizeof link, "timeline%s", strrchr(o->timeline, '.'));
@@ -131,7 +147,7 @@ static ti_status command(const struct ti_replay_options *o, struct ti_replay_res
     add(args, "--seed", o->seed ? seed : NULL);
     add(args, "--start", o->start_text);
     if (!st)
-        st = add_outputs(args, o, err);
+        st = add_outputs(args, o, res, err);
     if (!st)
         st = add_traces(args, res, err);
     return st || ti_args_ok(args) ? st : ti_err_set(err, TI_ERR_IO, "out of memory");

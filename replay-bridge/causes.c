@@ -1,0 +1,257 @@
+#include "replay-bridge/causes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/map.h"
+#include "common/ranges.h"
+
+#define HELPS   10
+#define LEAST_S 1e-9 /* SimGrid's precision: what is shorter is rounding */
+
+/* The kinds of time of a path; the first KINDS add up to it. */
+enum { COMPUTING, LATENCY, BANDWIDTH, OVERHEAD, CONTENTION, START, COLLECTIVE, ALL };
+#define KINDS COLLECTIVE
+
+static const char *const keys[ALL] = {"computing_s",  "latency_s", "bandwidth_s", "overhead_s",
+                                      "contention_s", "start_s",   "collective_s"};
+
+/* A part of the path: on one rank, at one call site, or sums of these. */
+struct part {
+    int64_t rank;
+    const char *operation, *site;
+    double s[ALL];
+    struct ti_ranges ranks;
+};
+
+struct parts {
+    struct part *list;
+    size_t n, room;
+};
+
+static double number(const json_t *j, const char *key)
+{
+    return json_number_value(json_object_get(j, key));
+}
+
+static const char *text(const json_t *j, const char *key)
+{
+    const char *value = json_string_value(json_object_get(j, key));
+
+    return value ? value : "";
+}
+
+/* ---- sums ---- */
+
+static struct parts read_parts(const json_t *list)
+{
+    struct parts all = {0};
+    const json_t *j;
+    size_t i;
+
+    json_array_foreach(list, i, j)
+    {
+        struct part *part;
+
+        all.list = ti_grow(all.list, &all.room, all.n + 1, sizeof *all.list);
+        part = &all.list[all.n++];
+        part->rank = json_integer_value(json_object_get(j, "rank"));
+        part->operation = text(j, "operation");
+        part->site = text(j, "site");
+        for (int k = 0; k < ALL; k++)
+            part->s[k] = number(j, keys[k]);
+        ti_ranges_add(&part->ranks, part->rank);
+    }
+    return all;
+}
+
+static void free_parts(struct parts *all)
+{
+    for (size_t i = 0; i < all->n; i++)
+        ti_ranges_free(&all->list[i].ranks);
+    free(all->list);
+}
+
+static int by_rank(const void *a, const void *b)
+{
+    const struct part *x = a, *y = b;
+
+    return x->rank < y->rank ? -1 : x->rank > y->rank;
+}
+
+static int by_site(const void *a, const void *b)
+{
+    const struct part *x = a, *y = b;
+    int order = strcmp(x->site, y->site);
+
+    return order ? order : strcmp(x->operation, y->operation);
+}
+
+/* Sums of the parts that `order` calls equal. */
+static struct parts sums(const struct parts *all, int (*order)(const void *, const void *))
+{
+    struct parts sum = {0};
+
+    qsort(all->list, all->n, sizeof *all->list, order);
+    for (size_t i = 0; i < all->n; i++) {
+        const struct part *part = &all->list[i];
+        struct part *into;
+
+        if (!i || order(&all->list[i - 1], part) != 0) {
+            sum.list = ti_grow(sum.list, &sum.room, sum.n + 1, sizeof *sum.list);
+            sum.list[sum.n] = *part;
+            memset(sum.list[sum.n].s, 0, sizeof part->s);
+            sum.list[sum.n++].ranks = (struct ti_ranges){0};
+        }
+        into = &sum.list[sum.n - 1];
+        for (int k = 0; k < ALL; k++)
+            into->s[k] += part->s[k];
+        ti_ranges_add_all(&into->ranks, &part->ranks);
+    }
+    return sum;
+}
+
+static void add_times(json_t *j, const double *s)
+{
+    for (int k = 0; k < ALL; k++)
+        json_object_set_new(j, keys[k], json_real(s[k]));
+}
+
+static json_t *ranks_json(const struct parts *by)
+{
+    json_t *list = json_array(), *j;
+
+    for (size_t i = 0; i < by->n; i++) {
+        j = json_pack("{s:I}", "rank", (json_int_t)by->list[i].rank);
+        add_times(j, by->list[i].s);
+        json_array_append_new(list, j);
+    }
+    return list;
+}
+
+static json_t *sites_json(const struct parts *by)
+{
+    json_t *list = json_array(), *j;
+
+    for (size_t i = 0; i < by->n; i++) {
+        const struct part *part = &by->list[i];
+
+        j = json_pack("{s:s, s:s, s:o}", "operation", part->operation, "site", part->site, "ranks",
+                      ti_ranges_json(&part->ranks));
+        add_times(j, part->s);
+        json_array_append_new(list, j);
+    }
+    return list;
+}
+
+/* ---- what would help ---- */
+
+struct help {
+    const char *what;
+    double seconds;
+    const struct part *at; /* call site; NULL: the whole path */
+};
+
+struct helps {
+    struct help *list;
+    size_t n, room;
+};
+
+static void propose(struct helps *h, const char *what, double seconds, const struct part *at)
+{
+    if (seconds < LEAST_S)
+        return;
+    h->list = ti_grow(h->list, &h->room, h->n + 1, sizeof *h->list);
+    h->list[h->n++] = (struct help){what, seconds, at};
+}
+
+/* The share of the path's computing that goes if each rank computes as much as the mean: bursts of
+ * ranks above it shrink by the same factor on each rank, those of other ranks do not shrink. */
+static double balanced(const json_t *ranks, const struct parts *by_ranks)
+{
+    double mean = 0, gain = 0;
+    const json_t *rank;
+    size_t i;
+
+    json_array_foreach(ranks, i, rank)
+    {
+        mean += number(rank, "computing_s") / (double)json_array_size(ranks);
+    }
+    for (i = 0; i < by_ranks->n; i++) {
+        const struct part *part = &by_ranks->list[i];
+        double own = number(json_array_get(ranks, (size_t)part->rank), "computing_s");
+
+        if (own > mean)
+            gain += part->s[COMPUTING] * (1 - mean / own);
+    }
+    return gain;
+}
+
+static int by_seconds(const void *a, const void *b)
+{
+    const struct help *x = a, *y = b;
+
+    if (x->seconds < y->seconds || x->seconds > y->seconds)
+        return x->seconds < y->seconds ? 1 : -1;
+    return strcmp(x->what, y->what);
+}
+
+static json_t *helps_json(struct helps *h, double time_s)
+{
+    json_t *list = json_array(), *j;
+
+    if (h->n)
+        qsort(h->list, h->n, sizeof *h->list, by_seconds);
+    for (size_t i = 0; i < h->n && i < HELPS; i++) {
+        const struct help *help = &h->list[i];
+
+        j = json_pack("{s:s, s:f, s:f}", "what", help->what, "at_most_s", help->seconds, "at_most",
+                      time_s > 0 ? help->seconds / time_s : 0);
+        if (help->at) {
+            json_object_set_new(j, "operation", json_string(help->at->operation));
+            json_object_set_new(j, "site", json_string(help->at->site));
+            json_object_set_new(j, "ranks", ti_ranges_json(&help->at->ranks));
+        }
+        json_array_append_new(list, j);
+    }
+    return list;
+}
+
+json_t *ti_causes(const json_t *profile, bool scales, bool balances)
+{
+    const json_t *path = json_object_get(profile, "path"), *ranks;
+    struct parts all = read_parts(json_object_get(path, "parts"));
+    struct parts by_ranks = sums(&all, by_rank), by_sites = sums(&all, by_site);
+    struct helps h = {0};
+    double s[ALL] = {0}, time_s = number(path, "time_s");
+    json_t *j, *times = json_object();
+
+    ranks = json_object_get(profile, "ranks");
+    for (size_t i = 0; i < by_ranks.n; i++)
+        for (int k = 0; k < ALL; k++)
+            s[k] += by_ranks.list[i].s[k];
+    add_times(times, s);
+    propose(&h, "no computing", s[COMPUTING], NULL);
+    propose(&h, "balance", balances ? balanced(ranks, &by_ranks) : 0, NULL);
+    propose(&h, "no latency", s[LATENCY], NULL);
+    propose(&h, "unlimited bandwidth", s[BANDWIDTH] + s[CONTENTION], NULL);
+    propose(&h, "no contention", s[CONTENTION], NULL);
+    propose(&h, "no overhead", s[OVERHEAD], NULL);
+    for (size_t i = 0; i < by_sites.n; i++) {
+        const struct part *at = &by_sites.list[i];
+
+        propose(&h, "no computing", at->s[COMPUTING], at);
+        propose(&h, "no communication",
+                at->s[LATENCY] + at->s[BANDWIDTH] + at->s[OVERHEAD] + at->s[CONTENTION], at);
+    }
+    j = json_pack("{s:f, s:O, s:o, s:o, s:o, s:{s:f, s:f, s:f}, s:o}", "time_s", time_s,
+                  "last_rank", json_object_get(path, "rank"), "path", times, "ranks",
+                  ranks_json(&by_ranks), "sites", sites_json(&by_sites), "sensitivities", "speed_s",
+                  scales ? -s[COMPUTING] : 0.0, "latency_s", s[LATENCY], "bandwidth_s",
+                  -s[BANDWIDTH] - s[CONTENTION], "helps", helps_json(&h, time_s));
+    free(h.list);
+    free_parts(&by_sites);
+    free_parts(&by_ranks);
+    free_parts(&all);
+    return j;
+}

@@ -1,0 +1,42 @@
+/*
+ * Causes (--causes): the critical path of a simulation, what its time consists of, how the
+ * simulated time depends on the platform, and what would help most.
+ *
+ * Without an activity of T seconds on the critical path, the rest of the path remains, so the
+ * simulation cannot be more than T seconds shorter.  It may be less: then another path is critical.
+ */
+#ifndef TI_REPLAY_BRIDGE_CAUSES_H
+#define TI_REPLAY_BRIDGE_CAUSES_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+/*
+ * Analyses a profile, which has "path" (replayer/critical.h) and "ranks".
+ *
+ *   scales    bursts take less time on faster hosts
+ *   balances  all ranks are of one job, so work can move between them
+ *
+ * Returns a new object:
+ *
+ *   time_s, last_rank  the end of the path
+ *   path               computing_s, latency_s, bandwidth_s, overhead_s, contention_s and start_s,
+ *                      whose sum is time_s; collective_s, which of latency_s and bandwidth_s is
+ *                      estimated
+ *   ranks, sites       lists with the same members, by rank, and by operation and call site
+ *   sensitivities      speed_s, latency_s, bandwidth_s: derivatives of the time with respect to the
+ *                      logarithm of each, so 1 % more changes the time by 0.01 of it
+ *   helps              ten objects at most, the best first: what, at_most_s, at_most (share of the
+ *                      time); for a call site also operation, site and ranks (ranges)
+ */
+json_t *ti_causes(const json_t *profile, bool scales, bool balances);
+
+/* Prints the result, at most 80 columns wide. */
+void ti_causes_print(const json_t *causes, FILE *f);
+
+/* Prints who waits for whom: the ten longest kinds of waiting in `waits` (replayer/waiting.h), each
+ * with its ranks. */
+void ti_waits_print(const json_t *waits, FILE *f);
+
+#endif

@@ -1,0 +1,246 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cli.h"
+#include "common/map.h"
+#include "common/ranges.h"
+#include "replay-bridge/causes.h"
+
+#define ROWS      10
+#define COLUMNS   80
+#define RANKS_MAX 72 /* bytes for a set of ranks; ti_ranges_text() ends it after 24 to 48 */
+
+static double number(const json_t *j, const char *key)
+{
+    return json_number_value(json_object_get(j, key));
+}
+
+static const char *text(const json_t *j, const char *key)
+{
+    const char *value = json_string_value(json_object_get(j, key));
+
+    return value ? value : "";
+}
+
+/* Prints a line, of at most COLUMNS columns. */
+static void line(FILE *f, const char *content)
+{
+    if (strlen(content) <= COLUMNS)
+        ti_print(f, "%s\n", content);
+    else
+        ti_print(f, "%.*s...\n", COLUMNS - 3, content);
+}
+
+/* "allreduce (lu.c:471)", or only the operation.  "lu+0x1317 [BUILD ID]" loses its build ID. */
+static const char *call_text(const char *operation, const char *site, char out[512])
+{
+    const char *build = strstr(site, " [");
+    int n = build ? (int)(build - site) : (int)strlen(site);
+
+    snprintf(out, 512, *site ? "%s (%.*s)" : "%s", operation, n, site);
+    return out;
+}
+
+/* "rank 3" or "ranks 0-3, 7" */
+static const char *ranks_text(const struct ti_ranges *ranks, char out[RANKS_MAX + 8])
+{
+    char list[RANKS_MAX];
+
+    ti_ranges_text(ranks, list, sizeof list);
+    snprintf(out, RANKS_MAX + 8, "rank%s %s", ti_ranges_count(ranks) == 1 ? "" : "s", list);
+    return out;
+}
+
+/* ---- the critical path ---- */
+
+static void print_path(const json_t *causes, FILE *f)
+{
+    static const struct {
+        const char *key, *what;
+    } kinds[] = {{"computing_s", "computing"},   {"latency_s", "latency"},
+                 {"bandwidth_s", "bandwidth"},   {"contention_s", "contention"},
+                 {"overhead_s", "MPI overhead"}, {"start_s", "before the job starts"}};
+    const json_t *path = json_object_get(causes, "path");
+    double all = number(causes, "time_s");
+
+    fprintf(f, "\ncritical path, to the end of rank %lld\n",
+            (long long)json_integer_value(json_object_get(causes, "last_rank")));
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (number(path, kinds[i].key) > 0 || i < 5)
+            fprintf(f, "  %-22s %12.6f s  %5.1f %%\n", kinds[i].what, number(path, kinds[i].key),
+                    all > 0 ? 100 * number(path, kinds[i].key) / all : 0);
+    if (number(path, "collective_s") > 0)
+        fprintf(f, "  (latency and bandwidth of %.6f s in collectives are estimated)\n",
+                number(path, "collective_s"));
+}
+
+static void print_sensitivities(const json_t *causes, FILE *f)
+{
+    static const char *const names[] = {"speed", "latency", "bandwidth"};
+    const json_t *s = json_object_get(causes, "sensitivities");
+    double all = number(causes, "time_s");
+
+    fprintf(f, "\n1 %% more of      changes the time by\n");
+    for (int i = 0; i < 3; i++) {
+        char key[32];
+
+        snprintf(key, sizeof key, "%s_s", names[i]);
+        fprintf(f, "  %-14s %+8.4f %%\n", names[i], all > 0 ? number(s, key) / all : 0);
+    }
+}
+
+static const char *help_text(const json_t *help, char out[1024])
+{
+    static const struct {
+        const char *what, *words;
+    } whole[] = {{"no computing", "infinitely fast processors"},
+                 {"balance", "the same work on each rank"},
+                 {"no latency", "a network without latency"},
+                 {"unlimited bandwidth", "unlimited bandwidth, so no contention either"},
+                 {"no contention", "no other messages on the route of a message"},
+                 {"no overhead", "MPI calls that take no time themselves"}};
+    struct ti_ranges ranks = {0};
+    char call[512], list[RANKS_MAX + 8];
+    const char *what = text(help, "what");
+
+    if (!json_object_get(help, "operation")) {
+        for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
+            if (!strcmp(whole[i].what, what))
+                snprintf(out, 1024, "%s", whole[i].words);
+        return out;
+    }
+    ti_ranges_of_json(json_object_get(help, "ranks"), INT64_MAX, &ranks);
+    call_text(text(help, "operation"), text(help, "site"), call);
+    snprintf(out, 1024, "%s %s, %s",
+             !strcmp(what, "no computing") ? "no computing before" : "no communication in", call,
+             ranks_text(&ranks, list));
+    ti_ranges_free(&ranks);
+    return out;
+}
+
+void ti_causes_print(const json_t *causes, FILE *f)
+{
+    const json_t *help;
+    char words[1024], row[1200];
+    size_t i;
+
+    print_path(causes, f);
+    print_sensitivities(causes, f);
+    fprintf(f, "\nwhat would help most, and how much at most\n");
+    json_array_foreach(json_object_get(causes, "helps"), i, help)
+    {
+        snprintf(row, sizeof row, "  %12.6f s  %5.1f %%  %s", number(help, "at_most_s"),
+                 100 * number(help, "at_most"), help_text(help, words));
+        line(f, row);
+    }
+}
+
+/* ---- who waits for whom ---- */
+
+/* Waiting at one call site while the others do one thing. */
+struct group {
+    const json_t *like;
+    double seconds;
+    struct ti_ranges ranks, others;
+};
+
+static int same_kind(const json_t *a, const json_t *b)
+{
+    static const char *const keys[] = {"site", "operation", "doing", "doing_site",
+                                       "doing_operation"};
+    int order = 0;
+
+    for (size_t i = 0; !order && i < sizeof keys / sizeof *keys; i++)
+        order = strcmp(text(a, keys[i]), text(b, keys[i]));
+    return order;
+}
+
+static int by_kind(const void *a, const void *b)
+{
+    return same_kind(*(const json_t *const *)a, *(const json_t *const *)b);
+}
+
+static int by_seconds(const void *a, const void *b)
+{
+    const struct group *x = a, *y = b;
+
+    if (x->seconds < y->seconds || x->seconds > y->seconds)
+        return x->seconds < y->seconds ? 1 : -1;
+    return same_kind(x->like, y->like);
+}
+
+static void add_rank(struct ti_ranges *ranks, const json_t *rank)
+{
+    if (json_is_integer(rank))
+        ti_ranges_add(ranks, json_integer_value(rank));
+}
+
+/* Entries of the same kind as groups, the longest first: an array of *n. */
+static struct group *groups_of(const json_t *waits, size_t *n)
+{
+    size_t all = json_array_size(waits), none = 0;
+    const json_t **row = ti_grow(NULL, &none, all + 1, sizeof *row);
+    struct group *group;
+
+    none = 0;
+    group = ti_grow(NULL, &none, all + 1, sizeof *group);
+    *n = 0;
+    for (size_t i = 0; i < all; i++)
+        row[i] = json_array_get(waits, i);
+    qsort(row, all, sizeof *row, by_kind);
+    for (size_t i = 0; i < all; i++) {
+        if (!i || same_kind(row[i - 1], row[i]) != 0)
+            group[(*n)++].like = row[i];
+        group[*n - 1].seconds += number(row[i], "seconds");
+        add_rank(&group[*n - 1].ranks, json_object_get(row[i], "rank"));
+        add_rank(&group[*n - 1].others, json_object_get(row[i], "for"));
+    }
+    free(row);
+    qsort(group, *n, sizeof *group, by_seconds);
+    return group;
+}
+
+static void print_group(const struct group *g, FILE *f)
+{
+    static const struct {
+        const char *doing, *words;
+    } how[] = {{"computing", "computing before "},
+               {"communicating", "communicating in "},
+               {"waiting", "waiting in "},
+               {"unknown", "too long ago to tell how"}};
+    char row[1024], ranks[RANKS_MAX + 8], call[512];
+    const char *words = "";
+
+    snprintf(row, sizeof row, "  %12.6f  in %s: %s", g->seconds,
+             call_text(text(g->like, "operation"), text(g->like, "site"), call),
+             ranks_text(&g->ranks, ranks));
+    line(f, row);
+    for (size_t i = 0; i < sizeof how / sizeof *how; i++)
+        if (!strcmp(text(g->like, "doing"), how[i].doing))
+            words = how[i].words;
+    *call = '\0';
+    if (json_object_get(g->like, "doing_operation"))
+        call_text(text(g->like, "doing_operation"), text(g->like, "doing_site"), call);
+    snprintf(row, sizeof row, "  %12s  for others %s%s: %s", "", words, call,
+             ranks_text(&g->others, ranks));
+    line(f, row);
+}
+
+void ti_waits_print(const json_t *waits, FILE *f)
+{
+    size_t n;
+    struct group *group = groups_of(waits, &n);
+
+    if (n)
+        fprintf(f, "\nseconds of waiting, of all ranks together\n");
+    for (size_t i = 0; i < n && i < ROWS; i++)
+        print_group(&group[i], f);
+    if (n > ROWS)
+        fprintf(f, "  ... and %zu more kinds of waiting: --json has all\n", n - ROWS);
+    for (size_t i = 0; i < n; i++) {
+        ti_ranges_free(&group[i].ranks);
+        ti_ranges_free(&group[i].others);
+    }
+    free(group);
+}
