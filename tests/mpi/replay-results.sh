@@ -82,9 +82,9 @@ done
 # A name that JSON cannot hold does not take the result with it.
 cp -r late $'no\xffUTF-8'
 replay $'no\xffUTF-8' --json || { fail 'a trace whose name is no UTF-8'; cat err; }
-json "assert j['trace'] == '?' and j['clock_s'] > 7" 'a name that is no UTF-8'
+json "assert j['trace'] == 'no?UTF-8' and j['clock_s'] > 7" 'a name that is no UTF-8'
 "$o/ti-convert" -q --json --to dimemas --times $'no\xffUTF-8' -o dimemas >out 2>err
-json "assert j['input'] == '?' and 'error' in j" 'ti-convert of a name that is no UTF-8'
+json "assert j['input'] == 'no?UTF-8' and 'error' in j" 'ti-convert of a name that is no UTF-8'
 replay nowhere --json
 json "assert 'engine' not in j" 'an engine without a trace'
 
