@@ -8,6 +8,7 @@
 #include "common/cli.h"
 #include "common/map.h"
 #include "common/units.h"
+#include "fold/shape.h"
 #include "replay-bridge/replayer/alone.h"
 #include "replay-bridge/replayer/engine.h"
 #include "replay-bridge/replayer/profile.h"
@@ -243,19 +244,31 @@ static int first_with(const struct ti_replay_setup *setup, int j)
     return i;
 }
 
+/* Whether a rank calls MPI_Cancel, by the shape of its trace; if it is not folded, by its events. */
+static bool rank_cancels(struct ti_reader *r)
+{
+    const struct ti_folded *f = ti_reader_folded(r);
+    struct ti_event ev = {0};
+    bool found = false;
+
+    for (uint32_t i = 0; f && !found && i < ti_shape_nodes(f); i++)
+        found = !ti_shape_node(f, i).loop && ti_shape_node(f, i).op == TI_OP_CANCEL;
+    while (!f && !found && ti_reader_next(r, &ev, NULL) == 1)
+        found = ev.op == TI_OP_CANCEL;
+    return found;
+}
+
 /* Whether any rank calls MPI_Cancel.  Damage is ignored here and reported by the replay. */
 static bool has_cancels(struct ti_source *s)
 {
     bool found = false;
 
     for (int64_t rank = 0; !found && rank < ti_source_nranks(s); rank++) {
-        struct ti_event ev = {0};
         struct ti_reader *r;
 
         if (ti_source_reader(s, rank, &r, NULL) != TI_OK)
             return false;
-        while (!found && ti_reader_next(r, &ev, NULL) == 1)
-            found = ev.op == TI_OP_CANCEL;
+        found = rank_cancels(r);
         ti_reader_close(r);
     }
     return found;
