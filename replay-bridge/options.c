@@ -119,6 +119,14 @@ static ti_status parse_start(void *options, const char *arg, struct ti_err *err)
     return ti_unit_list(arg, TI_UNIT_LATENCY, "--start", JOBS_MOST, o->start_s, &o->nstarts, err);
 }
 
+static ti_status parse_steady(void *options, const char *arg, struct ti_err *err)
+{
+    struct ti_replay_options *o = options;
+
+    o->steady = arg ? arg : "0.1%";
+    return ti_unit_check(o->steady, TI_UNIT_SHARE, "--steady", err);
+}
+
 static ti_status parse_timeline(void *options, const char *arg, struct ti_err *err)
 {
     struct ti_replay_options *o = options;
@@ -224,6 +232,11 @@ static const struct ti_opt opts[] = {
      "bytes per second that the arithmetic of reductions\n"
      "combines, such as 4GBps [default: no limit]",
      TI_OPT_QUANTITY(reduce_rate, TI_UNIT_BANDWIDTH)},
+    {0, "steady", "[=ERROR]",
+     "leave out trips of loops once the time of a trip has\n"
+     "converged, and add it up instead, with an error of at\n"
+     "most ERROR [default: 0.1%]",
+     TI_OPT_FUNCTION(parse_steady)},
     {0, "seed", "N",
      "order of volumes in a trace that has statistics of them\n"
      "only [default: 0]",
@@ -374,6 +387,25 @@ static int check_jobs(const struct ti_replay_options *o, int n)
     return TI_CLI_END;
 }
 
+/* Checks for options that conflict with --steady.  TI_CLI_END, or the exit status. */
+static int check_steady(const struct ti_replay_options *o, int n)
+{
+    if (n > 1 || o->copies > 1)
+        return (int)ti_cli_usage(&ti_replay_cli,
+                                 "--steady is for one job: other jobs would go on meanwhile");
+    if (o->links)
+        return (int)ti_cli_usage(&ti_replay_cli, "--links counts each message, so --steady, which "
+                                                 "leaves some out, cannot be given too");
+    if (o->causes)
+        return (int)ti_cli_usage(&ti_replay_cli, "--causes follows each event, so --steady, which "
+                                                 "leaves some out, cannot be given too");
+    if (o->any)
+        return (int)ti_cli_usage(&ti_replay_cli,
+                                 "--steady needs --wildcards matched: with any, it is not known "
+                                 "whether trips are alike");
+    return TI_CLI_END;
+}
+
 /* Checks for conflicting options.  TI_CLI_END, or the exit status. */
 static int check_options(const struct ti_replay_options *o, int n, char **operand)
 {
@@ -397,6 +429,8 @@ static int check_options(const struct ti_replay_options *o, int n, char **operan
                                  "and --wan cannot be given too");
     if (check_made(o, &err) != TI_OK || ti_engine_check(o, &err) != TI_OK)
         return (int)ti_cli_reject(&ti_replay_cli, &err);
+    if (o->steady && check_steady(o, n) != TI_CLI_END)
+        return TI_ERR_USAGE;
     if (o->any && (o->profile || o->timeline || o->causes))
         return (int)ti_cli_usage(&ti_replay_cli,
                                  "%s: with any, it is not known which rank waits for which",

@@ -63,6 +63,7 @@ struct ti_replay_options {
         *rates; /* contents of `rate`; ti_replay_free() frees it; NULL: not given or not read */
     char reference[32];      /* reference speed of the rates */
     int64_t seed;            /* of volumes that are drawn from statistics */
+    const char *steady;      /* error up to which trips are left out; NULL: none are */
     const char *reduce_rate; /* bandwidth of the arithmetic of reductions; NULL: no time */
     bool lint_only;
     struct ti_sweep_command sweep;

@@ -75,6 +75,36 @@ static void print_untimed(const struct ti_replay_result *res)
                res->engine->name);
 }
 
+static double number(const json_t *j, const char *key)
+{
+    return json_number_value(json_object_get(j, key));
+}
+
+/* What --steady left out. */
+static void print_steady(const struct ti_replay_options *o, const struct ti_replay_result *res)
+{
+    const char *reason = json_string_value(json_object_get(res->steady, "reason"));
+    double out = number(res->steady, "trips_left_out");
+    char a[32], b[32];
+
+    if (!res->steady)
+        return;
+    if (reason) {
+        printf("left out:       nothing: %s\n", reason);
+        return;
+    }
+    printf("left out:       %s of %s trips, %.6f s; expected error %.2g %%\n",
+           ti_format_count((uint64_t)out, a, sizeof a),
+           ti_format_count((uint64_t)(out + number(res->steady, "trips_simulated")), b, sizeof b),
+           number(res->steady, "left_out_s"), number(res->steady, "expected_error_pct"));
+    printf("simulated:      %s of %s events%s\n",
+           ti_format_count((uint64_t)number(res->steady, "events_simulated"), a, sizeof a),
+           ti_format_count(res->actions, b, sizeof b),
+           res->profile ? "; in the profile some stand for those that were left out" : "");
+    if (o->timeline)
+        printf("timeline:       what was simulated, on a clock without what was left out\n");
+}
+
 static void report_text(const struct ti_replay_options *o, const struct ti_replay_result *res)
 {
     const struct ti_replay_trace *t = res->trace;
@@ -108,6 +138,7 @@ static void report_text(const struct ti_replay_options *o, const struct ti_repla
         printf("rates:          %s, of hosts of %s\n", o->rate,
                ti_unit_format_text(o->reference, TI_UNIT_SPEED, a, sizeof a));
     print_drawn(o, res);
+    print_steady(o, res);
     printf("wall time:      %.2f s\n", res->wall_s);
     if (o->against)
         ti_against_print(&res->against, ti_verdict_seconds(&res->verdict), stdout);
@@ -231,6 +262,8 @@ static void add_times(json_t *j, const struct ti_replay_options *o,
     if (res->simulated && o->against)
         json_object_set_new(j, "against",
                             ti_against_json(&res->against, ti_verdict_seconds(&res->verdict)));
+    if (res->steady)
+        json_object_set(j, "steady", res->steady);
     if (res->profile)
         json_object_set(j, "profile", res->profile);
     if (res->causes)

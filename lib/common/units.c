@@ -20,13 +20,15 @@ static const struct unit bandwidths[] = {
     {"kbps", 125},   {"Mbps", 125e3},   {"Gbps", 125e6},   {"Tbps", 125e9},   {NULL, 0}};
 static const struct unit latencies[] = {{"s", 1},     {"ms", 1e-3},  {"us", 1e-6},
                                         {"ns", 1e-9}, {"ps", 1e-12}, {NULL, 0}};
+static const struct unit shares[] = {{"%", 1e-2}, {NULL, 0}};
 
 /* The unit after the number; NULL if there is none of this kind. */
 static const struct unit *find_unit(const char *text, enum ti_unit kind, double *number)
 {
     const struct unit *u = kind == TI_UNIT_SPEED       ? speeds
                            : kind == TI_UNIT_BANDWIDTH ? bandwidths
-                                                       : latencies;
+                           : kind == TI_UNIT_LATENCY   ? latencies
+                                                       : shares;
     char *end;
 
     *number = strtod(text, &end);
@@ -48,7 +50,8 @@ ti_status ti_unit_check(const char *text, enum ti_unit kind, const char *what, s
     return ti_err_set(err, TI_ERR_USAGE, "%s: '%s' is not %s", what, text,
                       kind == TI_UNIT_SPEED       ? "a speed such as 8Gf"
                       : kind == TI_UNIT_BANDWIDTH ? "a bandwidth such as 125MBps or 10Gbps"
-                                                  : "a time such as 50us");
+                      : kind == TI_UNIT_LATENCY   ? "a time such as 50us"
+                                                  : "a share such as 0.1%");
 }
 
 double ti_unit_value(const char *text, enum ti_unit kind)
@@ -108,6 +111,8 @@ static const struct unit *written_units(enum ti_unit kind)
         return written_latencies;
     case TI_UNIT_SIZE:
         return written_sizes;
+    case TI_UNIT_SHARE:
+        return shares;
     case TI_UNIT_NUMBER:
         break;
     }

@@ -1,6 +1,6 @@
 /*
  * Speeds, bandwidths and latencies as SimGrid writes them ("8Gf", "10Gbps", "50us"), and as people
- * read them.
+ * read them; shares ("0.1%").
  */
 #ifndef TI_COMMON_UNITS_H
 #define TI_COMMON_UNITS_H
@@ -13,6 +13,7 @@ enum ti_unit {
     TI_UNIT_SPEED = 'f',
     TI_UNIT_BANDWIDTH = 'B',
     TI_UNIT_LATENCY = 's',
+    TI_UNIT_SHARE = '%',
     TI_UNIT_SIZE = 'b',
     TI_UNIT_NUMBER = '1'
 };
@@ -26,8 +27,8 @@ ti_status ti_unit_check(const char *text, enum ti_unit kind, const char *what, s
 ti_status ti_unit_list(const char *text, enum ti_unit kind, const char *what, int most, double *out,
                        int *n, struct ti_err *err);
 
-/* The value of a text that ti_unit_check() accepted, in flops a second, bytes a second or
- * seconds. */
+/* The value of a text that ti_unit_check() accepted, in flops a second, bytes a second, seconds
+ * or parts of 1. */
 double ti_unit_value(const char *text, enum ti_unit kind);
 
 /*

@@ -50,6 +50,9 @@ _Noreturn void ti_engine_abort(int status);
 /* Seconds on the clock of the replay; reading it takes no simulated time. */
 double ti_engine_clock(void);
 
+/* Seconds by which a time on this clock may be wrong because it is rounded; 0: not known. */
+double ti_engine_resolution(void);
+
 /* Spends a burst of `amount` instructions, or nanoseconds if `nanoseconds` is true. */
 void ti_engine_burst(const struct ti_replay_setup *setup, uint64_t amount, bool nanoseconds);
 

@@ -124,6 +124,11 @@ static void sleep_for(double ns)
         ;
 }
 
+double ti_engine_resolution(void)
+{
+    return 0;
+}
+
 void ti_engine_burst(const struct ti_replay_setup *setup, uint64_t amount, bool nanoseconds)
 {
     if (setup->spend == TI_SPEND_NOTHING)

@@ -109,6 +109,11 @@ double ti_engine_clock(void)
     return simgrid_get_clock();
 }
 
+double ti_engine_resolution(void)
+{
+    return sg_cfg_get_double("surf/precision");
+}
+
 void ti_engine_burst(const struct ti_replay_setup *setup, uint64_t amount, bool nanoseconds)
 {
     struct timespec t = {(time_t)(amount / NS_PER_S), (long)(amount % NS_PER_S)};

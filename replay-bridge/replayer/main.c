@@ -12,6 +12,7 @@
 #include "replay-bridge/replayer/alone.h"
 #include "replay-bridge/replayer/engine.h"
 #include "replay-bridge/replayer/profile.h"
+#include "replay-bridge/replayer/steady.h"
 #include "replay-bridge/replayer/timeline.h"
 #include "replay-bridge/simulation/state.h"
 #include "replay-bridge/trace/lint.h"
@@ -55,6 +56,18 @@ static ti_status parse_start(void *options, const char *arg, struct ti_err *err)
 
     setup->start_s = start_s;
     return ti_unit_list(arg, TI_UNIT_LATENCY, "--start", JOBS_MOST, start_s, &setup->nstarts, err);
+}
+
+static ti_status parse_steady(void *options, const char *arg, struct ti_err *err)
+{
+    struct ti_replay_setup *setup = options;
+    ti_status st;
+
+    arg = arg ? arg : "0.1%";
+    st = ti_unit_check(arg, TI_UNIT_SHARE, "--steady", err);
+    if (!st)
+        setup->steady = ti_unit_value(arg, TI_UNIT_SHARE);
+    return st;
 }
 
 static ti_status parse_timeline(void *options, const char *arg, struct ti_err *err)
@@ -112,6 +125,12 @@ static const struct ti_opt opts[] = {
      "write each burst and call into FILE: NAME.paje or\n"
      "NAME.csv",
      TI_OPT_FUNCTION(parse_timeline)},
+    {0, "steady", "[=ERROR]",
+     "leave out trips of loops once their time has converged\n"
+     "up to ERROR [default: 0.1%]",
+     TI_OPT_FUNCTION(parse_steady)},
+    {0, "left-out", "FILE", "write into FILE what --steady left out, as JSON",
+     TI_OPT_TEXT(steady_file)},
     {0, "reduce-rate", "BW",
      "bytes per second that the arithmetic of reductions\n"
      "combines, such as 4GBps [default: no limit]",
@@ -211,7 +230,13 @@ static int parse(struct ti_replay_setup *setup, int argc, char **argv)
         return (int)ti_cli_usage(&cli,
                                  "--profile and --timeline need --wildcards matched: with any, it "
                                  "is not known which rank waits for which");
-    return parse_traces(setup, argv + ti_cli_operand());
+    if (setup->any && setup->steady > 0)
+        return (int)ti_cli_usage(&cli, "--steady needs --wildcards matched: with any, it is not "
+                                       "known whether trips are alike");
+    st = parse_traces(setup, argv + ti_cli_operand());
+    if (st == TI_CLI_END && setup->steady > 0 && setup->njobs > 1)
+        return (int)ti_cli_usage(&cli, "--steady is for one job: the others go on meanwhile");
+    return st;
 }
 
 /* ---- the trace ---- */
@@ -244,7 +269,7 @@ static int first_with(const struct ti_replay_setup *setup, int j)
     return i;
 }
 
-/* Whether a rank calls MPI_Cancel, by the shape of its trace; if it is not folded, by its events. */
+/* Whether a rank calls MPI_Cancel, by the shape of a folded trace, or by all events. */
 static bool rank_cancels(struct ti_reader *r)
 {
     const struct ti_folded *f = ti_reader_folded(r);
@@ -497,13 +522,14 @@ static void replay(struct ti_replayer *p)
     bool last;
 
     ti_profile_start(p);
+    ti_steady_start(p);
     ti_replay_world(p, make_world(p));
     p->setup->computing++;
     ti_engine_wait_until(p->zero + job->start_s);
     p->setup->computing--;
     p->start = ti_engine_clock();
     ti_replay_rank(p);
-    p->end = ti_engine_clock() - p->zero;
+    p->end = ti_engine_clock() - p->zero + ti_steady_left_out_s(p->setup);
     job->end_s = p->end > job->end_s ? p->end : job->end_s;
     if (progress) {
         progress->seconds = p->end;
@@ -511,6 +537,7 @@ static void replay(struct ti_replayer *p)
     }
     last = ti_engine_end(p, &end);
     ti_profile_end(p, last);
+    ti_steady_end(p, last, end);
     if (last)
         report(p->setup, end);
     ti_replay_remove_files(p);

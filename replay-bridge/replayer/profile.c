@@ -9,6 +9,7 @@
 #include "replay-bridge/replayer/critical.h"
 #include "replay-bridge/replayer/engine.h"
 #include "replay-bridge/replayer/partners.h"
+#include "replay-bridge/replayer/steady.h"
 #include "replay-bridge/replayer/timeline.h"
 #include "replay-bridge/replayer/waiting.h"
 
@@ -55,11 +56,6 @@ struct ti_profile_rank {
                             site has several where wrappers end in a jump, or none is known */
     struct site *site;   /* by index */
     size_t sites_room;
-    struct made {
-        uint64_t members; /* a hash */
-        uint64_t n;       /* communicators made with these members */
-    } * made;
-    size_t nmade, made_room;
 };
 
 /* Seconds since time 0 of all jobs. */
@@ -113,7 +109,6 @@ void ti_profile_free(struct ti_replayer *p)
     free(p->profile->ticket);
     ti_map_free(&p->profile->sites);
     free(p->profile->site);
-    free(p->profile->made);
     free(p->profile);
     p->profile = NULL;
 }
@@ -372,7 +367,8 @@ static void follow(struct ti_replayer *p, double waiting, double now)
     double ready = mine->call + waiting;
 
     if (w && waiting > 0)
-        ti_waiting_waited(w, p->all_rank, mine->call, ready, mine->now_at, mine->late_rank);
+        ti_waiting_waited(w, p->all_rank, mine->call, ready, mine->now_at, mine->late_rank,
+                          (double)ti_steady_weight(p));
     if (w) {
         ti_waiting_did(w, p->all_rank, mine->call, ready, TI_DOING_WAITING, mine->now_at,
                        mine->late_rank);
@@ -385,24 +381,28 @@ static void follow(struct ti_replayer *p, double waiting, double now)
 void ti_profile_call(struct ti_replayer *p)
 {
     struct ti_profile_rank *mine = p->profile;
-    double now;
+    double now, waiting;
     struct times t;
+    uint64_t n;
 
     if (!mine)
         return;
     now = clock_of(p);
-    t = (struct times){.calls = 1, .computing = mine->call - mine->event};
+    n = ti_steady_weight(p);
     if (ti_op_is(p->ev->op, TI_T_SENDS) || posts_only(p->ev->op))
         handed_over(p);
     mine->sending.sent = NULL;
-    t.waiting = waited(p, now);
-    t.communicating = now - mine->call - t.waiting;
+    waiting = waited(p, now);
+    t = (struct times){.calls = n,
+                       .computing = (double)n * (mine->call - mine->event),
+                       .communicating = (double)n * (now - mine->call - waiting),
+                       .waiting = (double)n * waiting};
     add(&mine->all->rank[p->all_rank], &t);
     add(&mine->all->op[p->ev->op], &t);
     add(&site_of(p)->times, &t);
-    follow(p, t.waiting, now);
+    follow(p, waiting, now);
     if (mine->all->timeline)
-        ti_timeline_leaves(mine->all->timeline, p->all_rank, mine->call, now, t.waiting, p->ev->op,
+        ti_timeline_leaves(mine->all->timeline, p->all_rank, mine->call, now, waiting, p->ev->op,
                            p->index, site_text(p));
 }
 
@@ -425,21 +425,21 @@ static uint64_t hash_of(const int32_t *member, int64_t n)
 
 /* Counts the communicators that this rank has made with these members.  All members make them in
  * the same order, so the count is the same on all of them. */
-static uint64_t times_made(struct ti_profile_rank *mine, uint64_t members)
+static uint64_t times_made(struct ti_replayer *p, uint64_t members)
 {
     size_t i = 0;
 
-    while (i < mine->nmade && mine->made[i].members != members)
+    while (i < p->nmade && p->made[i].members != members)
         i++;
-    TI_REPLAY_AT(mine, made, nmade, made_room, i)->members = members;
-    return ++mine->made[i].n;
+    TI_REPLAY_AT(p, made, nmade, made_room, i)->members = members;
+    return ++p->made[i].n;
 }
 
 void ti_profile_comm(struct ti_replayer *p, struct ti_replay_comm *c, const struct ti_comm *made)
 {
     uint64_t members;
 
-    if (!p->profile)
+    if (!p->profile && !p->steady)
         return;
     if (made->member) /* the order of the two groups depends on the rank */
         members = hash_of(made->member, made->size) + hash_of(made->remote, made->remote_size);
@@ -447,7 +447,7 @@ void ti_profile_comm(struct ti_replayer *p, struct ti_replay_comm *c, const stru
         members = made->size == p->np ? 1 : mix(2, (uint64_t)p->rank);
     members = mix(members, (uint64_t)p->job);
     c->members = made->size + made->remote_size;
-    c->id = mix(members, times_made(p->profile, members));
+    c->id = mix(members, times_made(p, members));
 }
 
 void ti_profile_window(struct ti_replayer *p, struct ti_replay_window *w)
@@ -497,7 +497,10 @@ void ti_profile_send(struct ti_replayer *p, const struct ti_replay_comm *c, int 
     struct ti_profile_rank *mine = p->profile;
     struct ti_arrival me;
 
-    if (!mine || peer == MPI_PROC_NULL)
+    if (peer == MPI_PROC_NULL)
+        return;
+    ti_steady_message(p, &key, true);
+    if (!mine)
         return;
     me = arrival(p);
     hold(mine, ti_partners_send(mine->all->partners, &key, (int64_t)bytes, waits, &me));
@@ -513,10 +516,14 @@ static bool is_wild(int peer, int tag)
 void ti_profile_receive(struct ti_replayer *p, const struct ti_replay_comm *c, int peer, int tag)
 {
     struct ti_message_key key = {.comm = c->id, .from = peer, .to = own_rank(c), .tag = tag};
-
     struct ti_arrival me;
 
-    if (!p->profile || is_wild(peer, tag)) /* remaining wildcards never match */
+    if (peer != MPI_PROC_NULL && is_wild(peer, tag))
+        ti_steady_wild(p);
+    if (is_wild(peer, tag)) /* remaining wildcards never match */
+        return;
+    ti_steady_message(p, &key, false);
+    if (!p->profile)
         return;
     me = arrival(p);
     hold(p->profile, ti_partners_receive(p->profile->all->partners, &key, &me));
@@ -525,7 +532,6 @@ void ti_profile_receive(struct ti_replayer *p, const struct ti_replay_comm *c, i
 void ti_profile_probed(struct ti_replayer *p, const struct ti_replay_comm *c, int peer, int tag)
 {
     struct ti_message_key key = {.comm = c->id, .from = peer, .to = own_rank(c), .tag = tag};
-
     const struct ti_arrival *sent;
 
     if (!p->profile || is_wild(peer, tag) ||
@@ -543,9 +549,9 @@ void ti_profile_collective(struct ti_replayer *p, struct ti_replay_comm *c,
     bool root = (ev->mask & TI_M_ROOT) && ev->arg[TI_F_ROOT] == c->rank;
     bool from_root = ti_op_is(ev->op, TI_T_FROM_ROOT);
     bool waits = from_root ? !root : ti_op_is(ev->op, TI_T_TO_ROOT) ? root : true;
-
     struct ti_arrival me;
 
+    ti_steady_collective(p, c->id, ev->op, own_rank(c), c->members);
     if (!p->profile)
         return;
     me = arrival(p);

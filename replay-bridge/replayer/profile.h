@@ -4,7 +4,7 @@
  * each interval, and the critical path is followed (critical.h).
  *
  * All functions do nothing if p->profile is NULL: without --profile and --timeline, and in a live
- * run, whose ranks are separate processes.
+ * run, whose ranks are separate processes.  The actions of the rank are passed on to steady.h.
  */
 #ifndef TI_REPLAY_BRIDGE_REPLAYER_PROFILE_H
 #define TI_REPLAY_BRIDGE_REPLAYER_PROFILE_H

@@ -10,6 +10,7 @@
 #include "replay-bridge/replayer/engine.h"
 #include "replay-bridge/replayer/functions.h"
 #include "replay-bridge/replayer/profile.h"
+#include "replay-bridge/replayer/steady.h"
 #include "replay-bridge/simulation/state.h"
 
 /* ---- failing ---- */
@@ -290,7 +291,7 @@ void ti_replay_rank(struct ti_replayer *p)
     int got;
 
     open_trace(p);
-    while ((got = ti_reader_next(p->r, &ev, &err)) == 1) {
+    while (ti_steady_trip(p), (got = ti_reader_next(p->r, &ev, &err)) == 1) {
         p->ev = &ev;
         for (unsigned f = 0; f < TI_F_COUNT; f++)
             if (!(ev.mask & 1u << f))
@@ -298,6 +299,7 @@ void ti_replay_rank(struct ti_replayer *p)
         if (progress)
             progress->events = p->index;
         ti_profile_event(p);
+        ti_steady_event(p);
         burst(p, &ev);
         ti_profile_burst(p);
         functions[ev.op](p, &ev);
@@ -337,6 +339,7 @@ void ti_replay_free(struct ti_replayer *p)
     free(p->request);
     free(p->message);
     free(p->window);
+    free(p->made);
     free(p->file);
     free(p->batch);
     free(p->batch_of);

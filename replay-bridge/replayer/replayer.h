@@ -67,6 +67,11 @@ struct ti_replay_setup {
     struct ti_err err;      /* message for `status`, if opening the trace failed */
     uint64_t replayed;      /* events that all ranks of this process have replayed */
     int64_t computing;      /* of these ranks, those in a burst, or that wait for their start */
+
+    /* Trips that are left out, see steady.h. */
+    double steady;              /* error that they may cause, a share; 0: none are left out */
+    const char *steady_file;    /* file to write; NULL: none */
+    struct ti_steady *left_out; /* of all ranks */
 };
 
 /* A communicator of the trace, at its number. */
@@ -115,6 +120,7 @@ struct ti_replayer {
     int64_t rank, np;
     int64_t all_rank, all_ranks;     /* own rank and number of ranks over all jobs */
     struct ti_profile_rank *profile; /* NULL: no profile */
+    struct ti_steady_rank *steady;   /* NULL: no trips are left out */
     struct ti_reader *r;
     const struct ti_event *ev; /* current event, and its number in the trace */
     uint64_t index;
@@ -133,6 +139,11 @@ struct ti_replayer {
     size_t nmessages, messages_room;
     struct ti_replay_window *window;
     size_t nwindows, windows_room;
+    struct ti_replay_made {
+        uint64_t members; /* a hash */
+        uint64_t n;       /* communicators made with these members, for their common numbers */
+    } * made;
+    size_t nmade, made_room;
     struct ti_replay_attached {
         int64_t window;
         void *memory; /* NULL: detached */

@@ -126,7 +126,7 @@ static void add(struct ti_waiting *w, int64_t rank, int64_t partner, int32_t sit
 }
 
 void ti_waiting_waited(struct ti_waiting *w, int64_t rank, double begin, double end, int32_t site,
-                       int64_t partner)
+                       int64_t partner, double times)
 {
     const struct latest *l = &w->rank[partner];
     const struct activity unknown = {.doing = TI_DOING_UNKNOWN, .site = -1};
@@ -139,12 +139,12 @@ void ti_waiting_waited(struct ti_waiting *w, int64_t rank, double begin, double 
         if (to <= from)
             continue;
         if (end > to)
-            add(w, rank, partner, site, &unknown, end - to);
-        add(w, rank, partner, site, other, to - from);
+            add(w, rank, partner, site, &unknown, times * (end - to));
+        add(w, rank, partner, site, other, times * (to - from));
         end = from;
     }
     if (end > begin)
-        add(w, rank, partner, site, &unknown, end - begin);
+        add(w, rank, partner, site, &unknown, times * (end - begin));
 }
 
 /* ---- the list ---- */

@@ -44,9 +44,10 @@ void ti_waiting_free(struct ti_waiting *w); /* NULL is fine */
 void ti_waiting_did(struct ti_waiting *w, int64_t rank, double begin, double end,
                     enum ti_doing doing, int32_t site, int64_t partner);
 
-/* Rank `rank` has waited for `partner`, whose activities until `end` have been given. */
+/* Rank `rank` has waited for `partner`, whose activities until `end` have been given.  The time
+ * counts `times` times, see ti_steady_weight(). */
 void ti_waiting_waited(struct ti_waiting *w, int64_t rank, double begin, double end, int32_t site,
-                       int64_t partner);
+                       int64_t partner, double times);
 
 /* A list of all waiting (a new reference), the longest first: objects with rank, for, operation,
  * site, seconds, doing (computing, communicating, waiting or unknown), and doing_operation and

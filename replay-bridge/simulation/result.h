@@ -60,6 +60,7 @@ struct ti_replay_result {
     json_t *waiting;           /* ranks that did not finish; NULL: not known */
     json_t *profile;           /* of --profile or --causes; NULL: none */
     json_t *causes;            /* of --causes; NULL: none */
+    json_t *steady;            /* of --steady: what was left out; NULL: none */
     struct ti_messages messages; /* of --links */
     json_t *links;               /* NULL: none */
     bool runnable;             /* all files that the engine needs are written */

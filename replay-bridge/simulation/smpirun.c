@@ -192,14 +192,15 @@ static json_t *waiting(const struct ti_replay_result *res)
     return list;
 }
 
-static ti_status read_profile(struct ti_replay_result *res, struct ti_err *err)
+/* Reads the file `name` of the replayer into *out, unless it is not `asked` for. */
+static ti_status read_output(bool asked, const char *name, json_t **out, struct ti_err *err)
 {
-    const char *path = ti_scratch_path(TI_SIM_PROFILE);
+    const char *path = ti_scratch_path(name);
     json_error_t why;
 
-    res->profile = json_load_file(path, 0, &why);
-    return res->profile ? TI_OK
-                        : ti_err_set(err, TI_ERR_IO, "cannot read '%s': %s", path, why.text);
+    *out = asked ? json_load_file(path, 0, &why) : NULL;
+    return *out || !asked ? TI_OK
+                          : ti_err_set(err, TI_ERR_IO, "cannot read '%s': %s", path, why.text);
 }
 
 /* Computes the load of links from the messages of the simulation.  A second run of SimGrid gives
@@ -268,8 +269,10 @@ ti_status ti_smpirun_run(const struct ti_replay_options *o, struct ti_replay_res
     res->simulated = st == TI_OK;
     if (res->simulated)
         note_ends(res);
-    if (res->simulated && (o->profile || o->causes))
-        st = read_profile(res, err);
+    if (res->simulated)
+        st = read_output(o->profile || o->causes, TI_SIM_PROFILE, &res->profile, err);
+    if (res->simulated && !st)
+        st = read_output(o->steady, TI_SIM_STEADY, &res->steady, err);
     if (res->simulated && !st && o->links)
         st = find_links(o, res, err);
     if ((res->verdict.deadlock || res->verdict.crashed) && res->state && share_done(res) > 0)

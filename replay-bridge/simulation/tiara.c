@@ -114,6 +114,10 @@ static ti_status add_outputs(struct ti_args *args, const struct ti_replay_option
         ti_args_add(args, "--causes");
         add(args, "--receive-overhead", receive_overhead(res));
     }
+    if (o->steady) {
+        ti_args_addf(args, "--steady=%s", o->steady);
+        add(args, "--left-out", TI_SIM_STEADY);
+    }
     if (!o->timeline)
         return TI_OK;
     snprintf(link, sizeof link, "timeline%s", strrchr(o->timeline, '.'));
@@ -155,12 +159,27 @@ static ti_status command(const struct ti_replay_options *o, struct ti_replay_res
 
 /* ---- the engine ---- */
 
+/* --steady finds loops in the folded form of a trace, which rank files do not have. */
+static ti_status check_folded(const struct ti_replay_result *res, struct ti_err *err)
+{
+    const struct ti_replay_trace *t = res->trace;
+
+    if (ti_source_merged(t->source))
+        return TI_OK;
+    ti_err_set(err, TI_ERR_INPUT, "--steady needs a merged trace, and '%s' has rank files",
+               t->path);
+    ti_err_hint(err, "ti-info --merge '%s' -o FILE makes one", t->path);
+    return TI_ERR_INPUT;
+}
+
 static ti_status prepare(const struct ti_replay_options *o, struct ti_replay_result *res,
                          struct ti_err *err)
 {
     const char *path = ti_scratch_path(TI_SIM_STATE);
-    ti_status st = ti_smpirun_prepare(o, res, err);
+    ti_status st = o->steady ? check_folded(res, err) : TI_OK;
 
+    if (!st)
+        st = ti_smpirun_prepare(o, res, err);
     for (int j = 0; j < res->njobs; j++)
         res->actions += res->job[j].trace->lint.check.events;
     if (!st)

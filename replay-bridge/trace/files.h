@@ -12,6 +12,7 @@
 #define TI_SIM_TRACES   "traces.txt"
 #define TI_SIM_STATE    "state" /* see state.h */
 #define TI_SIM_PROFILE  "profile.json"
+#define TI_SIM_STEADY   "steady.json" /* of --left-out */
 #define TI_SIM_MESSAGES "messages" /* a FIFO while smpirun runs, see messages.h */
 #define TI_SIM_PAIRS    "pairs"    /* input of ti-smpi-routes */
 #define TI_SIM_LINKS    "links.json" /* result of ti-smpi-routes */
