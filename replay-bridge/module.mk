@@ -4,8 +4,8 @@ include replay-bridge/otf2/module.mk replay-bridge/convert/module.mk replay-brid
 rb = $(addprefix replay-bridge/$(strip $(1))/,$(2))
 
 # What a trace is to a replay; converters and the replayer have it, too.
-lower_src = $(sound_src) $(rates_src) $(call rb,trace,bursts.c elements.c lint.c lower.c objects.c \
-    refusal.c)
+lower_src = $(sound_src) $(rates_src) $(call rb,trace,bursts.c elements.c lint.c lower.c noise.c \
+    objects.c refusal.c)
 replay_src := $(lower_src) $(sites_src) $(calibration_src) \
   $(call rb,platform,hosts.c placement.c platform.c platform_levels.c platform_sites.c shape.c \
                      picture.c picture_layout.c) \
@@ -24,6 +24,7 @@ t-replay-platform_src := $(replay_src)
 t-replay-verdict_src := $(replay_src)
 t-path_src := replay-bridge/replayer/path.c
 t-converge_src := replay-bridge/replayer/converge.c
+t-noise_src := replay-bridge/trace/noise.c
 t-sweep_src := $(sweep_src) $(replay_src)
 
 # The replayer: one source, compiled for SMPI and for a real MPI library.  What it shares with

@@ -127,6 +127,13 @@ static ti_status parse_steady(void *options, const char *arg, struct ti_err *err
     return ti_unit_check(o->steady, TI_UNIT_SHARE, "--steady", err);
 }
 
+static ti_status parse_noise(void *options, const char *arg, struct ti_err *err)
+{
+    struct ti_replay_options *o = options;
+
+    return ti_noise_parse(arg, &o->noise, err);
+}
+
 static ti_status parse_timeline(void *options, const char *arg, struct ti_err *err)
 {
     struct ti_replay_options *o = options;
@@ -237,9 +244,14 @@ static const struct ti_opt opts[] = {
      "converged, and add it up instead, with an error of at\n"
      "most ERROR [default: 0.1%]",
      TI_OPT_FUNCTION(parse_steady)},
+    {0, "noise", "PART[,PART]...",
+     "bursts vary by a standard deviation: 3%, or node:1%,\n"
+     "core:2%,burst:3%; calibration or rate takes it from the\n"
+     "file of that option [default: none]",
+     TI_OPT_FUNCTION(parse_noise)},
     {0, "seed", "N",
-     "order of volumes in a trace that has statistics of them\n"
-     "only [default: 0]",
+     "of what is drawn: noise, and the order of volumes in a\n"
+     "trace that has only statistics of them [default: 0]",
      TI_OPT_INTEGER(seed, 0, INT64_MAX)},
     {0, "no-compute", NULL, "bursts take no time: infinitely fast processors",
      TI_OPT_FLAG(no_compute)},
@@ -406,6 +418,23 @@ static int check_steady(const struct ti_replay_options *o, int n)
     return TI_CLI_END;
 }
 
+/* Checks for options that conflict with noise.  TI_CLI_END, or the exit status. */
+static int check_noise(const struct ti_replay_options *o)
+{
+    const struct ti_noise *n = &o->noise;
+
+    if (n->calibration && !o->calibration)
+        return (int)ti_cli_usage(&ti_replay_cli, "--noise calibration needs the file: "
+                                                 "--calibration FILE");
+    if (n->rate && !o->rate)
+        return (int)ti_cli_usage(&ti_replay_cli, "--noise rate needs the file: --rate FILE");
+    if ((ti_noise_any(n) || n->calibration) && (o->no_compute || o->times))
+        return (int)ti_cli_usage(&ti_replay_cli, "--noise has no effect with --%s",
+                                 o->times ? "times: bursts take their measured durations"
+                                          : "no-compute: bursts take no time");
+    return TI_CLI_END;
+}
+
 /* Checks for conflicting options.  TI_CLI_END, or the exit status. */
 static int check_options(const struct ti_replay_options *o, int n, char **operand)
 {
@@ -454,6 +483,8 @@ static int check_options(const struct ti_replay_options *o, int n, char **operan
                                  "%s has no effect with --times: bursts take their measured "
                                  "durations",
                                  o->threads ? "--threads" : "--speed");
+    if (check_noise(o) != TI_CLI_END)
+        return TI_ERR_USAGE;
     if (o->rate && (o->times || o->no_compute || o->threads))
         return (int)ti_cli_usage(&ti_replay_cli,
                                  "--rate and %s both determine how long bursts take: give one",
@@ -473,6 +504,7 @@ int ti_replay_parse(struct ti_replay_options *o, int argc, char **argv)
     int st;
 
     o->start_s = start_s;
+    o->noise = TI_NOISE_NONE;
     o->eager_bytes = EAGER_DEFAULT;
     o->topology.params = "";
     o->topology_text = "cluster";
@@ -492,6 +524,26 @@ int ti_replay_parse(struct ti_replay_options *o, int argc, char **argv)
     o->trace = argv + ti_cli_operand();
     o->ntraces = argc - ti_cli_operand();
     return check_options(o, o->ntraces, o->trace);
+}
+
+/* Takes the noise that no number of --noise gives. */
+static ti_status calibrate_noise(struct ti_replay_options *o, struct ti_err *err)
+{
+    struct ti_noise *n = &o->noise;
+    const struct ti_calibration *c = &o->calibrated.file;
+
+    if (!n->calibration)
+        return TI_OK;
+    if (c->noise.burst < 0) {
+        ti_err_set(err, TI_ERR_INPUT, "'%s' has no noise", o->calibration);
+        ti_err_hint(err,
+                    "ti-calibrate measures it, unless with --no-network; or give it: --noise 3%%");
+        return TI_ERR_INPUT;
+    }
+    n->burst = n->rate || n->burst >= 0 ? n->burst : c->noise.burst;
+    n->core = n->core >= 0 ? n->core : c->noise.core;
+    n->node = n->node >= 0 ? n->node : c->noise.node;
+    return TI_OK;
 }
 
 /* Takes values of the calibration that no option gives. */
@@ -517,7 +569,7 @@ ti_status ti_replay_calibrate(struct ti_replay_options *o, struct ti_err *err)
     }
     if (c->file.network.eager >= 0 && !ti_calibrated_eager_given(o->cfg, o->ncfg))
         o->eager_bytes = c->file.network.eager < INT_MAX ? c->file.network.eager + 1 : INT_MAX;
-    return TI_OK;
+    return calibrate_noise(o, err);
 }
 
 ti_status ti_replay_read_rates(struct ti_replay_options *o, struct ti_err *err)

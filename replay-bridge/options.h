@@ -15,6 +15,7 @@
 #include "replay-bridge/simulation/calibrated.h"
 #include "replay-bridge/sweep/sweep_command.h"
 #include "replay-bridge/trace/lint.h"
+#include "replay-bridge/trace/noise.h"
 
 #define TI_REPLAY_CFG_MAX 64
 
@@ -62,8 +63,9 @@ struct ti_replay_options {
     struct ti_rates
         *rates; /* contents of `rate`; ti_replay_free() frees it; NULL: not given or not read */
     char reference[32];      /* reference speed of the rates */
-    int64_t seed;            /* of volumes that are drawn from statistics */
+    int64_t seed;            /* of what is drawn: volumes of statistics, noise */
     const char *steady;      /* error up to which trips are left out; NULL: none are */
+    struct ti_noise noise;   /* of bursts; without its seed */
     const char *reduce_rate; /* bandwidth of the arithmetic of reductions; NULL: no time */
     bool lint_only;
     struct ti_sweep_command sweep;
@@ -82,7 +84,8 @@ struct ti_replay_options {
  * is the exit status; errors have been printed. */
 int ti_replay_parse(struct ti_replay_options *o, int argc, char **argv);
 
-/* Reads the file of --calibration, if given.  Its values replace defaults, but no options. */
+/* Reads the file of --calibration, if given.  Its values replace defaults, but no options.
+ * TI_ERR_INPUT if its noise is asked for, but not there. */
 ti_status ti_replay_calibrate(struct ti_replay_options *o, struct ti_err *err);
 
 /* Reads the file of --rate, if given.  Call it after ti_replay_calibrate(): without --speed, the

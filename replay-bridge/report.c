@@ -43,6 +43,22 @@ static void print_drawn(const struct ti_replay_options *o, const struct ti_repla
             o->times ? "extras" : "volumes");
 }
 
+static void print_noise(const struct ti_replay_options *o)
+{
+    const struct ti_noise *n = &o->noise;
+
+    printf("noise:          standard deviation");
+    if (n->rate)
+        printf(" of bursts as in '%s',", o->rate);
+    else if (n->burst > 0)
+        printf(" of bursts %.3g %%,", 100 * n->burst);
+    if (n->core > 0)
+        printf(" of cores %.3g %%,", 100 * n->core);
+    if (n->node > 0)
+        printf(" of nodes %.3g %%,", 100 * n->node);
+    printf(" seed %lld\n", (long long)o->seed);
+}
+
 /* Start and end of each of several jobs. */
 static void print_jobs(const struct ti_replay_result *res)
 {
@@ -139,6 +155,8 @@ static void report_text(const struct ti_replay_options *o, const struct ti_repla
                ti_unit_format_text(o->reference, TI_UNIT_SPEED, a, sizeof a));
     print_drawn(o, res);
     print_steady(o, res);
+    if (ti_noise_any(&o->noise))
+        print_noise(o);
     printf("wall time:      %.2f s\n", res->wall_s);
     if (o->against)
         ti_against_print(&res->against, ti_verdict_seconds(&res->verdict), stdout);
@@ -212,6 +230,14 @@ static json_t *jobs_json(const struct ti_replay_options *o, const struct ti_repl
     return list;
 }
 
+/* Standard deviations; null where that of each burst is in the rate file. */
+static json_t *noise_json(const struct ti_noise *n)
+{
+    return json_pack("{s:o, s:f, s:f}", "burst",
+                     n->rate ? json_null() : json_real(n->burst > 0 ? n->burst : 0), "core",
+                     n->core > 0 ? n->core : 0, "node", n->node > 0 ? n->node : 0);
+}
+
 /* Jobs, ranks and platform of the simulation. */
 static void add_simulation(json_t *j, const struct ti_replay_options *o,
                            const struct ti_replay_result *res)
@@ -230,7 +256,9 @@ static void add_simulation(json_t *j, const struct ti_replay_options *o,
         json_object_set_new(
             j, "rates",
             json_pack("{s:o, s:s}", "file", ti_json_text(o->rate), "reference", o->reference));
-    if (o->seed)
+    if (ti_noise_any(&o->noise))
+        json_object_set_new(j, "noise", noise_json(&o->noise));
+    if (o->seed || ti_noise_any(&o->noise))
         json_object_set_new(j, "seed", json_integer(o->seed));
     if (o->reduce_rate)
         json_object_set_new(j, "reduce_rate", json_string(o->reduce_rate));

@@ -84,7 +84,7 @@ static const char *section_error(const char *kind, const char *name)
         snprintf(text, sizeof text, "[%s] takes no name", kind);
     else
         snprintf(text, sizeof text,
-                 "unknown section '[%s]'; there are [calibration], [host] and [network]",
+                 "unknown section '[%s]'; there are [calibration], [host], [network] and [noise]",
                  ti_ini_show(kind, shown));
     return text;
 }

@@ -4,7 +4,7 @@
  *
  * ti-calibrate writes one, a person may edit it, and ti-replay --calibration makes a platform and
  * SMPI's settings of it.  Its text is that of sites files (inifile.h): sections [calibration],
- * [host] and [network].  ti-calibrate(1) describes the keys.
+ * [host], [network] and [noise].  ti-calibrate(1) describes the keys.
  */
 #ifndef TI_CONFIG_CALIBRATION_H
 #define TI_CONFIG_CALIBRATION_H
@@ -42,7 +42,12 @@
     X(network, ois, COSTS)                                                                         \
     X(network, or, COSTS)                                                                          \
     X(network, bandwidth_factor, FACTORS)                                                          \
-    X(network, latency_factor, FACTORS)
+    X(network, latency_factor, FACTORS)                                                            \
+    X(noise, burst, NUMBER)                                                                        \
+    X(noise, core, NUMBER)                                                                         \
+    X(noise, node, NUMBER)                                                                         \
+    X(noise, cores, WHOLE)                                                                         \
+    X(noise, nodes, WHOLE)
 
 struct ti_calibration {
     /* If the file lacks a key, its text is NULL and its number -1. */
@@ -62,6 +67,12 @@ struct ti_calibration {
                                     * its receive is posted */
         char *os, *ois, * or, *bandwidth_factor, *latency_factor;
     } network;
+    struct {
+        /* Standard deviations of the time of a burst, relative to its mean: of the bursts of one
+         * core, of the cores of one node, of nodes. */
+        double burst, core, node;
+        int64_t cores, nodes; /* that were measured */
+    } noise;
 };
 
 /* Set all keys to "no value". */

@@ -317,13 +317,10 @@ const struct ti_rate *ti_rates_site(const struct ti_rates *r, const char *site)
     return NULL;
 }
 
-double ti_rates_of(const struct ti_rates *r, const char *site, uint64_t volume)
+const struct ti_rate *ti_rates_class(const struct ti_rates *r, uint64_t volume)
 {
-    const struct ti_rate *of_site = site ? ti_rates_site(r, site) : NULL;
     int low = 0, high = r->nclasses;
 
-    if (of_site)
-        return of_site->rate;
     while (high - low > 1) {
         int middle = low + (high - low) / 2;
 
@@ -332,7 +329,14 @@ double ti_rates_of(const struct ti_rates *r, const char *site, uint64_t volume)
         else
             high = middle;
     }
-    return r->volume_class[low].rate;
+    return &r->volume_class[low];
+}
+
+double ti_rates_of(const struct ti_rates *r, const char *site, uint64_t volume)
+{
+    const struct ti_rate *of_site = site ? ti_rates_site(r, site) : NULL;
+
+    return of_site ? of_site->rate : ti_rates_class(r, volume)->rate;
 }
 
 /* ----------------------------------------------------------------- write -- */

@@ -64,6 +64,9 @@ void ti_rates_free(struct ti_rates *r); /* NULL is fine */
  */
 double ti_rates_of(const struct ti_rates *r, const char *site, uint64_t volume);
 
+/* The class whose rate a burst of `volume` has, if its site has none. */
+const struct ti_rate *ti_rates_class(const struct ti_rates *r, uint64_t volume);
+
 /* The entry of a site, whose rate holds for any volume; NULL if the file lacks it. */
 const struct ti_rate *ti_rates_site(const struct ti_rates *r, const char *site);
 

@@ -53,6 +53,9 @@ double ti_engine_clock(void);
 /* Seconds by which a time on this clock may be wrong because it is rounded; 0: not known. */
 double ti_engine_resolution(void);
 
+/* The name of the simulated host of this rank; "" in a live run. */
+const char *ti_engine_host_name(void);
+
 /* Spends a burst of `amount` instructions, or nanoseconds if `nanoseconds` is true. */
 void ti_engine_burst(const struct ti_replay_setup *setup, uint64_t amount, bool nanoseconds);
 

@@ -129,6 +129,11 @@ double ti_engine_resolution(void)
     return 0;
 }
 
+const char *ti_engine_host_name(void)
+{
+    return "";
+}
+
 void ti_engine_burst(const struct ti_replay_setup *setup, uint64_t amount, bool nanoseconds)
 {
     if (setup->spend == TI_SPEND_NOTHING)

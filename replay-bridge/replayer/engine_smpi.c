@@ -114,6 +114,11 @@ double ti_engine_resolution(void)
     return sg_cfg_get_double("surf/precision");
 }
 
+const char *ti_engine_host_name(void)
+{
+    return sg_host_get_name(sg_host_self());
+}
+
 void ti_engine_burst(const struct ti_replay_setup *setup, uint64_t amount, bool nanoseconds)
 {
     struct timespec t = {(time_t)(amount / NS_PER_S), (long)(amount % NS_PER_S)};

@@ -70,6 +70,13 @@ static ti_status parse_steady(void *options, const char *arg, struct ti_err *err
     return st;
 }
 
+static ti_status parse_noise(void *options, const char *arg, struct ti_err *err)
+{
+    struct ti_replay_setup *setup = options;
+
+    return ti_noise_parse(arg, &setup->bursts.noise, err);
+}
+
 static ti_status parse_timeline(void *options, const char *arg, struct ti_err *err)
 {
     struct ti_replay_setup *setup = options;
@@ -114,6 +121,10 @@ static const struct ti_opt opts[] = {
      "threads apart [default: auto]",
      TI_OPT_FUNCTION(parse_threads)},
     {0, "no-compute", NULL, "bursts take no time", TI_OPT_VALUE(bursts.as, TI_BURSTS_NOTHING)},
+    {0, "noise", "PART[,PART]...",
+     "bursts vary: node:X, core:X, burst:X, or rate for the\n"
+     "deviations of --rate; X is a standard deviation",
+     TI_OPT_FUNCTION(parse_noise)},
     {0, "start", "TIME[,TIME]...", "start of each trace, such as 2s,500ms [default: 0s]",
      TI_OPT_FUNCTION(parse_start)},
     {0, "profile", "FILE", "write into FILE what takes the time, as JSON", TI_OPT_TEXT(profile)},
@@ -154,7 +165,7 @@ static const struct ti_opt opts[] = {
      "no others are touched [default: ti-live-replay.files]",
      TI_OPT_TEXT(files)},
 #endif
-    {0, "seed", "N", "order of volumes that are drawn from statistics [default: 0]",
+    {0, "seed", "N", "of what is drawn: the order of volumes, noise [default: 0]",
      TI_OPT_INTEGER(seed, 0, INT64_MAX)},
     {0, "no-check", NULL, "the trace has been checked before", TI_OPT_FLAG(checked)},
     {'q', "quiet", NULL, "print only errors", TI_OPT_FLAG(quiet)},
@@ -226,6 +237,12 @@ static int parse(struct ti_replay_setup *setup, int argc, char **argv)
                                  "--cores and --no-compute cannot be given too");
     if (setup->causes && !setup->profile)
         return (int)ti_cli_usage(&cli, "--causes needs --profile");
+    if (ti_noise_any(&setup->bursts.noise) &&
+        (setup->bursts.as == TI_BURSTS_TIMES || setup->bursts.as == TI_BURSTS_NOTHING))
+        return (int)ti_cli_usage(&cli, "--noise is not for --times and --no-compute");
+    if (setup->bursts.noise.calibration || (setup->bursts.noise.rate && !setup->bursts.rates_path))
+        return (int)ti_cli_usage(&cli, "--noise: there is no file of deviations, as of --rate");
+    setup->bursts.noise.seed = (uint64_t)setup->seed;
     if (setup->any && (setup->profile || setup->timeline))
         return (int)ti_cli_usage(&cli,
                                  "--profile and --timeline need --wildcards matched: with any, it "

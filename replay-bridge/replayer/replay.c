@@ -274,13 +274,16 @@ static void burst(struct ti_replayer *p, const struct ti_event *ev)
 
 static void open_trace(struct ti_replayer *p)
 {
+    const struct ti_bursts *bursts = &p->setup->job[p->job].bursts;
     struct ti_err err;
     ti_status st = ti_source_reader(p->source, p->rank, &p->r, &err);
 
     if (st)
         ti_replay_fail(p, st, "%s", err.text);
     p->ahead.all = p->setup->job[p->job].cancels;
-    ti_bursts_begin(&p->bursts, &p->setup->job[p->job].bursts, p->source, p->rank, p->r);
+    ti_bursts_begin(&p->bursts, bursts, p->source, p->rank, p->r);
+    if (ti_noise_any(&bursts->noise))
+        ti_bursts_place(&p->bursts, p->all_rank, ti_engine_host_name());
 }
 
 void ti_replay_rank(struct ti_replayer *p)

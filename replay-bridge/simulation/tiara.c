@@ -53,8 +53,10 @@ static const struct ti_bursts *all_bursts(const struct ti_replay_result *res)
 static ti_status add_bursts(struct ti_args *args, const struct ti_bursts *bursts,
                             struct ti_err *err)
 {
-    char cores[32], rates[PATH_MAX];
+    char cores[32], rates[PATH_MAX], noise[TI_NOISE_TEXT_BYTES];
 
+    ti_noise_text(&bursts->noise, noise);
+    add(args, "--noise", noise[0] ? noise : NULL);
     if (bursts->as == TI_BURSTS_NOTHING)
         ti_args_add(args, "--no-compute");
     if (bursts->as == TI_BURSTS_TIMES)

@@ -72,38 +72,21 @@ ti_status ti_bursts_check(struct ti_source *s, const struct ti_bursts *bursts, s
 
 /* ---- rates ---- */
 
-/* Rate of a call site; -1: the site has none, so the volume decides. */
-static double rate_of_site(struct ti_burst_taker *t, uint32_t site)
+/* The rate of a burst: that of its call site, or of its class. */
+static const struct ti_rate *rate_of(struct ti_burst_taker *t, uint32_t site, uint64_t volume)
 {
-    const char *text;
+    static const struct ti_rate none = {0};
+    const struct ti_rates *rates = t->bursts->rates;
     const struct ti_rate *rate;
+    const char *text;
 
     t->site_rate = ti_grow(t->site_rate, &t->sites_room, (size_t)site + 1, sizeof *t->site_rate);
     if (!t->site_rate[site]) {
         text = site ? ti_reader_string(t->r, TI_STRING_SITE, site) : NULL;
-        rate = text ? ti_rates_site(t->bursts->rates, text) : NULL;
-        t->site_rate[site] = rate ? rate->rate : -1;
+        rate = text ? ti_rates_site(rates, text) : NULL;
+        t->site_rate[site] = rate ? rate : &none;
     }
-    return t->site_rate[site];
-}
-
-static ti_status scale(struct ti_burst_taker *t, const struct ti_event *ev, uint64_t index,
-                       uint64_t *out, struct ti_err *err)
-{
-    const struct ti_rates *rates = t->bursts->rates;
-    double rate = rate_of_site(t, ev->site), amount;
-
-    if (rate < 0)
-        rate = ti_rates_of(rates, NULL, ev->volume);
-    amount = (double)ev->volume * (rates->reference / rate) + t->rest;
-    if (!(amount < MOST))
-        return ti_err_set(err, TI_ERR_INPUT,
-                          "rank %" PRId64 ", event %" PRIu64 ": a burst of %" PRIu64
-                          " takes too long at the rate %g of '%s'",
-                          t->rank, index, ev->volume, rate, t->bursts->rates_path);
-    *out = amount > 0 ? (uint64_t)(amount + 0.5) : 0;
-    t->rest = amount - (double)*out;
-    return TI_OK;
+    return t->site_rate[site] != &none ? t->site_rate[site] : ti_rates_class(rates, volume);
 }
 
 /* ---- the bursts of a rank ---- */
@@ -118,14 +101,20 @@ void ti_bursts_begin(struct ti_burst_taker *t, const struct ti_bursts *bursts,
     t->column = ti_reader_extra(r, column_names[bursts->as]);
 }
 
-ti_status ti_bursts_next(struct ti_burst_taker *t, const struct ti_event *ev, uint64_t index,
-                         uint64_t *out, struct ti_err *err)
+void ti_bursts_place(struct ti_burst_taker *t, int64_t core, const char *host)
+{
+    t->noisy = ti_noise_any(&t->bursts->noise);
+    t->core = core;
+    t->lasting = ti_noise_lasting(&t->bursts->noise, core, host);
+}
+
+/* The burst without noise, if it is not scaled by a rate. */
+static ti_status take(struct ti_burst_taker *t, const struct ti_event *ev, uint64_t index,
+                      uint64_t *out, struct ti_err *err)
 {
     const struct ti_bursts *bursts = t->bursts;
     uint64_t cores = (uint64_t)bursts->cores, share;
 
-    if (bursts->as == TI_BURSTS_RATES)
-        return scale(t, ev, index, out, err);
     *out = bursts->as == TI_BURSTS_NOTHING ? 0 : ev->volume;
     if (!column_names[bursts->as])
         return TI_OK;
@@ -136,6 +125,44 @@ ti_status ti_bursts_next(struct ti_burst_taker *t, const struct ti_event *ev, ui
         return TI_OK;
     share = ev->volume / cores + (ev->volume % cores > 0);
     *out = *out > share ? *out : share;
+    return TI_OK;
+}
+
+static double noise_of(const struct ti_burst_taker *t, const struct ti_rate *rate, uint64_t index)
+{
+    const struct ti_noise *n = &t->bursts->noise;
+    double deviation = !n->rate ? n->burst : rate ? rate->deviation / rate->rate : 0;
+
+    return t->noisy ? t->lasting * ti_noise_burst(n, deviation, t->core, index) : 1;
+}
+
+ti_status ti_bursts_next(struct ti_burst_taker *t, const struct ti_event *ev, uint64_t index,
+                         uint64_t *out, struct ti_err *err)
+{
+    const struct ti_rates *rates = t->bursts->as == TI_BURSTS_RATES ? t->bursts->rates : NULL;
+    const struct ti_rate *rate = rates ? rate_of(t, ev->site, ev->volume) : NULL;
+    double amount;
+
+    if (!rate) {
+        ti_status st = take(t, ev, index, out, err);
+
+        if (st || !t->noisy || !*out)
+            return st;
+    }
+    amount = rate ? (double)ev->volume * (rates->reference / rate->rate) : (double)*out;
+    amount = amount * noise_of(t, rate, index) + t->rest;
+    if (!(amount < MOST) && rate)
+        return ti_err_set(err, TI_ERR_INPUT,
+                          "rank %" PRId64 ", event %" PRIu64 ": a burst of %" PRIu64
+                          " takes too long at the rate %g of '%s'",
+                          t->rank, index, ev->volume, rate->rate, t->bursts->rates_path);
+    if (!(amount < MOST))
+        return ti_err_set(err, TI_ERR_INPUT,
+                          "rank %" PRId64 ", event %" PRIu64 ": a burst of %" PRIu64
+                          " gets too long by noise",
+                          t->rank, index, *out);
+    *out = amount > 0 ? (uint64_t)(amount + 0.5) : 0;
+    t->rest = amount - (double)*out;
     return TI_OK;
 }
 

@@ -1,14 +1,15 @@
 /*
  * Bursts: the amount that a replay computes, or the time that it waits, for each burst of a trace.
  *
- * Use, for one rank: ti_bursts_begin() with the rank's reader, ti_bursts_next() for each event in
- * the order of the trace, ti_bursts_end().
+ * Use, for one rank: ti_bursts_begin() with the rank's reader, with noise ti_bursts_place(),
+ * ti_bursts_next() for each event in the order of the trace, ti_bursts_end().
  */
 #ifndef TI_REPLAY_BRIDGE_TRACE_BURSTS_H
 #define TI_REPLAY_BRIDGE_TRACE_BURSTS_H
 
 #include "bundle/source.h"
 #include "config/rates.h"
+#include "replay-bridge/trace/noise.h"
 
 /* How bursts are replayed. */
 struct ti_bursts {
@@ -24,6 +25,8 @@ struct ti_bursts {
     int64_t cores;
     const struct ti_rates *rates; /* for TI_BURSTS_RATES; owned by the caller, like `rates_path` */
     const char *rates_path;       /* file of `rates`, for messages */
+    struct ti_noise noise;        /* of amounts; not for TI_BURSTS_TIMES and TI_BURSTS_NOTHING */
+    const char *const *host;      /* of each rank, for ti_lower() with noise; else NULL */
 };
 
 /* Checks that the bursts of `s` can be replayed as `bursts` says.  Every rank must have the column
@@ -39,9 +42,13 @@ struct ti_burst_taker {
     int64_t rank;
     const struct ti_reader *r;
     int column;        /* extra column of `r` that `bursts` needs; -1: none */
-    double *site_rate; /* indexed by site number; 0: not looked up yet, -1: the site has no rate */
+    const struct ti_rate **site_rate; /* indexed by site number; NULL: not looked up yet; an entry
+                                         without a rate: the site has none */
     size_t sites_room;
-    double rest; /* rounding remainder of the last scaled volume, added to the next */
+    double rest;    /* rounding remainder of the last scaled amount, added to the next */
+    bool noisy;     /* ti_bursts_place() was called */
+    int64_t core;   /* rank of the simulation */
+    double lasting; /* factor of this rank */
 };
 
 /* Prepares `t` for `rank` of `s`, and makes the reader `r` read the column that `bursts` needs.
@@ -49,11 +56,16 @@ struct ti_burst_taker {
 void ti_bursts_begin(struct ti_burst_taker *t, const struct ti_bursts *bursts,
                      const struct ti_source *s, int64_t rank, struct ti_reader *r);
 
+/* Applies the noise of `bursts` to a rank that is rank `core` of the simulation, on the host
+ * `host`.  Call this after ti_bursts_begin(); without it there is no noise. */
+void ti_bursts_place(struct ti_burst_taker *t, int64_t core, const char *host);
+
 /*
  * The burst before `ev`, in *out: the amount in the counter's unit, or nanoseconds with
  * TI_BURSTS_TIMES.  `ev` must be the last event that the reader returned; `index` is its number.
- * With TI_BURSTS_RATES the rounding remainder of a burst is added to the next one, so that the sum
- * over a rank is exact.  TI_ERR_INPUT if the trace lacks the value, or it exceeds 64 bits.
+ * With TI_BURSTS_RATES or noise, the rounding remainder of a burst is added to the next one, so
+ * that the sum over a rank is exact.  TI_ERR_INPUT if the trace lacks the value, or it exceeds 64
+ * bits.
  */
 ti_status ti_bursts_next(struct ti_burst_taker *t, const struct ti_event *ev, uint64_t index,
                          uint64_t *out, struct ti_err *err);

@@ -401,6 +401,8 @@ ti_status ti_lower_rank(struct ti_source *s, struct ti_lint *lint, int64_t rank,
     if (st)
         return st;
     ti_bursts_begin(&taker, bursts, s, rank, ti_walk_reader(w));
+    if (bursts->host)
+        ti_bursts_place(&taker, rank, bursts->host[rank]);
     while ((got = ti_walk_next(w, &step, err)) == 1) {
         st = ti_bursts_next(&taker, &step.ev, step.index, &burst, err);
         if (st)
