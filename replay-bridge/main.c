@@ -7,6 +7,7 @@
 #include "common/scratch.h"
 #include "replay-bridge/machine.h"
 #include "replay-bridge/report.h"
+#include "replay-bridge/runs.h"
 #include "replay-bridge/simulation/engines.h"
 #include "replay-bridge/steps.h"
 
@@ -28,6 +29,7 @@ static ti_status show(struct ti_replay_options *o, struct ti_replay_result *res,
                : ti_replay_show_platform(o, res->ntraces ? res->trace->source : NULL, res, err);
 }
 
+/* --sweep and --runs. */
 static ti_status sweep(struct ti_replay_options *o, const struct ti_replay_result *res, char **argv,
                        struct ti_err *err)
 {
@@ -35,6 +37,8 @@ static ti_status sweep(struct ti_replay_options *o, const struct ti_replay_resul
     o->sweep.verbose = o->verbose;
     o->sweep.argv = argv;
     o->sweep.ready = res->engine->ready;
+    if (o->sweep.runs && o->sweep.sweep.n == 1)
+        return ti_runs_command(o, res, err);
     return ti_sweep_command(&o->sweep, res->trace[0].source, err);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/cli.h"
+#include "replay-bridge/options_internal.h"
 #include "replay-bridge/platform/picture.h"
 #include "replay-bridge/platform/platform.h"
 #include "replay-bridge/replayer/timeline.h"
@@ -252,7 +253,7 @@ static const struct ti_opt opts[] = {
     {0, "seed", "N",
      "of what is drawn: noise, and the order of volumes in a\n"
      "trace that has only statistics of them [default: 0]",
-     TI_OPT_INTEGER(seed, 0, INT64_MAX)},
+     TI_OPT_INTEGER(seed, 0, INT64_MAX), TI_OPT_GIVEN(seed_given)},
     {0, "no-compute", NULL, "bursts take no time: infinitely fast processors",
      TI_OPT_FLAG(no_compute)},
     {0, "times", NULL,
@@ -281,7 +282,12 @@ static const struct ti_opt opts[] = {
      TI_OPT_INTEGER(copies, 1, JOBS_MOST)},
     {0, "start", "TIME[,TIME]...", "start of each job, such as 0s,2.5s [default: 0s]",
      TI_OPT_FUNCTION(parse_start)},
-    TI_OPT_HEADING("Sweep"),
+    TI_OPT_HEADING("Many replays"),
+    {0, "runs", "N",
+     "replay N times, with the seeds 0 to N-1; print the\n"
+     "median, its interval and all times; of each point of a\n"
+     "sweep, if there is one",
+     TI_OPT_INTEGER(sweep.runs, 1, TI_SWEEP_POINTS_MAX)},
     {0, "sweep", "OPTION=VALUES",
      "replay with each of the values, separated by \"|\", or by\n"
      "commas if the values have none; with several --sweep,\n"
@@ -365,11 +371,11 @@ static int check_sweep(const struct ti_replay_options *o)
 {
     const struct ti_sweep_command *sweep = &o->sweep;
 
-    if (!sweep->sweep.n)
-        return sweep->dir || sweep->jobs || sweep->list
-                   ? (int)ti_cli_usage(&ti_replay_cli,
-                                       "--output, --jobs and --list are for a --sweep")
-                   : TI_CLI_END;
+    if (!sweep->sweep.n && (sweep->dir || sweep->list || (sweep->jobs && !sweep->runs)))
+        return (int)ti_cli_usage(&ti_replay_cli, "--output, --jobs and --list are for a --sweep%s",
+                                 sweep->runs ? ", and --jobs for --runs" : "");
+    if (!sweep->sweep.n || (sweep->runs && o->seed_given))
+        return sweep->runs ? ti__replay_check_runs(o) : TI_CLI_END;
     if (o->keep || o->lint_only || o->show || o->timeline)
         return (int)ti_cli_usage(
             &ti_replay_cli, "--keep, --lint, --show-platform and --timeline are not for a --sweep");
@@ -388,9 +394,9 @@ static int check_jobs(const struct ti_replay_options *o, int n)
         return (int)ti_cli_usage(&ti_replay_cli, "%d traces are more than %d", n, JOBS_MOST);
     if (n > 1 && o->copies)
         return (int)ti_cli_usage(&ti_replay_cli, "--copies is for one trace, not for %d", n);
-    if (n > 1 && (o->sweep.sweep.n || o->show || o->lint_only))
-        return (int)ti_cli_usage(&ti_replay_cli, "--sweep, --show-platform and --lint are for one "
-                                                 "trace");
+    if (n > 1 && (o->sweep.sweep.n || o->sweep.runs || o->show || o->lint_only))
+        return (int)ti_cli_usage(&ti_replay_cli, "--sweep, --runs, --show-platform and --lint are "
+                                                 "for one trace");
     if (o->nstarts > jobs)
         return (int)ti_cli_usage(&ti_replay_cli, "--start: %d times for %lld job%s", o->nstarts,
                                  (long long)jobs, jobs == 1 ? "" : "s");
@@ -415,23 +421,6 @@ static int check_steady(const struct ti_replay_options *o, int n)
         return (int)ti_cli_usage(&ti_replay_cli,
                                  "--steady needs --wildcards matched: with any, it is not known "
                                  "whether trips are alike");
-    return TI_CLI_END;
-}
-
-/* Checks for options that conflict with noise.  TI_CLI_END, or the exit status. */
-static int check_noise(const struct ti_replay_options *o)
-{
-    const struct ti_noise *n = &o->noise;
-
-    if (n->calibration && !o->calibration)
-        return (int)ti_cli_usage(&ti_replay_cli, "--noise calibration needs the file: "
-                                                 "--calibration FILE");
-    if (n->rate && !o->rate)
-        return (int)ti_cli_usage(&ti_replay_cli, "--noise rate needs the file: --rate FILE");
-    if ((ti_noise_any(n) || n->calibration) && (o->no_compute || o->times))
-        return (int)ti_cli_usage(&ti_replay_cli, "--noise has no effect with --%s",
-                                 o->times ? "times: bursts take their measured durations"
-                                          : "no-compute: bursts take no time");
     return TI_CLI_END;
 }
 
@@ -483,7 +472,7 @@ static int check_options(const struct ti_replay_options *o, int n, char **operan
                                  "%s has no effect with --times: bursts take their measured "
                                  "durations",
                                  o->threads ? "--threads" : "--speed");
-    if (check_noise(o) != TI_CLI_END)
+    if (ti__replay_check_noise(o) != TI_CLI_END)
         return TI_ERR_USAGE;
     if (o->rate && (o->times || o->no_compute || o->threads))
         return (int)ti_cli_usage(&ti_replay_cli,
@@ -523,27 +512,8 @@ int ti_replay_parse(struct ti_replay_options *o, int argc, char **argv)
                o->wan_given;
     o->trace = argv + ti_cli_operand();
     o->ntraces = argc - ti_cli_operand();
-    return check_options(o, o->ntraces, o->trace);
-}
-
-/* Takes the noise that no number of --noise gives. */
-static ti_status calibrate_noise(struct ti_replay_options *o, struct ti_err *err)
-{
-    struct ti_noise *n = &o->noise;
-    const struct ti_calibration *c = &o->calibrated.file;
-
-    if (!n->calibration)
-        return TI_OK;
-    if (c->noise.burst < 0) {
-        ti_err_set(err, TI_ERR_INPUT, "'%s' has no noise", o->calibration);
-        ti_err_hint(err,
-                    "ti-calibrate measures it, unless with --no-network; or give it: --noise 3%%");
-        return TI_ERR_INPUT;
-    }
-    n->burst = n->rate || n->burst >= 0 ? n->burst : c->noise.burst;
-    n->core = n->core >= 0 ? n->core : c->noise.core;
-    n->node = n->node >= 0 ? n->node : c->noise.node;
-    return TI_OK;
+    st = check_options(o, o->ntraces, o->trace);
+    return st == TI_CLI_END ? ti__replay_add_runs(o) : st;
 }
 
 /* Takes values of the calibration that no option gives. */
@@ -569,7 +539,7 @@ ti_status ti_replay_calibrate(struct ti_replay_options *o, struct ti_err *err)
     }
     if (c->file.network.eager >= 0 && !ti_calibrated_eager_given(o->cfg, o->ncfg))
         o->eager_bytes = c->file.network.eager < INT_MAX ? c->file.network.eager + 1 : INT_MAX;
-    return calibrate_noise(o, err);
+    return ti__replay_calibrate_noise(o, err);
 }
 
 ti_status ti_replay_read_rates(struct ti_replay_options *o, struct ti_err *err)

@@ -65,6 +65,7 @@ struct ti_replay_options {
     char reference[32];      /* reference speed of the rates */
     int64_t seed;            /* of what is drawn: volumes of statistics, noise */
     const char *steady;      /* error up to which trips are left out; NULL: none are */
+    bool seed_given;
     struct ti_noise noise;   /* of bursts; without its seed */
     const char *reduce_rate; /* bandwidth of the arithmetic of reductions; NULL: no time */
     bool lint_only;

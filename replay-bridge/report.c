@@ -29,12 +29,17 @@ static uint64_t drawn(const struct ti_replay_options *o, const struct ti_replay_
     return o->times ? t->lint.caveats.drawn_extras : t->lint.caveats.drawn;
 }
 
-static void print_drawn(const struct ti_replay_options *o, const struct ti_replay_result *res)
+static uint64_t all_drawn(const struct ti_replay_options *o, const struct ti_replay_result *res)
 {
     uint64_t ranks = 0;
 
     for (int i = 0; i < res->njobs; i++)
         ranks += drawn(o, res->job[i].trace);
+    return ranks;
+}
+
+void ti_replay_print_drawn(const struct ti_replay_options *o, uint64_t ranks)
+{
     if (ranks)
         printf(
             "bursts:         of %llu rank%s drawn from statistics, without their order: the error "
@@ -43,10 +48,12 @@ static void print_drawn(const struct ti_replay_options *o, const struct ti_repla
             o->times ? "extras" : "volumes");
 }
 
-static void print_noise(const struct ti_replay_options *o)
+void ti_replay_print_noise(const struct ti_replay_options *o)
 {
     const struct ti_noise *n = &o->noise;
 
+    if (!ti_noise_any(n))
+        return;
     printf("noise:          standard deviation");
     if (n->rate)
         printf(" of bursts as in '%s',", o->rate);
@@ -56,7 +63,10 @@ static void print_noise(const struct ti_replay_options *o)
         printf(" of cores %.3g %%,", 100 * n->core);
     if (n->node > 0)
         printf(" of nodes %.3g %%,", 100 * n->node);
-    printf(" seed %lld\n", (long long)o->seed);
+    if (o->sweep.runs)
+        printf(" seeds 0 to %lld\n", (long long)o->sweep.runs - 1);
+    else
+        printf(" seed %lld\n", (long long)o->seed);
 }
 
 /* Start and end of each of several jobs. */
@@ -80,15 +90,13 @@ static struct ti_untimed untimed(const struct ti_replay_result *res)
     return all;
 }
 
-static void print_untimed(const struct ti_replay_result *res)
+void ti_replay_print_untimed(const struct ti_untimed *all, const char *engine)
 {
-    struct ti_untimed all = untimed(res);
     char text[TI_UNTIMED_BYTES];
 
-    ti_untimed_text(&all, text);
+    ti_untimed_text(all, text);
     if (*text)
-        printf("not timed:      %s (engine %s; engine tiara times them)\n", text,
-               res->engine->name);
+        printf("not timed:      %s (engine %s; engine tiara times them)\n", text, engine);
 }
 
 static double number(const json_t *j, const char *key)
@@ -124,6 +132,7 @@ static void print_steady(const struct ti_replay_options *o, const struct ti_repl
 static void report_text(const struct ti_replay_options *o, const struct ti_replay_result *res)
 {
     const struct ti_replay_trace *t = res->trace;
+    struct ti_untimed all = untimed(res);
     char a[32], b[32], c[32];
 
     if (o->lint_only) {
@@ -143,7 +152,7 @@ static void report_text(const struct ti_replay_options *o, const struct ti_repla
     printf("engine:         %s\n", res->engine->name);
     printf("%s %s\n", res->engine->actions ? "actions:       " : "events:        ",
            ti_format_count(res->actions, a, sizeof a));
-    print_untimed(res);
+    ti_replay_print_untimed(&all, res->engine->name);
     printf("platform:       %s\n", res->platform_text);
     if (t->bursts.as == TI_BURSTS_THREADS && t->bursts.cores == INT64_MAX)
         printf("threads:        on cores of their own\n");
@@ -153,10 +162,9 @@ static void report_text(const struct ti_replay_options *o, const struct ti_repla
     if (o->rates)
         printf("rates:          %s, of hosts of %s\n", o->rate,
                ti_unit_format_text(o->reference, TI_UNIT_SPEED, a, sizeof a));
-    print_drawn(o, res);
+    ti_replay_print_drawn(o, all_drawn(o, res));
     print_steady(o, res);
-    if (ti_noise_any(&o->noise))
-        print_noise(o);
+    ti_replay_print_noise(o);
     printf("wall time:      %.2f s\n", res->wall_s);
     if (o->against)
         ti_against_print(&res->against, ti_verdict_seconds(&res->verdict), stdout);

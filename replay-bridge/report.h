@@ -12,6 +12,12 @@
 ti_status ti_replay_report(const struct ti_replay_options *o, const struct ti_replay_result *res,
                            ti_status st, const struct ti_err *err);
 
+/* Print lines about results: that the bursts of `ranks` ranks are drawn from statistics; the calls
+ * to which an engine gives no time; the noise of --noise.  Nothing is printed if there are none. */
+void ti_replay_print_drawn(const struct ti_replay_options *o, uint64_t ranks);
+void ti_replay_print_untimed(const struct ti_untimed *all, const char *engine);
+void ti_replay_print_noise(const struct ti_replay_options *o);
+
 /* Prints `j` on stdout, and drops the reference. */
 void ti_replay_print_json(json_t *j);
 

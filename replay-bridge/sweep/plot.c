@@ -258,9 +258,31 @@ static void bars(FILE *out, const struct ti_plot *p, const struct layout *l, int
                         -height_of(l, m->median), colour(s));
             else
                 cross(out, left + width / 2);
+            if (m->n > 1) /* a band of the range */
+                fprintf(out,
+                        "<rect x=\"%.1f\" y=\"%.2f\" width=\"%.1f\" height=\"%.2f\" fill=\"#222\" "
+                        "fill-opacity=\"0.2\"/>",
+                        left + 0.5, height_of(l, m->max), fmax(1, width - 1),
+                        height_of(l, m->min) - height_of(l, m->max));
             whisker(out, l, m, left + width / 2, fmin(5, width / 4));
             fprintf(out, "</g>\n");
         }
+}
+
+/* Draws the area between the minima and the maxima of neighbours along the axis. */
+static void band(FILE *out, const struct ti_plot *p, const struct layout *l, int panel, int series)
+{
+    for (int x = 0; x + 1 < p->x.n; x++) {
+        const struct ti_plot_mark *m = mark_at(p, panel, series, x), *n = m + 1;
+
+        if (m->n > 1 && n->n > 1)
+            fprintf(out,
+                    "<path d=\"M%.1f %.2fL%.1f %.2fL%.1f %.2fL%.1f %.2fZ\" fill=\"%s\" "
+                    "fill-opacity=\"0.2\"/>\n",
+                    (x + 0.5) * l->group, height_of(l, m->max), (x + 1.5) * l->group,
+                    height_of(l, n->max), (x + 1.5) * l->group, height_of(l, n->min),
+                    (x + 0.5) * l->group, height_of(l, m->min), colour(series));
+    }
 }
 
 static void lines(FILE *out, const struct ti_plot *p, const struct layout *l, int panel)
@@ -268,6 +290,7 @@ static void lines(FILE *out, const struct ti_plot *p, const struct layout *l, in
     for (int s = 0; s < p->series.n; s++) {
         bool drawn = false;
 
+        band(out, p, l, panel, s);
         fprintf(out, "<path d=\"");
         for (int x = 0; x < p->x.n; x++) {
             const struct ti_plot_mark *m = mark_at(p, panel, s, x);

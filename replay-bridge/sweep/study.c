@@ -339,6 +339,8 @@ ti_status ti_study_record(struct ti_study *study, int64_t i, int status, json_t 
         return ti_err_set(err, TI_ERR_IO, "no memory for point %s, or it is no text", point->id);
     study->done += !status;
     study->failed += status != 0;
+    if (!study->dir)
+        return TI_OK;
     snprintf(name, sizeof name, "points/%s.json", point->id);
     return write_file(study, name, write_json, point->record, err);
 }
@@ -378,11 +380,49 @@ struct ti_untimed ti_study_point_untimed(const struct ti_study_point *point)
                                (uint64_t)(probes > 0 ? probes : 0)};
 }
 
-void ti_study_print_settings(const struct ti_study *study, int64_t i, FILE *out)
+/* Prints the values of the first `n` choices in point `i`. */
+static void print_choices(const struct ti_study *study, int64_t i, size_t n, FILE *out)
 {
-    for (size_t c = 0; c < study->sweep->n; c++)
+    for (size_t c = 0; c < n; c++)
         ti_print(out, "%s%s=%s", c ? " " : "", study->sweep->choice[c].opt->name,
                  ti_sweep_value(study->sweep, i, c));
+}
+
+void ti_study_print_settings(const struct ti_study *study, int64_t i, FILE *out)
+{
+    print_choices(study, i, study->sweep->n, out);
+}
+
+int64_t ti_study_groups(const struct ti_study *study)
+{
+    return study->runs ? study->n / study->runs : study->n;
+}
+
+void ti_study_print_group(const struct ti_study *study, int64_t group, FILE *out)
+{
+    if (study->runs)
+        print_choices(study, group * study->runs, study->sweep->n - 1, out);
+    else
+        print_choices(study, group, study->sweep->n, out);
+}
+
+struct ti_interval ti_study_group_times(const struct ti_study *study, int64_t group)
+{
+    int64_t size = study->runs ? study->runs : 1;
+    size_t none = 0;
+    double *value = ti_grow(NULL, &none, (size_t)size, sizeof *value);
+    struct ti_interval times;
+    int n = 0;
+
+    for (int64_t i = group * size; i < (group + 1) * size; i++) {
+        double time = ti_study_point_time(&study->point[i]);
+
+        if (!isnan(time))
+            value[n++] = time;
+    }
+    times = ti_interval_of(value, n);
+    free(value);
+    return times;
 }
 
 /* ---- results.csv ---- */
@@ -442,8 +482,7 @@ static void write_csv(FILE *out, const void *what)
 
 /* ---- results.json ---- */
 
-/* The values that all results have in common; empty if there is only one result. */
-static json_t *common_of(const struct ti_study *study)
+json_t *ti_study_common(const struct ti_study *study)
 {
     json_t *common = NULL;
     int64_t results = 0;
@@ -464,11 +503,7 @@ static json_t *common_of(const struct ti_study *study)
                                  value) if (!json_equal(value, json_object_get(result, key)))
             json_object_del(common, key);
     }
-    if (results < 2) {
-        json_decref(common);
-        common = json_object();
-    }
-    return common;
+    return common ? common : json_object();
 }
 
 /* A result without the values in `common` and without the hosts of ranks. */
@@ -482,9 +517,27 @@ static json_t *own_of(const json_t *result, const json_t *common)
     return own;
 }
 
+/* The runs of each setting together. */
+static json_t *runs_json(const struct ti_study *study)
+{
+    json_t *list = json_array();
+
+    for (int64_t group = 0; group < ti_study_groups(study); group++) {
+        struct ti_interval times = ti_study_group_times(study, group);
+        json_t *settings = settings_of(study, group * study->runs);
+        json_t *one = times.n ? ti_interval_json(&times) : json_pack("{s:i}", "runs", 0);
+
+        json_object_del(settings, "seed");
+        json_object_set_new(one, "settings", settings);
+        json_array_append_new(list, one);
+    }
+    return list;
+}
+
 json_t *ti_study_json(const struct ti_study *study)
 {
-    json_t *choices = json_array(), *points = json_array(), *common = common_of(study);
+    json_t *choices = json_array(), *points = json_array(), *all;
+    json_t *common = study->done > 1 ? ti_study_common(study) : json_object();
 
     for (size_t c = 0; c < study->sweep->n; c++) {
         const struct ti_choice *choice = &study->sweep->choice[c];
@@ -506,10 +559,13 @@ json_t *ti_study_json(const struct ti_study *study)
                                         json_object_get(record, "error"), "result",
                                         result ? own_of(result, common) : NULL));
     }
-    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o}", "trace", study->trace,
-                     "trace_sha256", study->trace_sha256, "version", ti_version(), "point_count",
-                     (json_int_t)study->n, "failed", (json_int_t)study->failed, "sweep", choices,
-                     "common", common, "points", points);
+    all = json_pack("{s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o}", "trace", study->trace,
+                    "trace_sha256", study->trace_sha256, "version", ti_version(), "point_count",
+                    (json_int_t)study->n, "failed", (json_int_t)study->failed, "sweep", choices,
+                    "common", common, "points", points);
+    if (study->runs)
+        json_object_set_new(all, "runs", runs_json(study));
+    return all;
 }
 
 ti_status ti_study_report(const struct ti_study *study, struct ti_err *err)

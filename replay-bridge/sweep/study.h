@@ -16,6 +16,7 @@
 #include <jansson.h>
 
 #include "bundle/source.h"
+#include "replay-bridge/sweep/interval.h"
 #include "replay-bridge/sweep/sweep.h"
 #include "replay-bridge/trace/lint.h"
 
@@ -35,6 +36,8 @@ struct ti_study {
     struct ti_study_point *point; /* in the order of the sweep */
     int64_t n, done, failed;      /* points; points with a result; points that failed in this run */
     int64_t other_trace;          /* points whose recorded result is of another trace */
+    int64_t runs; /* the last choice is the seed of so many runs, which belong together; 0: no */
+    bool all_or_none; /* after a point has failed, no more are started */
 };
 
 /*
@@ -50,8 +53,8 @@ void ti_study_close(struct ti_study *study);
 /* Creates the folder and locks it.  TI_ERR_IO "is in use" while another sweep holds the lock. */
 ti_status ti_study_begin(struct ti_study *study, struct ti_err *err);
 
-/* Records the outcome of point `i`: exit status, output of --json (`result`, whose reference is
- * taken; NULL: none), and the error if it failed. */
+/* Records the outcome of point `i`, in the folder if there is one: exit status, output of --json
+ * (`result`, whose reference is taken; NULL: none), and the error if it failed. */
 ti_status ti_study_record(struct ti_study *study, int64_t i, int status, json_t *result,
                           const char *error, struct ti_err *err);
 
@@ -67,14 +70,27 @@ struct ti_untimed ti_study_point_untimed(const struct ti_study_point *point);
 /* Prints the settings of point `i`, as "topology=torus:4,4 speed=8Gf". */
 void ti_study_print_settings(const struct ti_study *study, int64_t i, FILE *out);
 
+/* Groups of points that belong together: the runs of one setting, or single points.  The settings
+ * are without the seed of runs. */
+int64_t ti_study_groups(const struct ti_study *study);
+void ti_study_print_group(const struct ti_study *study, int64_t group, FILE *out);
+
+/* The times of the points of a group that have one. */
+struct ti_interval ti_study_group_times(const struct ti_study *study, int64_t group);
+
 /* Writes results.csv, results.json and plot.svg.  All points must have a record. */
 ti_status ti_study_report(const struct ti_study *study, struct ti_err *err);
 
 /* The contents of results.json; a new reference. */
 json_t *ti_study_json(const struct ti_study *study);
 
+/* The values that all results have in common; a new reference, which is the caller's to change. The
+ * whole result if there is only one. */
+json_t *ti_study_common(const struct ti_study *study);
+
 /* Runs all points without a result as child processes, up to `jobs` at once.  TI_ERR_IO
- * "interrupted" after a signal (scratch.h), or if a record cannot be written. */
+ * "interrupted" after a signal (scratch.h), or if a record cannot be written.  With all_or_none,
+ * the status and the error of the first point that failed. */
 ti_status ti_study_run(struct ti_study *study, int64_t jobs, bool verbose, struct ti_err *err);
 
 /* ---- private to the sources of a study ---- */

@@ -1,7 +1,7 @@
 /*
  * The picture of a study.  The first choice with several values is along the axis, the second gives
  * the series, the product of the others gives the panels.  Random placements that differ only in
- * the seed count as one value, drawn as median and range.
+ * the seed count as one value, drawn as median and range.  So do the runs of a point.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -26,14 +26,25 @@ static bool is_random(const char *value)
     return !strncmp(value, RANDOM, strlen(RANDOM));
 }
 
-static struct axis make_axis(const struct ti_sweep *sweep, size_t choice)
+/* Whether a choice is the seed of runs. */
+static bool is_runs(const struct ti_study *study, size_t choice)
 {
+    return study->runs && choice == study->sweep->n - 1;
+}
+
+static struct axis make_axis(const struct ti_study *study, size_t choice)
+{
+    const struct ti_sweep *sweep = study->sweep;
     const struct ti_args *value = &sweep->choice[choice].value;
     struct axis axis = {.choice = choice};
     size_t none = 0;
     int seeds = 0, random = -1;
 
     axis.group = ti_grow(NULL, &none, (size_t)value->n, sizeof *axis.group);
+    if (is_runs(study, choice)) {
+        ti_args_addf(&axis.label, "%d runs", value->n);
+        return axis;
+    }
     for (int v = 0; v < value->n; v++)
         seeds += is_random(value->v[v]);
     for (int v = 0; v < value->n; v++) {
@@ -180,11 +191,15 @@ static void put_note(const struct drawing *d, const struct ti_plot *plot, char *
             const char *name = d->study->sweep->choice[c].opt->name;
 
             varies = varies || (!strncmp(args->v[a] + 2, name, strlen(name)) &&
-                                args->v[a][2 + strlen(name)] == '=' && d->axis[c].label.n > 1);
+                                args->v[a][2 + strlen(name)] == '=' &&
+                                (d->axis[c].label.n > 1 || is_runs(d->study, c)));
         }
         if (!varies)
             fprintf(f, "%s%s", ftell(f) ? "  " : "", args->v[a] + 2);
     }
+    if (d->study->runs)
+        fprintf(f, "%smedian and range of %lld runs", ftell(f) ? "; " : "",
+                (long long)d->study->runs);
     if (plot->panel.n < d->panel.n)
         fprintf(f, "%sthe first %d of %d panels", ftell(f) ? "; " : "", plot->panel.n, d->panel.n);
     fclose(f);
@@ -200,7 +215,7 @@ void ti__study_plot(FILE *out, const void *what)
 
     d.axis = ti_grow(NULL, &none, sweep->n, sizeof *d.axis);
     for (size_t c = 0; c < sweep->n; c++)
-        d.axis[c] = make_axis(sweep, c);
+        d.axis[c] = make_axis(d.study, c);
     choose(&d);
     name_panels(&d);
     plot.x = labels_of(&d, d.x);

@@ -142,7 +142,8 @@ static void tell_point(const struct pool *pool, int64_t i, const char *error)
     size_t bytes = 0;
     FILE *f;
 
-    if ((!pool->verbose && !error) || (error && study->failed > MESSAGES_MAX) ||
+    if ((!pool->verbose && !error) ||
+        (error && (study->all_or_none || study->failed > MESSAGES_MAX)) ||
         !(f = open_memstream(&text, &bytes)))
         return;
     ti_study_print_settings(study, i, f);
@@ -241,6 +242,8 @@ static ti_status fill(struct pool *pool, int64_t *next, struct ti_err *err)
     struct ti_study *study = pool->study;
     ti_status st = TI_OK;
 
+    if (study->all_or_none && study->failed)
+        return TI_OK;
     for (int64_t j = 0; j < pool->jobs && !st; j++) {
         while (*next < study->n && study->point[*next].record)
             ++*next;
@@ -276,6 +279,27 @@ static ti_status run(struct pool *pool, struct ti_err *err)
     return st;
 }
 
+/* The status and the error of the first point that failed. */
+static ti_status first_failure(const struct ti_study *study, struct ti_err *err)
+{
+    for (int64_t i = 0; i < study->n; i++) {
+        const json_t *record = study->point[i].record;
+        json_int_t status = json_integer_value(json_object_get(record, "status"));
+        const char *error = json_string_value(json_object_get(record, "error"));
+        const char *hint =
+            json_string_value(json_object_get(json_object_get(record, "result"), "hint"));
+
+        if (!status)
+            continue;
+        status = status > 0 && status <= TI_ERR_APP ? status : TI_ERR_IO;
+        ti_err_set(err, (ti_status)status, "%s", error ? error : "a replay failed");
+        if (hint)
+            ti_err_hint(err, "%s", hint);
+        return (ti_status)status;
+    }
+    return TI_OK;
+}
+
 ti_status ti_study_run(struct ti_study *study, int64_t jobs, bool verbose, struct ti_err *err)
 {
     struct pool pool = {.study = study,
@@ -294,5 +318,6 @@ ti_status ti_study_run(struct ti_study *study, int64_t jobs, bool verbose, struc
                json_object_size(pool.shown) - MESSAGES_MAX);
     json_decref(pool.shown);
     free(pool.child);
-    return st ? st : ti_stop_check(err);
+    st = st ? st : ti_stop_check(err);
+    return st || !study->all_or_none ? st : first_failure(study, err);
 }

@@ -1,6 +1,5 @@
 #include "replay-bridge/sweep/sweep_command.h"
 
-#include <math.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +8,7 @@
 #include "event/quality.h"
 #include "replay-bridge/sweep/study.h"
 
-static int64_t jobs_of(const struct ti_sweep_command *c, const struct ti_study *study)
+int64_t ti_sweep_jobs(const struct ti_sweep_command *c, const struct ti_study *study)
 {
     int64_t jobs = c->jobs, most = study->n > study->done ? study->n - study->done : 1;
     cpu_set_t set;
@@ -34,27 +33,34 @@ static ti_status list(const struct ti_study *study)
 
 /* ---- summary ---- */
 
-/* The point with the minimum time (sign 1) or the maximum (sign -1); -1: no point has a time. */
+/* The group with the minimum time (sign 1) or the maximum (sign -1); -1: no group has a time. */
 static int64_t extreme(const struct ti_study *study, int sign)
 {
     int64_t best = -1;
+    double at_best = 0;
 
-    for (int64_t i = 0; i < study->n; i++) {
-        double time = ti_study_point_time(&study->point[i]);
+    for (int64_t g = 0; g < ti_study_groups(study); g++) {
+        struct ti_interval times = ti_study_group_times(study, g);
 
-        if (!isnan(time) &&
-            (best < 0 || sign * time < sign * ti_study_point_time(&study->point[best])))
-            best = i;
+        if (times.n && (best < 0 || sign * times.median < sign * at_best)) {
+            best = g;
+            at_best = times.median;
+        }
     }
     return best;
 }
 
-static void print_extreme(const struct ti_study *study, const char *word, int64_t point)
+static void print_extreme(const struct ti_study *study, const char *word, int64_t group)
 {
-    if (point < 0)
+    struct ti_interval times;
+
+    if (group < 0)
         return;
-    printf("%s %.9g s, ", word, ti_study_point_time(&study->point[point]));
-    ti_study_print_settings(study, point, stdout);
+    times = ti_study_group_times(study, group);
+    printf("%s %.9g s, ", word, times.median);
+    if (study->runs)
+        printf("%.9g to %.9g s (%.1f %%), ", times.low, times.high, 100 * times.confidence);
+    ti_study_print_group(study, group, stdout);
     putchar('\n');
 }
 
@@ -92,7 +98,11 @@ static void print_drawn(const struct ti_study *study)
 
 static void print_summary(const struct ti_study *study)
 {
-    printf("points:   %lld", (long long)study->n);
+    printf("points:   %lld", (long long)ti_study_groups(study));
+    if (study->runs)
+        printf(", %lld runs of each: median, and the interval that has the median of all\n"
+               "          possible runs with so much probability",
+               (long long)study->runs);
     if (study->failed)
         printf(", %lld failed", (long long)study->failed);
     printf("\n");
@@ -169,7 +179,7 @@ static ti_status run(const struct ti_sweep_command *c, struct ti_study *study, s
     if (st)
         return st;
     tell_known(study);
-    st = ti_study_run(study, jobs_of(c, study), c->verbose, err);
+    st = ti_study_run(study, ti_sweep_jobs(c, study), c->verbose, err);
     if (ti_stopped())
         return interrupted(c, study, err);
     if (!st)
@@ -189,6 +199,7 @@ ti_status ti_sweep_command(const struct ti_sweep_command *c, struct ti_source *t
     struct ti_study study;
     ti_status st = ti_study_open(&study, &c->sweep, &c->base, trace, c->dir, err);
 
+    study.runs = c->runs;
     if (!st)
         st = c->list ? list(&study) : run(c, &study, err);
     ti_study_close(&study);

@@ -5,6 +5,7 @@
 #define TI_REPLAY_BRIDGE_SWEEP_SWEEP_COMMAND_H
 
 #include "bundle/source.h"
+#include "replay-bridge/sweep/study.h"
 #include "replay-bridge/sweep/sweep.h"
 
 struct ti_sweep_command {
@@ -12,6 +13,7 @@ struct ti_sweep_command {
     struct ti_args base; /* options of every point */
     const char *dir;     /* folder of the study; may be NULL if `list` */
     int64_t jobs;        /* 0: one for each processor this process may use */
+    int64_t runs;        /* the last choice is the seed of so many runs of each point; 0: no */
     bool list, json, verbose;
     ti_status (*ready)(struct ti_err *err); /* whether replays can be started; NULL: yes */
     char **argv; /* arguments of the program, for the command that continues the sweep */
@@ -24,5 +26,8 @@ struct ti_sweep_command {
  */
 ti_status ti_sweep_command(const struct ti_sweep_command *c, struct ti_source *trace,
                            struct ti_err *err);
+
+/* Number of replays at a time. */
+int64_t ti_sweep_jobs(const struct ti_sweep_command *c, const struct ti_study *study);
 
 #endif

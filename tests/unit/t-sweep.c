@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "replay-bridge/sweep/interval.h"
 #include "replay-bridge/sweep/plot.h"
 #include "replay-bridge/sweep/sweep.h"
 
@@ -155,6 +156,37 @@ static void test_sums(void **state)
     assert_true(m.median == 7 && m.min == 7 && m.max == 7);
 }
 
+/* The intervals of the tables of books, as of W. J. Conover, "Practical Nonparametric Statistics".
+ */
+static void test_interval(void **state)
+{
+    static const struct {
+        int n, r; /* the r-th smallest and largest */
+        double confidence;
+    } cases[] = {{1, 1, 0},         {2, 1, 0.5},       {5, 1, 0.9375},     {6, 1, 0.96875},
+                 {8, 1, 0.992188},  {9, 2, 0.960938},  {10, 2, 0.978516},  {15, 4, 0.964844},
+                 {20, 6, 0.958611}, {25, 8, 0.956714}, {100, 40, 0.964800}};
+    double value[100];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int n = cases[i].n;
+        struct ti_interval v;
+
+        for (int k = 0; k < n; k++) /* 1 to n, in another order */
+            value[k] = (k * 7 + 3) % n + 1;
+        for (int k = 0; n % 7 == 0 && k < n; k++)
+            value[k] = k + 1;
+        v = ti_interval_of(value, n);
+        assert_int_equal(v.n, n);
+        assert_true(v.low == cases[i].r && v.high == n + 1 - cases[i].r);
+        assert_true(v.confidence > cases[i].confidence - 1e-6 &&
+                    v.confidence < cases[i].confidence + 1e-6);
+        assert_true(v.median == (n + 1) / 2.0 && v.min == 1 && v.max == n);
+    }
+    assert_int_equal(ti_interval_of(value, 0).n, 0);
+}
+
 static int count(const char *text, const char *what)
 {
     int n = 0;
@@ -180,7 +212,7 @@ static void test_drawing(void **state)
     f = fmemopen(text, sizeof text, "w");
     ti_plot_draw(f, &plot);
     fclose(f);
-    assert_int_equal(count(text, "<rect"), 1 + 2 + 5); /* paper, legend, bars */
+    assert_int_equal(count(text, "<rect"), 1 + 2 + 5 + 2); /* paper, legend, bars, bands */
     assert_int_equal(count(text, "median"), 2);        /* marks 2 and 5 */
     assert_int_equal(count(text, "failed"), 3);        /* marks 0, 3 and 6 */
     assert_non_null(strstr(text, "a&lt;b, t: "));
@@ -189,11 +221,34 @@ static void test_drawing(void **state)
     assert_int_equal(count(text, "<g"), count(text, "</g>"));
 }
 
+/* Lines in place of many bars: a band between neighbours that have a range. */
+static void test_bands(void **state)
+{
+    static char *x[70], label[70][8], *one[] = {""};
+    static struct ti_plot_mark mark[70];
+    struct ti_plot plot = {"title", "note", {"x", x, 70}, {"", one, 1}, {"", one, 1}, mark};
+    static char text[1 << 17];
+    FILE *f;
+
+    (void)state;
+    for (int i = 0; i < 70; i++) {
+        snprintf(label[i], sizeof label[i], "%d", i);
+        x[i] = label[i];
+        mark[i] = (struct ti_plot_mark){2, 1, 3, i == 30 ? 0 : i < 50 ? 5 : 1};
+    }
+    f = fmemopen(text, sizeof text, "w");
+    ti_plot_draw(f, &plot);
+    fclose(f);
+    assert_int_equal(count(text, "fill-opacity"), 29 + 18); /* 0 to 29 and 31 to 49 */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values), cmocka_unit_test(test_bad),  cmocka_unit_test(test_points),
-        cmocka_unit_test(test_hint),   cmocka_unit_test(test_sums), cmocka_unit_test(test_drawing)};
+        cmocka_unit_test(test_values),   cmocka_unit_test(test_bad),
+        cmocka_unit_test(test_points),   cmocka_unit_test(test_hint),
+        cmocka_unit_test(test_sums),     cmocka_unit_test(test_drawing),
+        cmocka_unit_test(test_interval), cmocka_unit_test(test_bands)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,21 @@
+/*
+ * Parts of the options of ti-replay that are about noise and many replays, for options.c only.
+ */
+#ifndef TI_REPLAY_BRIDGE_OPTIONS_INTERNAL_H
+#define TI_REPLAY_BRIDGE_OPTIONS_INTERNAL_H
+
+#include "replay-bridge/options.h"
+
+/* Check for options that conflict with --noise; with --runs where there is no sweep.  TI_CLI_END,
+ * or the exit status after an error, which has been printed. */
+int ti__replay_check_noise(const struct ti_replay_options *o);
+int ti__replay_check_runs(const struct ti_replay_options *o);
+
+/* Adds the seeds of --runs, if given, as the last choice of the sweep.  Returns as above. */
+int ti__replay_add_runs(struct ti_replay_options *o);
+
+/* Takes the noise that no number of --noise gives from the calibration that was read.  TI_ERR_INPUT
+ * if it has none. */
+ti_status ti__replay_calibrate_noise(struct ti_replay_options *o, struct ti_err *err);
+
+#endif

@@ -1,0 +1,112 @@
+#include "replay-bridge/runs.h"
+
+#include <stdlib.h>
+
+#include "common/cli.h"
+#include "common/map.h"
+#include "common/scratch.h"
+#include "replay-bridge/report.h"
+#include "replay-bridge/simulation/engines.h"
+#include "replay-bridge/sweep/interval.h"
+#include "replay-bridge/sweep/study.h"
+
+#define A_LINE 5 /* times in a line of the text */
+
+static void print_line(const json_t *of, const char *label, const char *key)
+{
+    const json_t *value = json_object_get(of, key);
+    char text[32];
+
+    if (json_is_string(value))
+        ti_print(stdout, "%-15s %s\n", label, json_string_value(value));
+    else if (json_is_integer(value))
+        printf("%-15s %s\n", label,
+               ti_format_count((uint64_t)json_integer_value(value), text, sizeof text));
+}
+
+static void print_text(const struct ti_replay_options *o, const struct ti_study *study,
+                       const struct ti_interval *all, const json_t *common, double wall_s)
+{
+    struct ti_untimed untimed = ti_study_point_untimed(&study->point[0]);
+
+    printf("simulated time: %.9g s, the median of %d run%s\n", all->median, all->n,
+           all->n == 1 ? "" : "s");
+    if (o->quiet)
+        return;
+    if (all->n > 1)
+        printf("interval:       %.9g to %.9g s has the median of all possible runs with a\n"
+               "                probability of %.1f %%\n",
+               all->low, all->high, 100 * all->confidence);
+    printf("runs:           %.9g to %.9g s, by seed:", all->min, all->max);
+    for (int64_t i = 0; i < study->n; i++)
+        printf("%s%.9g", i % A_LINE ? "  " : "\n                ",
+               ti_study_point_time(&study->point[i]));
+    putchar('\n');
+    print_line(common, "ranks:", "np");
+    print_line(common, "engine:", "engine");
+    print_line(common, "events:", "events");
+    ti_replay_print_untimed(&untimed, json_string_value(json_object_get(common, "engine")));
+    print_line(common, "platform:", "platform");
+    ti_replay_print_drawn(o, (uint64_t)json_integer_value(json_object_get(common, "drawn_ranks")));
+    ti_replay_print_noise(o);
+    printf("wall time:      %.2f s of all runs\n", wall_s);
+}
+
+static void print_json(const struct ti_study *study, const struct ti_interval *all, json_t *common,
+                       double wall_s)
+{
+    json_t *runs = ti_interval_json(all), *values = json_array();
+
+    for (int64_t i = 0; i < study->n; i++)
+        json_array_append_new(values, json_real(ti_study_point_time(&study->point[i])));
+    json_object_set_new(runs, "values_s", values);
+    json_object_set_new(common, "simulated_time_s", json_real(all->median));
+    json_object_set_new(common, "clock_s", json_real(all->median));
+    json_object_set_new(common, "wall_time_s", json_real(wall_s));
+    json_object_del(common, "seed");
+    json_object_set_new(common, "runs", runs);
+    ti_replay_print_json(json_incref(common));
+}
+
+static void report(const struct ti_replay_options *o, const struct ti_study *study)
+{
+    size_t none = 0;
+    double *value = ti_grow(NULL, &none, (size_t)study->n, sizeof *value), wall_s = 0;
+    struct ti_interval all;
+    json_t *common = ti_study_common(study);
+
+    for (int64_t i = 0; i < study->n; i++) {
+        const json_t *result = json_object_get(study->point[i].record, "result");
+
+        value[i] = ti_study_point_time(&study->point[i]);
+        wall_s += json_number_value(json_object_get(result, "wall_time_s"));
+    }
+    all = ti_interval_of(value, (int)study->n);
+    if (all.n > 1 && all.min == all.max)
+        ti_warn(
+            "all runs took the same time: nothing is drawn at random; --noise lets bursts vary");
+    if (o->json)
+        print_json(study, &all, common, wall_s);
+    else
+        print_text(o, study, &all, common, wall_s);
+    json_decref(common);
+    free(value);
+}
+
+ti_status ti_runs_command(const struct ti_replay_options *o, const struct ti_replay_result *res,
+                          struct ti_err *err)
+{
+    struct ti_study study;
+    ti_status st = res->engine->ready ? res->engine->ready(err) : TI_OK;
+
+    if (!st) {
+        st = ti_study_open(&study, &o->sweep.sweep, &o->sweep.base, res->trace->source, NULL, err);
+        study.all_or_none = true;
+        if (!st)
+            st = ti_study_run(&study, ti_sweep_jobs(&o->sweep, &study), o->verbose, err);
+        if (!st)
+            report(o, &study);
+        ti_study_close(&study);
+    }
+    return st;
+}
