@@ -30,15 +30,19 @@ static ti_status show(struct ti_replay_options *o, struct ti_replay_result *res,
 }
 
 /* --sweep and --runs. */
-static ti_status sweep(struct ti_replay_options *o, const struct ti_replay_result *res, char **argv,
+static ti_status sweep(struct ti_replay_options *o, struct ti_replay_result *res, char **argv,
                        struct ti_err *err)
 {
+    ti_status st;
+
     o->sweep.json = o->json;
     o->sweep.verbose = o->verbose;
     o->sweep.argv = argv;
     o->sweep.ready = res->engine->ready;
-    if (o->sweep.runs && o->sweep.sweep.n == 1)
-        return ti_runs_command(o, res, err);
+    if (o->sweep.runs && o->sweep.sweep.n == 1) {
+        st = ti_replay_plan(o, res, err);
+        return st ? st : ti_runs_command(o, res, err);
+    }
     return ti_sweep_command(&o->sweep, res->trace[0].source, err);
 }
 

@@ -12,20 +12,9 @@
 
 #define A_LINE 5 /* times in a line of the text */
 
-static void print_line(const json_t *of, const char *label, const char *key)
-{
-    const json_t *value = json_object_get(of, key);
-    char text[32];
-
-    if (json_is_string(value))
-        ti_print(stdout, "%-15s %s\n", label, json_string_value(value));
-    else if (json_is_integer(value))
-        printf("%-15s %s\n", label,
-               ti_format_count((uint64_t)json_integer_value(value), text, sizeof text));
-}
-
-static void print_text(const struct ti_replay_options *o, const struct ti_study *study,
-                       const struct ti_interval *all, const json_t *common, double wall_s)
+static void print_text(const struct ti_replay_options *o, const struct ti_replay_result *res,
+                       const struct ti_study *study, const struct ti_interval *all,
+                       const json_t *common, double wall_s)
 {
     struct ti_untimed untimed = ti_study_point_untimed(&study->point[0]);
 
@@ -42,11 +31,10 @@ static void print_text(const struct ti_replay_options *o, const struct ti_study 
         printf("%s%.9g", i % A_LINE ? "  " : "\n                ",
                ti_study_point_time(&study->point[i]));
     putchar('\n');
-    print_line(common, "ranks:", "np");
-    print_line(common, "engine:", "engine");
-    print_line(common, "events:", "events");
-    ti_replay_print_untimed(&untimed, json_string_value(json_object_get(common, "engine")));
-    print_line(common, "platform:", "platform");
+    printf("ranks:          %lld\n", (long long)res->np);
+    printf("engine:         %s\n", res->engine->name);
+    ti_replay_print_untimed(&untimed, res->engine->name);
+    printf("platform:       %s\n", res->platform_text);
     ti_replay_print_drawn(o, (uint64_t)json_integer_value(json_object_get(common, "drawn_ranks")));
     ti_replay_print_noise(o);
     printf("wall time:      %.2f s of all runs\n", wall_s);
@@ -68,7 +56,8 @@ static void print_json(const struct ti_study *study, const struct ti_interval *a
     ti_replay_print_json(json_incref(common));
 }
 
-static void report(const struct ti_replay_options *o, const struct ti_study *study)
+static void report(const struct ti_replay_options *o, const struct ti_replay_result *res,
+                   const struct ti_study *study)
 {
     size_t none = 0;
     double *value = ti_grow(NULL, &none, (size_t)study->n, sizeof *value), wall_s = 0;
@@ -88,7 +77,7 @@ static void report(const struct ti_replay_options *o, const struct ti_study *stu
     if (o->json)
         print_json(study, &all, common, wall_s);
     else
-        print_text(o, study, &all, common, wall_s);
+        print_text(o, res, study, &all, common, wall_s);
     json_decref(common);
     free(value);
 }
@@ -97,16 +86,14 @@ ti_status ti_runs_command(const struct ti_replay_options *o, const struct ti_rep
                           struct ti_err *err)
 {
     struct ti_study study;
-    ti_status st = res->engine->ready ? res->engine->ready(err) : TI_OK;
+    ti_status st =
+        ti_study_open(&study, &o->sweep.sweep, &o->sweep.base, res->trace->source, NULL, err);
 
-    if (!st) {
-        st = ti_study_open(&study, &o->sweep.sweep, &o->sweep.base, res->trace->source, NULL, err);
-        study.all_or_none = true;
-        if (!st)
-            st = ti_study_run(&study, ti_sweep_jobs(&o->sweep, &study), o->verbose, err);
-        if (!st)
-            report(o, &study);
-        ti_study_close(&study);
-    }
+    study.all_or_none = true;
+    if (!st)
+        st = ti_study_run(&study, ti_sweep_jobs(&o->sweep, &study), o->verbose, err);
+    if (!st)
+        report(o, res, &study);
+    ti_study_close(&study);
     return st;
 }
