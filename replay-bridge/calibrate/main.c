@@ -1,7 +1,8 @@
 /*
  * ti-calibrate: measurement of a machine for SimGrid.
  *
- *   options -> messages between two ranks -> fit -> rate of instructions -> calibration file
+ *   options -> messages between two ranks -> fit -> noise of cores -> rate of instructions
+ *           -> calibration file
  */
 #include <inttypes.h>
 #include <limits.h>
@@ -10,11 +11,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "replay-bridge/calibrate/network.h"
-#include "replay-bridge/calibrate/rate.h"
 #include "common/cli.h"
 #include "common/scratch.h"
 #include "common/units.h"
+#include "replay-bridge/calibrate/cores.h"
+#include "replay-bridge/calibrate/network.h"
+#include "replay-bridge/calibrate/rate.h"
 
 #define RUNS_MAX    1000
 #define LARGEST_MAX (INT64_C(2047) << 20) /* counts of MPI are ints */
@@ -31,7 +33,9 @@ struct options {
 
 static const struct ti_opt opts[] = {
     TI_OPT_HEADING("Program"),
-    {'n', "np", "N", "number of ranks of PROGRAM [default: 2]",
+    {'n', "np", "N",
+     "number of ranks of PROGRAM; the noise is that of their\n"
+     "nodes [default: 2]",
      TI_OPT_INTEGER(program.np, 1, TI_TRIAL_RANKS_MAX)},
     {'r', "runs", "N", "runs of PROGRAM, of each kind [default: 5]",
      TI_OPT_INTEGER(nruns, 1, RUNS_MAX)},
@@ -45,10 +49,10 @@ static const struct ti_opt opts[] = {
      TI_OPT_TEXT(measure)},
     TI_OPT_HEADING("Messages"),
     {0, "no-network", NULL,
-     "measure only the rate of the program; the network in\n"
-     "the output file stays as it is",
+     "measure only the rate of the program; the network and\n"
+     "the noise in the output file stay as they are",
      TI_OPT_FLAG(no_network)},
-    {0, "repeats", "N", "repetitions of each kind and size [default: 50]",
+    {0, "repeats", "N", "repetitions of each kind and size, and on each core\n[default: 50]",
      TI_OPT_INTEGER(repeats, 1, 10000)},
     {0, "largest", "SIZE", "size of the largest message [default: 4M]",
      TI_OPT_SIZE(largest, 2, LARGEST_MAX)},
@@ -174,6 +178,36 @@ static ti_status calibrate_network(const struct options *o, struct ti_samples *s
     return st;
 }
 
+/* Times bursts on all cores of the nodes of as many ranks as the program has. */
+static ti_status calibrate_noise(const struct options *o, struct ti_calibration *c, json_t *json,
+                                 struct ti_err *err)
+{
+    char repeats[32];
+    char *words[] = {(char *)(uintptr_t)o->launcher.helper, (char *)(uintptr_t) "cores", repeats};
+    struct ti_trial run = {"timing cores", words, 3, o->program.np, "cputime", true, false};
+    struct ti_trial_result *ran = malloc(sizeof *ran);
+    ti_status st;
+    FILE *f;
+
+    if (!ran)
+        return ti_err_errno(err, TI_ERR_IO, "cannot time cores");
+    snprintf(repeats, sizeof repeats, "%" PRId64, o->repeats);
+    st = ti_trial_run(&o->launcher, &run, ran, err);
+    free(ran);
+    if (st)
+        return st;
+    f = fopen(ti_scratch_path(TI_TRIAL_OUTPUT), "re");
+    if (!f)
+        return ti_err_errno(err, TI_ERR_IO, "cannot read what was measured");
+    st = ti_cores_read(f, c, err);
+    fclose(f);
+    if (!st)
+        json_object_set_new(json, "noise", ti_cores_json(c));
+    if (!st && !o->quiet && !o->json)
+        ti_cores_print(c, stdout);
+    return st;
+}
+
 static void print_spread(double deviation, double speed)
 {
     if (deviation >= 0)
@@ -237,6 +271,8 @@ static ti_status calibrate(const struct options *o, struct ti_err *err)
     st = read_former(o, &c, err);
     if (!st && !o->no_network)
         st = calibrate_network(o, &s, &c, json, err);
+    if (!st && !o->no_network)
+        st = calibrate_noise(o, &c, json, err);
     if (!st)
         st = o->program.words ? ti_rate_of_program(&o->launcher, &o->program, o->nruns, &c, err)
                               : ti_rate_of_burst(&o->launcher, &s, o->repeats, &c, err);

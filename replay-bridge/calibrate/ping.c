@@ -1,7 +1,7 @@
 /*
- * ti-calibrate-mpi, the program that ti-calibrate runs on two ranks.  It times sends, receives and
- * round trips of messages of many sizes, and a loop with a known number of instructions.  All times
- * are taken with the clock of rank 0, which prints a line for each:
+ * ti-calibrate-mpi, the program that ti-calibrate runs, mostly on two ranks.  It times sends,
+ * receives and round trips of messages of many sizes, and a loop with a known number of
+ * instructions.  All times are taken with the clock of rank 0, which prints a line for each:
  *
  *   eager SIZE            the largest message whose send does not wait for the receive
  *   send SIZE SECONDS     MPI_Send, up to that size
@@ -12,6 +12,10 @@
  *   end                   shows that the output is complete
  *
  * usage: ti-calibrate-mpi REPEATS LARGEST
+ *        ti-calibrate-mpi cores REPEATS
+ *
+ * The second form, on any number of ranks, times the loop on all cores of all nodes, see
+ * time_cores.h.
  */
 #include <inttypes.h>
 #include <mpi.h>
@@ -22,6 +26,7 @@
 #include <time.h>
 
 #include "examples/burst.h"
+#include "replay-bridge/calibrate/time_cores.h"
 
 #define WARM_UP     2 /* repetitions that are not printed */
 #define SIZES_MAX   128
@@ -271,7 +276,21 @@ static void measure(int64_t repeats, int64_t largest)
         printf("end\n");
 }
 
-#define USAGE "ti-calibrate-mpi REPEATS LARGEST, on two ranks"
+#define USAGE "ti-calibrate-mpi REPEATS LARGEST, on two ranks, or cores REPEATS, on any number"
+
+/* The first form of the command line, on two ranks. */
+static void time_messages(int64_t repeats, int64_t largest)
+{
+    buffer = malloc((size_t)largest);
+    if (!buffer) {
+        fprintf(stderr, "ti-calibrate-mpi: no memory for %" PRId64 " bytes\n", largest);
+        MPI_Abort(MPI_COMM_WORLD, 4);
+    }
+    memset(buffer, rank, (size_t)largest); /* no page faults in timed code */
+    calibrate_clock();
+    measure(repeats, largest);
+    free(buffer);
+}
 
 /* Prints a line; returns the exit status. */
 static int show(const char *text)
@@ -284,7 +303,9 @@ static int show(const char *text)
 
 int main(int argc, char **argv)
 {
-    int64_t repeats = argc == 3 ? atoll(argv[1]) : 0, largest = argc == 3 ? atoll(argv[2]) : 0;
+    bool cores = argc == 3 && !strcmp(argv[1], "cores");
+    int64_t repeats = argc == 3 ? atoll(argv[1 + cores]) : 0;
+    int64_t largest = argc == 3 ? atoll(argv[2]) : 0;
     int ranks;
 
     if (argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")))
@@ -294,19 +315,14 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    if (ranks != 2 || repeats < 1 || largest < 1 || largest > INT32_MAX) {
+    if ((ranks != 2 && !cores) || repeats < 1 || largest < 1 || largest > INT32_MAX) {
         fprintf(stderr, "usage: " USAGE "\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
-    buffer = malloc((size_t)largest);
-    if (!buffer) {
-        fprintf(stderr, "ti-calibrate-mpi: no memory for %" PRId64 " bytes\n", largest);
-        MPI_Abort(MPI_COMM_WORLD, 4);
-    }
-    memset(buffer, rank, (size_t)largest); /* no page faults in timed code */
-    calibrate_clock();
-    measure(repeats, largest);
-    free(buffer);
+    if (cores)
+        ti_time_cores(repeats);
+    else
+        time_messages(repeats, largest);
     MPI_Finalize();
     return 0;
 }

@@ -16,12 +16,17 @@ clock() { sed -n 's/^clock at end: *\([0-9.]*\) s$/\1/p' out; }
 
 calibrate --repeats 5 --largest 256K || { fail "status $?"; cat out err; }
 for key in date cpu mpi nodes program speed folded_speed within bandwidth latency eager ois \
-    bandwidth_factor latency_factor; do
+    bandwidth_factor latency_factor burst $([ "$(nproc)" = 1 ] || echo core) cores; do
     grep -q "^$key = " calibration.conf || fail "calibration.conf has no $key"
 done
 grep -q '^within = node$' calibration.conf || fail 'two ranks here are not within a node'
 grep -q '^half round trips by all parts: error [0-9.]* %' out || { fail 'no error is told'; cat out; }
 grep -q '^network ' out || fail 'no table'
+# Two ranks of one node: its cores are measured once, and nothing is known about other nodes.
+sed -n '/^\[noise\]/,$p' calibration.conf >noise
+grep -q "^cores = $(nproc)$" noise && grep -q '^nodes = 1$' noise && ! grep -q '^node = ' noise ||
+    { fail 'not the cores of one node'; cat noise; }
+grep -q '^equal bursts vary by .*, cores.* 1 node)$' out || [ "$(nproc)" = 1 ] || fail 'no noise is told'
 
 # The file is not replaced by mistake; a wrong command line says so.
 calibrate
@@ -72,7 +77,7 @@ replay "$scratch/ring" --engine stock --calibration calibration.conf --against r
 
 # Options win over the file, the file over defaults; nanoseconds are no instructions.
 replay "$scratch/ring" --calibration calibration.conf && calibrated=$(clock)
-grep -q '1Gf' out || { fail 'scales nanoseconds by a speed in instructions'; cat out; }
+grep -q ' 1 Gf,' out || { fail 'scales nanoseconds by a speed in instructions'; cat out; }
 replay "$scratch/ring" --calibration calibration.conf --latency 1s && slow=$(clock)
 awk -v c="$calibrated" -v s="$slow" 'BEGIN { exit !(s > c) }' || fail '--latency has no effect'
 replay "$scratch/ring" --calibration calibration.conf --cfg smpi/lat-factor:0:1e9 && slow=$(clock)
@@ -107,6 +112,10 @@ for size in 1 99 100 1000 1001 1000000; do
             fail "$engine: a round trip of $size bytes takes $(clock) s"
     done
 done
+
+# The noise of the file changes a replay.
+replay pp --calibration calibration.conf --noise calibration || { fail 'noise of a calibration'; cat err; }
+grep -q '^noise: .* of bursts' out || { fail 'no noise'; cat out; }
 
 # A malformed file is refused with the place of the fault.
 sed 's/^latency = .*/latency = soon/' calibration.conf >bad.conf

@@ -17,6 +17,9 @@ awk -F= '$1 ~ /^latency *$/ { seen = $2 > 0.004 && $2 < 0.006 } END { exit !seen
 awk -F= '$1 ~ /^bandwidth *$/ { v = $2; gsub(/[ "]/, "", v); f = v ~ /M/ ? 1e6 : v ~ /k/ ? 1e3 : v ~ /G/ ? 1e9 : 1
           seen = v * f > 2e6 && v * f < 60e6 } END { exit !seen }' wan.conf ||
     fail "bandwidth: $(grep '^bandwidth' wan.conf)"
+# The cores of both nodes were timed.
+sed -n '/^\[noise\]/,$p' wan.conf >noise
+grep -q '^nodes = 2$' noise && grep -q '^node = ' noise || fail "noise: $(cat noise)"
 cat table
 
 # The replay of a message and its answer takes as long as they were measured.
