@@ -10,6 +10,7 @@
 #include "replay-bridge/runs.h"
 #include "replay-bridge/simulation/engines.h"
 #include "replay-bridge/steps.h"
+#include "replay-bridge/tolerance.h"
 
 static ti_status replay(struct ti_replay_options *o, struct ti_replay_result *res,
                         struct ti_err *err)
@@ -29,7 +30,7 @@ static ti_status show(struct ti_replay_options *o, struct ti_replay_result *res,
                : ti_replay_show_platform(o, res->ntraces ? res->trace->source : NULL, res, err);
 }
 
-/* --sweep and --runs. */
+/* --sweep, --runs and --tolerance. */
 static ti_status sweep(struct ti_replay_options *o, struct ti_replay_result *res, char **argv,
                        struct ti_err *err)
 {
@@ -39,9 +40,11 @@ static ti_status sweep(struct ti_replay_options *o, struct ti_replay_result *res
     o->sweep.verbose = o->verbose;
     o->sweep.argv = argv;
     o->sweep.ready = res->engine->ready;
-    if (o->sweep.runs && o->sweep.sweep.n == 1) {
+    if (o->ntolerances || (o->sweep.runs && o->sweep.sweep.n == 1)) {
         st = ti_replay_plan(o, res, err);
-        return st ? st : ti_runs_command(o, res, err);
+        if (st)
+            return st;
+        return o->ntolerances ? ti_tolerance_command(o, res, err) : ti_runs_command(o, res, err);
     }
     return ti_sweep_command(&o->sweep, res->trace[0].source, err);
 }
@@ -62,9 +65,9 @@ int main(int argc, char **argv)
     ti_stop_catch();
     st = ti_replay_load(&o, &res, &err);
     if (!st)
-        st = o.sweep.sweep.n ? sweep(&o, &res, argv, &err)
-             : o.show        ? show(&o, &res, &err)
-                             : replay(&o, &res, &err);
+        st = o.sweep.sweep.n || o.ntolerances ? sweep(&o, &res, argv, &err)
+             : o.show                         ? show(&o, &res, &err)
+                                              : replay(&o, &res, &err);
     st = ti_replay_report(&o, &res, st, &err);
     ti_replay_free(&o, &res);
     ti_scratch_close();

@@ -11,11 +11,11 @@ replay_src := $(lower_src) $(sites_src) $(calibration_src) \
                      picture.c picture_layout.c) \
   $(call rb,simulation,engines.c stock.c tiara.c smpirun.c simulate.c state.c verdict.c \
                        messages.c against.c calibrated.c)
-sweep_src := $(call rb,sweep,sweep.c interval.c study.c study_run.c study_plot.c plot.c)
+sweep_src := $(call rb,sweep,sweep.c interval.c search.c study.c study_run.c study_plot.c plot.c)
 progs += ti-replay
 ti-replay_src := $(addprefix replay-bridge/,main.c load.c plan.c check.c act.c options.c options_runs.c \
                    machine.c advice.c report.c profile_report.c \
-                   causes.c causes_report.c runs.c) \
+                   causes.c causes_report.c runs.c tolerance.c) \
                  $(call rb,sweep,sweep_command.c) $(call rb,replayer,timeline.c) \
                  $(sweep_src) $(replay_src)
 ti-replay_libs := -lm
@@ -24,6 +24,7 @@ t-replay-platform_src := $(replay_src)
 t-replay-verdict_src := $(replay_src)
 t-path_src := replay-bridge/replayer/path.c
 t-converge_src := replay-bridge/replayer/converge.c
+t-search_src := replay-bridge/sweep/search.c
 t-noise_src := replay-bridge/trace/noise.c
 t-sweep_src := $(sweep_src) $(replay_src)
 

@@ -288,6 +288,10 @@ static const struct ti_opt opts[] = {
      "median, its interval and all times; of each point of a\n"
      "sweep, if there is one",
      TI_OPT_INTEGER(sweep.runs, 1, TI_SWEEP_POINTS_MAX)},
+    {0, "tolerance", "OPTION=X%[,X%]...",
+     "find the value of an option that is a number, such as\n"
+     "latency, at which the program is slower by X %",
+     TI_OPT_FUNCTION(ti__replay_parse_tolerance)},
     {0, "sweep", "OPTION=VALUES",
      "replay with each of the values, separated by \"|\", or by\n"
      "commas if the values have none; with several --sweep,\n"
@@ -371,11 +375,16 @@ static int check_sweep(const struct ti_replay_options *o)
 {
     const struct ti_sweep_command *sweep = &o->sweep;
 
-    if (!sweep->sweep.n && (sweep->dir || sweep->list || (sweep->jobs && !sweep->runs)))
+    if (!sweep->sweep.n &&
+        (sweep->dir || sweep->list || (sweep->jobs && !sweep->runs && !o->ntolerances)))
         return (int)ti_cli_usage(&ti_replay_cli, "--output, --jobs and --list are for a --sweep%s",
                                  sweep->runs ? ", and --jobs for --runs" : "");
     if (!sweep->sweep.n || (sweep->runs && o->seed_given))
-        return sweep->runs ? ti__replay_check_runs(o) : TI_CLI_END;
+        return sweep->runs || o->ntolerances ? ti__replay_check_runs(o) : TI_CLI_END;
+    if (o->ntolerances)
+        return (int)ti_cli_usage(&ti_replay_cli,
+                                 "--tolerance searches values itself: --sweep cannot "
+                                 "be given too");
     if (o->keep || o->lint_only || o->show || o->timeline)
         return (int)ti_cli_usage(
             &ti_replay_cli, "--keep, --lint, --show-platform and --timeline are not for a --sweep");
@@ -394,9 +403,10 @@ static int check_jobs(const struct ti_replay_options *o, int n)
         return (int)ti_cli_usage(&ti_replay_cli, "%d traces are more than %d", n, JOBS_MOST);
     if (n > 1 && o->copies)
         return (int)ti_cli_usage(&ti_replay_cli, "--copies is for one trace, not for %d", n);
-    if (n > 1 && (o->sweep.sweep.n || o->sweep.runs || o->show || o->lint_only))
-        return (int)ti_cli_usage(&ti_replay_cli, "--sweep, --runs, --show-platform and --lint are "
-                                                 "for one trace");
+    if (n > 1 && (o->sweep.sweep.n || o->sweep.runs || o->ntolerances || o->show || o->lint_only))
+        return (int)ti_cli_usage(&ti_replay_cli,
+                                 "--sweep, --runs, --tolerance, --show-platform and "
+                                 "--lint are for one trace");
     if (o->nstarts > jobs)
         return (int)ti_cli_usage(&ti_replay_cli, "--start: %d times for %lld job%s", o->nstarts,
                                  (long long)jobs, jobs == 1 ? "" : "s");
@@ -513,7 +523,7 @@ int ti_replay_parse(struct ti_replay_options *o, int argc, char **argv)
     o->trace = argv + ti_cli_operand();
     o->ntraces = argc - ti_cli_operand();
     st = check_options(o, o->ntraces, o->trace);
-    return st == TI_CLI_END ? ti__replay_add_runs(o) : st;
+    return st == TI_CLI_END && !o->ntolerances ? ti__replay_add_runs(o) : st;
 }
 
 /* Takes values of the calibration that no option gives. */

@@ -17,9 +17,18 @@
 #include "replay-bridge/trace/lint.h"
 #include "replay-bridge/trace/noise.h"
 
-#define TI_REPLAY_CFG_MAX 64
+#define TI_REPLAY_CFG_MAX   64
+#define TI_TOLERANCE_SHARES 16
+#define TI_TOLERANCES       16
 
 extern const struct ti_cli ti_replay_cli;
+
+/* A --tolerance: an option, and the shares by which the program may be slower; 0.01 is 1 %. */
+struct ti_tolerance {
+    const struct ti_opt *opt;
+    double slower[TI_TOLERANCE_SHARES];
+    int n;
+};
 
 struct ti_replay_options {
     char **trace; /* as given */
@@ -70,6 +79,8 @@ struct ti_replay_options {
     const char *reduce_rate; /* bandwidth of the arithmetic of reductions; NULL: no time */
     bool lint_only;
     struct ti_sweep_command sweep;
+    struct ti_tolerance tolerance[TI_TOLERANCES];
+    int ntolerances;
 
     /* Output. */
     const char *against; /* file of real times; NULL: none */

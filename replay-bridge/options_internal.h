@@ -6,10 +6,14 @@
 
 #include "replay-bridge/options.h"
 
-/* Check for options that conflict with --noise; with --runs where there is no sweep.  TI_CLI_END,
+/* Check for options that conflict with --noise; with --runs or --tolerance where there is
+ * no sweep.  TI_CLI_END,
  * or the exit status after an error, which has been printed. */
 int ti__replay_check_noise(const struct ti_replay_options *o);
 int ti__replay_check_runs(const struct ti_replay_options *o);
+
+/* Adds a --tolerance. */
+ti_opt_fn ti__replay_parse_tolerance;
 
 /* Adds the seeds of --runs, if given, as the last choice of the sweep.  Returns as above. */
 int ti__replay_add_runs(struct ti_replay_options *o);

@@ -1,6 +1,8 @@
 #include "replay-bridge/options_internal.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 int ti__replay_check_noise(const struct ti_replay_options *o)
 {
@@ -34,10 +36,63 @@ int ti__replay_check_runs(const struct ti_replay_options *o)
                                  "--runs %lld replays with the seeds 0 to %lld: --seed cannot be "
                                  "given too",
                                  (long long)o->sweep.runs, (long long)o->sweep.runs - 1);
-    return option ? (int)ti_cli_usage(&ti_replay_cli,
-                                      "--%s is for one replay, such as --seed 0, not for --runs",
-                                      option)
+    return option ? (int)ti_cli_usage(&ti_replay_cli, "--%s is for one replay, not for %s", option,
+                                      o->ntolerances ? "--tolerance" : "--runs")
                   : TI_CLI_END;
+}
+
+/* The option of a --tolerance, if values of it can be searched. */
+static const struct ti_opt *find_number(const char *name, size_t bytes)
+{
+    for (const struct ti_opt *opt = ti_replay_cli.opts; opt->name || opt->help; opt++) {
+        if (!opt->name || strlen(opt->name) != bytes || strncmp(opt->name, name, bytes) != 0)
+            continue;
+        if (!strcmp(opt->name, "latency") || !strcmp(opt->name, "bandwidth") ||
+            opt->kind == TI_KIND_QUANTITY)
+            return opt;
+        return opt->kind == TI_KIND_INTEGER && ti_sweep_passes(opt) &&
+                       strcmp(opt->name, "seed") != 0
+                   ? opt
+                   : NULL;
+    }
+    return NULL;
+}
+
+ti_status ti__replay_parse_tolerance(void *options, const char *arg, struct ti_err *err)
+{
+    struct ti_replay_options *o = options;
+    struct ti_tolerance *t = &o->tolerance[o->ntolerances];
+    size_t bytes = strcspn(arg, "=");
+    const char *at = arg + bytes;
+    char *end;
+
+    if (o->ntolerances == TI_TOLERANCES)
+        return ti_err_set(err, TI_ERR_USAGE, "more than %d --tolerance", TI_TOLERANCES);
+    *t = (struct ti_tolerance){.opt = find_number(arg, bytes)};
+    if (!t->opt) {
+        ti_err_set(err, TI_ERR_USAGE,
+                   "--tolerance: '%.*s' is not an option whose value is a number", (int)bytes, arg);
+        ti_err_hint(err, "such as --tolerance latency=1%%,5%%; also bandwidth, speed, reduce-rate, "
+                         "cores, ranks-per-host");
+        return TI_ERR_USAGE;
+    }
+    for (; *at; at = end + 1) {
+        double percent = strtod(at + 1, &end);
+
+        if (end == at + 1 || *end != '%' || !(percent > 0 && percent <= 1e6) ||
+            (end[1] && end[1] != ','))
+            return ti_err_set(err, TI_ERR_USAGE,
+                              "--tolerance %s: '%s' is not shares such as 1%%,2%%,5%%",
+                              t->opt->name, arg + bytes + 1);
+        if (t->n == TI_TOLERANCE_SHARES)
+            return ti_err_set(err, TI_ERR_USAGE, "--tolerance %s: more than %d shares",
+                              t->opt->name, TI_TOLERANCE_SHARES);
+        t->slower[t->n++] = percent / 100;
+    }
+    o->ntolerances += t->n > 0;
+    return t->n ? TI_OK
+                : ti_err_set(err, TI_ERR_USAGE, "--tolerance %s: by how much?  Such as %s=1%%,5%%",
+                             t->opt->name, t->opt->name);
 }
 
 int ti__replay_add_runs(struct ti_replay_options *o)

@@ -363,7 +363,7 @@ ti_status ti_replay_report(const struct ti_replay_options *o, const struct ti_re
             fprintf(stderr, "  smpirun: %s\n", res->verdict.quote[i]);
         print_waiting(res->waiting);
     }
-    if (o->sweep.sweep.n)
+    if (o->sweep.sweep.n || o->ntolerances)
         return st;
     if (o->json && (st || !o->show))
         report_json(o, res, st, err);

@@ -13,7 +13,7 @@ static const char *const with_commas[] = {"topology", "bandwidth", "latency", "l
 /* Options that select an action or an output rather than the simulation. */
 static const char *const not_swept[] = {
     "sweep", "list",          "jobs",    "output", "keep",        "timeline", "lint",
-    "quiet", "show-platform", "verbose", "json",   "no-progress", "runs"};
+    "quiet", "show-platform", "verbose", "json",   "no-progress", "runs",     "tolerance"};
 
 #define IS_IN(list, name) is_in(list, sizeof list / sizeof *list, name)
 
