@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/map.h"
+#include "common/order.h"
 
 struct time {
     int node, core;
@@ -19,12 +20,7 @@ struct times {
 
 /* ---- reading ---- */
 
-static int by_place(const void *a, const void *b)
-{
-    const struct time *x = a, *y = b;
-
-    return x->node != y->node ? x->node - y->node : x->core - y->core;
-}
+TI_ORDER_BY_2(by_place, struct time, node, core)
 
 static ti_status read_times(FILE *in, struct times *t, struct ti_err *err)
 {

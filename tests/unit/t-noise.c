@@ -9,18 +9,14 @@
 
 #include <cmocka.h>
 
+#include "common/order.h"
 #include "replay-bridge/trace/noise.h"
 
 #define DRAWS 20000
 
 static struct ti_err err;
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
+TI_ORDER_NUMBERS(ascending, double)
 
 /* The test of Kolmogorov and Smirnov: whether figures are of the log-normal distribution with mean
  * 1.  Good figures exceed the limit in one of 1000 cases; these are always the same ones. */
