@@ -23,7 +23,8 @@ enum {
     TI_SERVES_TIMELINE = 1 << 4,
     TI_SERVES_JOBS = 1 << 5, /* more than one job, --start */
     TI_SERVES_STEADY = 1 << 6,
-    TI_SERVES_ALL = (1 << 7) - 1 /* widen it with a new feature */
+    TI_SERVES_NOISE = 1 << 7,
+    TI_SERVES_ALL = (1 << 8) - 1 /* widen it with a new feature */
 };
 
 struct ti_engine {

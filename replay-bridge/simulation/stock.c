@@ -37,7 +37,7 @@ static ti_status prepare(const struct ti_replay_options *o, struct ti_replay_res
 
 const struct ti_engine ti_engine_stock = {.name = "stock",
                                           .target = &ti_lower_target,
-                                          .serves = TI_SERVES_SMPIRUN,
+                                          .serves = TI_SERVES_SMPIRUN | TI_SERVES_NOISE,
                                           .actions = true,
                                           .available = ti_smpirun_available,
                                           .ready = ti_sim_available,

@@ -45,7 +45,7 @@ says out 'engine:         sums'
 says out 'events:         16'
 run 2 "$replay" --engine mine ring.run
 says err '--engine must be auto, sums, stock or tiara, not'
-for option in '--links' '--cfg a:b' '--keep kept' '--profile' '--timeline t.csv' '--start 1s' '--copies 2'; do
+for option in '--links' '--cfg a:b' '--keep kept' '--profile' '--timeline t.csv' '--start 1s' '--copies 2' '--noise 3%'; do
     # shellcheck disable=SC2086  # words are meant
     run 2 "$replay" --engine sums $option ring.run
     says err 'needs --engine tiara'
