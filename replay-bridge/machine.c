@@ -31,8 +31,7 @@ static ti_status use_platform(const struct ti_replay_options *o, struct ti_repla
 
     if (!realpath(o->platform, real))
         return ti_err_errno(err, TI_ERR_IO, "cannot read the platform '%s'", o->platform);
-    snprintf(res->platform, sizeof res->platform, "%s", o->platform);
-    snprintf(res->platform_text, sizeof res->platform_text, "%s", o->platform);
+    ti_replay_name_platform(o, res);
     if (!strpbrk(real, " \t\n")) {
         snprintf(res->platform_file, sizeof res->platform_file, "%s", real);
         return TI_OK;
@@ -52,15 +51,15 @@ static void put_value(FILE *f, const char *text, enum ti_unit kind, bool people)
 }
 
 /* Description of a generated platform, for people or with all digits. */
-static void name_made(const struct ti_replay_options *o, int64_t hosts,
-                      const struct ti_replay_result *res, bool people, char *text, size_t bytes)
+static void name_made(const struct ti_replay_options *o, const struct ti_replay_result *res,
+                      bool people, char *text, size_t bytes)
 {
     FILE *f = fmemopen(text, bytes, "w");
 
     if (!f)
         return;
     fprintf(f, "%s of %lld hosts", o->sites_path ? o->sites_path : o->topology_text,
-            (long long)hosts);
+            (long long)res->made_hosts);
     if (res->sites) {
         fprintf(f, " at %d site%s", res->sites->nsites, res->sites->nsites == 1 ? "" : "s");
     } else {
@@ -73,8 +72,19 @@ static void name_made(const struct ti_replay_options *o, int64_t hosts,
     fclose(f);
 }
 
-static ti_status make_platform(const struct ti_replay_options *o, int64_t hosts,
-                               struct ti_replay_result *res, struct ti_err *err)
+void ti_replay_name_platform(const struct ti_replay_options *o, struct ti_replay_result *res)
+{
+    if (o->platform) {
+        snprintf(res->platform, sizeof res->platform, "%s", o->platform);
+        snprintf(res->platform_text, sizeof res->platform_text, "%s", o->platform);
+    } else {
+        name_made(o, res, false, res->platform, sizeof res->platform);
+        name_made(o, res, true, res->platform_text, sizeof res->platform_text);
+    }
+}
+
+static ti_status make_platform(const struct ti_replay_options *o, struct ti_replay_result *res,
+                               struct ti_err *err)
 {
     FILE *f;
     ti_status st = ti_scratch_create(TI_SIM_PLATFORM, &f, err);
@@ -84,9 +94,8 @@ static ti_status make_platform(const struct ti_replay_options *o, int64_t hosts,
     if (res->sites)
         ti_platform_write_sites(f, res->sites, &o->wan);
     else
-        ti_platform_write(f, &o->topology, hosts, &o->speeds);
-    name_made(o, hosts, res, false, res->platform, sizeof res->platform);
-    name_made(o, hosts, res, true, res->platform_text, sizeof res->platform_text);
+        ti_platform_write(f, &o->topology, res->made_hosts, &o->speeds);
+    ti_replay_name_platform(o, res);
     strcpy(res->platform_file, TI_SIM_PLATFORM);
     return ti_scratch_finish(f, TI_SIM_PLATFORM, TI_OK, err);
 }
@@ -297,6 +306,6 @@ ti_status ti_replay_write_platform(const struct ti_replay_options *o, struct ti_
     ti_status st = ti_scratch_open(o->keep, err);
 
     if (!st)
-        st = o->platform ? use_platform(o, res, err) : make_platform(o, res->made_hosts, res, err);
+        st = o->platform ? use_platform(o, res, err) : make_platform(o, res, err);
     return st ? st : write_hostfile(res, err);
 }

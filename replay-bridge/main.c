@@ -41,7 +41,7 @@ static ti_status sweep(struct ti_replay_options *o, struct ti_replay_result *res
     o->sweep.argv = argv;
     o->sweep.ready = res->engine->ready;
     if (o->ntolerances || (o->sweep.runs && o->sweep.sweep.n == 1)) {
-        st = ti_replay_plan(o, res, err);
+        st = ti_replay_plan_many(o, res, err);
         if (st)
             return st;
         return o->ntolerances ? ti_tolerance_command(o, res, err) : ti_runs_command(o, res, err);

@@ -1,5 +1,7 @@
 #include "replay-bridge/steps.h"
 
+#include <stdio.h>
+
 #include "common/map.h"
 #include "replay-bridge/machine.h"
 #include "replay-bridge/simulation/engines.h"
@@ -56,4 +58,33 @@ ti_status ti_replay_plan(const struct ti_replay_options *o, struct ti_replay_res
     if (!st && res->engine->ready)
         st = res->engine->ready(err);
     return st ? st : ti_replay_find_hosts(o, res, err);
+}
+
+/* A calibrated speed is not for volumes that are times; see ti_replay_speed_for(). */
+static ti_status fit_speed(struct ti_replay_options *o, struct ti_source *trace, struct ti_err *err)
+{
+    struct ti_volumes volumes = {0};
+    struct ti_reader *r;
+    const char *unit;
+    ti_status st = ti_source_reader(trace, 0, &r, err);
+
+    if (st)
+        return st;
+    unit = ti_reader_info(r, "unit");
+    snprintf(volumes.unit, sizeof volumes.unit, "%s", unit ? unit : "");
+    ti_reader_close(r);
+    ti_replay_speed_for(o, &volumes);
+    return TI_OK;
+}
+
+ti_status ti_replay_plan_many(struct ti_replay_options *o, struct ti_replay_result *res,
+                              struct ti_err *err)
+{
+    ti_status st = ti_replay_plan(o, res, err);
+
+    if (!st)
+        st = fit_speed(o, res->trace->source, err);
+    if (!st)
+        ti_replay_name_platform(o, res);
+    return st;
 }

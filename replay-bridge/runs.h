@@ -9,10 +9,10 @@
 #include "replay-bridge/simulation/result.h"
 
 /*
- * After ti_replay_plan().  Runs the replays as child processes, several at once, and prints the
- * median of their times, its interval and all times, as text or JSON.  The only choice of o->sweep
- * is the seed.  If a replay fails, no more are started, and the status and the error are those of
- * this replay.
+ * After ti_replay_plan_many().  Runs the replays as child processes, several at once, and prints
+ * the median of their times, its interval and all times, as text or JSON.  The only choice of
+ * o->sweep is the seed.  If a replay fails, no more are started, and the status and the error are
+ * those of this replay.
  */
 ti_status ti_runs_command(const struct ti_replay_options *o, const struct ti_replay_result *res,
                           struct ti_err *err);

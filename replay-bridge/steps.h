@@ -16,6 +16,11 @@ ti_status ti_replay_load(struct ti_replay_options *o, struct ti_replay_result *r
 ti_status ti_replay_plan(const struct ti_replay_options *o, struct ti_replay_result *res,
                          struct ti_err *err);
 
+/* The same for replays that are child processes, which check the traces: describes the platform in
+ * res->platform_text, and takes the speed of hosts from the options as the check would. */
+ti_status ti_replay_plan_many(struct ti_replay_options *o, struct ti_replay_result *res,
+                              struct ti_err *err);
+
 /* Checks that the engine can replay the traces.  TI_ERR_INPUT: it cannot; the problems are in the
  * result. */
 ti_status ti_replay_check(struct ti_replay_options *o, struct ti_replay_result *res,

@@ -396,29 +396,12 @@ static json_t *to_json(const struct tolerance *t)
 
 /* ---- the command ---- */
 
-/* A calibrated speed is not for volumes that are times (ti_replay_speed_for()). */
-static ti_status fit_speed(struct ti_replay_options *o, struct ti_source *trace, struct ti_err *err)
-{
-    struct ti_volumes volumes = {0};
-    struct ti_reader *r;
-    const char *unit;
-    ti_status st = ti_source_reader(trace, 0, &r, err);
-
-    if (st)
-        return st;
-    unit = ti_reader_info(r, "unit");
-    snprintf(volumes.unit, sizeof volumes.unit, "%s", unit ? unit : "");
-    ti_reader_close(r);
-    ti_replay_speed_for(o, &volumes);
-    return TI_OK;
-}
-
-ti_status ti_tolerance_command(struct ti_replay_options *o, const struct ti_replay_result *res,
-                               struct ti_err *err)
+ti_status ti_tolerance_command(const struct ti_replay_options *o,
+                               const struct ti_replay_result *res, struct ti_err *err)
 {
     struct ti_source *trace = res->trace->source;
-    ti_status st = fit_speed(o, trace, err);
     json_t *list = json_array();
+    ti_status st = TI_OK;
 
     for (int i = 0; !st && i < o->ntolerances; i++) {
         const struct ti_tolerance *asked = &o->tolerance[i];
