@@ -4,7 +4,6 @@
 
 #include "common/cli.h"
 #include "common/map.h"
-#include "common/scratch.h"
 #include "replay-bridge/report.h"
 #include "replay-bridge/simulation/engines.h"
 #include "replay-bridge/sweep/interval.h"

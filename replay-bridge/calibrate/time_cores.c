@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <mpi.h>
 #include <sched.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
