@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/cli.h"
+#include "common/json.h"
 #include "common/scratch.h"
 #include "replay-bridge/report.h"
 #include "replay-bridge/sweep/search.h"
@@ -418,8 +419,8 @@ ti_status ti_tolerance_command(const struct ti_replay_options *o,
             print_text(o, &t);
     }
     if (!st && o->json)
-        ti_replay_print_json(json_pack("{s:s, s:i, s:O}", "trace", res->trace->path, "status", 0,
-                                       "tolerance", list));
+        ti_replay_print_json(json_pack("{s:o, s:i, s:O}", "trace", ti_json_text(res->trace->path),
+                                       "status", 0, "tolerance", list));
     json_decref(list);
     return st;
 }
