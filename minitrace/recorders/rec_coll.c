@@ -25,14 +25,18 @@ static const struct ti_comm_entry *begin(struct ti_event *ev, const struct ti_mp
     return comm;
 }
 
-static void set_send(struct ti_event *ev, int64_t count, int64_t esize)
+static void set_send(struct ti_event *ev, int64_t count, MPI_Datatype type)
 {
+    int64_t esize = ti_type_bytes(type);
+
     ti_event_set(ev, TI_F_BYTES, ti_bytes(count, esize));
     ti_event_set(ev, TI_F_ESIZE, esize);
 }
 
-static void set_recv(struct ti_event *ev, int64_t count, int64_t esize)
+static void set_recv(struct ti_event *ev, int64_t count, MPI_Datatype type)
 {
+    int64_t esize = ti_type_bytes(type);
+
     ti_event_set(ev, TI_F_BYTES2, ti_bytes(count, esize));
     ti_event_set(ev, TI_F_ESIZE2, esize);
 }
@@ -73,24 +77,10 @@ static enum role set_root(struct ti_event *ev, const struct ti_comm_entry *comm,
     return !comm->inter && root == comm->rank ? ROLE_ROOT : ROLE_OTHER;
 }
 
-/* Write the event of a non-blocking or persistent form, with its request. */
-static __attribute__((noinline)) void emit_request(struct ti_mpi_call *c, struct ti_event *ev)
-{
-    bool persistent = ti_op_is(c->op, TI_T_PERSISTENT);
-
-    if (ti_state.stopped && !persistent) {
-        ti_request_hide(c);
-        ti_state.burst = 0;
-        return;
-    }
-    ti_event_set(ev, TI_F_REQ, ti_request_add(c, persistent, false, 0));
-    ti_emit(c, ev, persistent); /* it may be started at any later time */
-}
-
 static void finish(struct ti_mpi_call *c, struct ti_event *ev)
 {
     if (c->req)
-        emit_request(c, ev);
+        ti_request_emit(c, ev);
     else
         ti_emit(c, ev, false);
 }
@@ -141,9 +131,9 @@ void ti_rec_bcast(struct ti_mpi_call *c)
     if (!comm)
         return;
     if (set_root(&ev, comm, c->root) == ROLE_NOBODY)
-        set_send(&ev, 0, 0);
+        set_send(&ev, 0, MPI_DATATYPE_NULL);
     else
-        set_send(&ev, c->count, ti_type_bytes(c->type));
+        set_send(&ev, c->count, c->type);
     finish(c, &ev);
 }
 
@@ -156,10 +146,10 @@ void ti_rec_reduce(struct ti_mpi_call *c)
     if (!comm)
         return;
     if (rooted && set_root(&ev, comm, c->root) == ROLE_NOBODY) {
-        set_send(&ev, 0, 0);
+        set_send(&ev, 0, MPI_DATATYPE_NULL);
         ti_event_set(&ev, TI_F_REDOP, TI_REDOP_NULL);
     } else {
-        set_send(&ev, c->count, ti_type_bytes(c->type));
+        set_send(&ev, c->count, c->type);
         ti_event_set(&ev, TI_F_REDOP, ti_redop(c->redop));
     }
     finish(c, &ev);
@@ -169,27 +159,24 @@ void ti_rec_gather(struct ti_mpi_call *c)
 {
     struct ti_event ev;
     const struct ti_comm_entry *comm = begin(&ev, c);
-    int64_t esize;
 
     if (!comm)
         return;
     switch (set_root(&ev, comm, c->root)) {
     case ROLE_ROOT:
-        esize = ti_type_bytes(c->type2);
-        set_recv(&ev, c->count2, esize);
+        set_recv(&ev, c->count2, c->type2);
         if (c->in_place || comm->inter)
-            set_send(&ev, c->count2, esize);
+            set_send(&ev, c->count2, c->type2);
         else
-            set_send(&ev, c->count, ti_type_bytes(c->type));
+            set_send(&ev, c->count, c->type);
         break;
     case ROLE_OTHER:
-        esize = ti_type_bytes(c->type);
-        set_send(&ev, c->count, esize);
-        set_recv(&ev, c->count, esize);
+        set_send(&ev, c->count, c->type);
+        set_recv(&ev, c->count, c->type);
         break;
     case ROLE_NOBODY:
-        set_send(&ev, 0, 0);
-        set_recv(&ev, 0, 0);
+        set_send(&ev, 0, MPI_DATATYPE_NULL);
+        set_recv(&ev, 0, MPI_DATATYPE_NULL);
         break;
     }
     finish(c, &ev);
@@ -200,27 +187,25 @@ void ti_rec_gatherv(struct ti_mpi_call *c)
 {
     struct ti_event ev;
     const struct ti_comm_entry *comm = begin(&ev, c);
-    int64_t esize;
 
     if (!comm)
         return;
     switch (set_root(&ev, comm, c->root)) {
     case ROLE_ROOT:
-        esize = ti_type_bytes(c->type2);
-        ti_event_set(&ev, TI_F_ESIZE2, esize);
+        ti_event_set(&ev, TI_F_ESIZE2, ti_type_bytes(c->type2));
         set_vec(&ev, 0, c, c->counts2, partners(comm));
         if (comm->inter)
-            set_send(&ev, 0, esize);
+            set_send(&ev, 0, c->type2);
         else if (c->in_place)
-            set_send(&ev, count_at(c, c->counts2, comm->rank), esize);
+            set_send(&ev, count_at(c, c->counts2, comm->rank), c->type2);
         else
-            set_send(&ev, c->count, ti_type_bytes(c->type));
+            set_send(&ev, c->count, c->type);
         break;
     case ROLE_OTHER:
-        set_send(&ev, c->count, ti_type_bytes(c->type));
+        set_send(&ev, c->count, c->type);
         break;
     case ROLE_NOBODY:
-        set_send(&ev, 0, 0);
+        set_send(&ev, 0, MPI_DATATYPE_NULL);
         break;
     }
     finish(c, &ev);
@@ -230,27 +215,24 @@ void ti_rec_scatter(struct ti_mpi_call *c)
 {
     struct ti_event ev;
     const struct ti_comm_entry *comm = begin(&ev, c);
-    int64_t esize;
 
     if (!comm)
         return;
     switch (set_root(&ev, comm, c->root)) {
     case ROLE_ROOT:
-        esize = ti_type_bytes(c->type);
-        set_send(&ev, c->count, esize);
+        set_send(&ev, c->count, c->type);
         if (c->in_place2 || comm->inter)
-            set_recv(&ev, c->count, esize);
+            set_recv(&ev, c->count, c->type);
         else
-            set_recv(&ev, c->count2, ti_type_bytes(c->type2));
+            set_recv(&ev, c->count2, c->type2);
         break;
     case ROLE_OTHER:
-        esize = ti_type_bytes(c->type2);
-        set_send(&ev, c->count2, esize);
-        set_recv(&ev, c->count2, esize);
+        set_send(&ev, c->count2, c->type2);
+        set_recv(&ev, c->count2, c->type2);
         break;
     case ROLE_NOBODY:
-        set_send(&ev, 0, 0);
-        set_recv(&ev, 0, 0);
+        set_send(&ev, 0, MPI_DATATYPE_NULL);
+        set_recv(&ev, 0, MPI_DATATYPE_NULL);
         break;
     }
     finish(c, &ev);
@@ -260,27 +242,25 @@ void ti_rec_scatterv(struct ti_mpi_call *c)
 {
     struct ti_event ev;
     const struct ti_comm_entry *comm = begin(&ev, c);
-    int64_t esize;
 
     if (!comm)
         return;
     switch (set_root(&ev, comm, c->root)) {
     case ROLE_ROOT:
-        esize = ti_type_bytes(c->type);
-        ti_event_set(&ev, TI_F_ESIZE, esize);
+        ti_event_set(&ev, TI_F_ESIZE, ti_type_bytes(c->type));
         set_vec(&ev, 0, c, c->counts, partners(comm));
         if (comm->inter)
-            set_recv(&ev, 0, esize);
+            set_recv(&ev, 0, c->type);
         else if (c->in_place2)
-            set_recv(&ev, count_at(c, c->counts, comm->rank), esize);
+            set_recv(&ev, count_at(c, c->counts, comm->rank), c->type);
         else
-            set_recv(&ev, c->count2, ti_type_bytes(c->type2));
+            set_recv(&ev, c->count2, c->type2);
         break;
     case ROLE_OTHER:
-        set_recv(&ev, c->count2, ti_type_bytes(c->type2));
+        set_recv(&ev, c->count2, c->type2);
         break;
     case ROLE_NOBODY:
-        set_recv(&ev, 0, 0);
+        set_recv(&ev, 0, MPI_DATATYPE_NULL);
         break;
     }
     finish(c, &ev);
@@ -289,16 +269,14 @@ void ti_rec_scatterv(struct ti_mpi_call *c)
 void ti_rec_allgather(struct ti_mpi_call *c)
 {
     struct ti_event ev;
-    int64_t esize;
 
     if (!begin(&ev, c))
         return;
-    esize = ti_type_bytes(c->type2);
-    set_recv(&ev, c->count2, esize);
+    set_recv(&ev, c->count2, c->type2);
     if (c->in_place)
-        set_send(&ev, c->count2, esize);
+        set_send(&ev, c->count2, c->type2);
     else
-        set_send(&ev, c->count, ti_type_bytes(c->type));
+        set_send(&ev, c->count, c->type);
     finish(c, &ev);
 }
 
@@ -306,17 +284,15 @@ void ti_rec_allgatherv(struct ti_mpi_call *c)
 {
     struct ti_event ev;
     const struct ti_comm_entry *comm = begin(&ev, c);
-    int64_t esize;
 
     if (!comm)
         return;
-    esize = ti_type_bytes(c->type2);
-    ti_event_set(&ev, TI_F_ESIZE2, esize);
+    ti_event_set(&ev, TI_F_ESIZE2, ti_type_bytes(c->type2));
     set_vec(&ev, 0, c, c->counts2, partners(comm));
     if (c->in_place)
-        set_send(&ev, count_at(c, c->counts2, comm->rank), esize);
+        set_send(&ev, count_at(c, c->counts2, comm->rank), c->type2);
     else
-        set_send(&ev, c->count, ti_type_bytes(c->type));
+        set_send(&ev, c->count, c->type);
     finish(c, &ev);
 }
 
@@ -444,8 +420,8 @@ void ti_rec_neighbor_allgather(struct ti_mpi_call *c)
 
     if (!begin(&ev, c))
         return;
-    set_send(&ev, c->count, ti_type_bytes(c->type));
-    set_recv(&ev, c->count2, ti_type_bytes(c->type2));
+    set_send(&ev, c->count, c->type);
+    set_recv(&ev, c->count2, c->type2);
     finish(c, &ev);
 }
 
@@ -457,7 +433,7 @@ void ti_rec_neighbor_allgatherv(struct ti_mpi_call *c)
 
     if (!comm || !in_order(comm, &n))
         return;
-    set_send(&ev, c->count, ti_type_bytes(c->type));
+    set_send(&ev, c->count, c->type);
     ti_event_set(&ev, TI_F_ESIZE2, ti_type_bytes(c->type2));
     if (set_neighbour_vec(&ev, 0, c, c->counts2, comm->sources, n))
         finish(c, &ev);

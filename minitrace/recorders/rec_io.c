@@ -171,45 +171,25 @@ void ti_rec_file_set_view(struct ti_mpi_call *c)
     ti_emit(c, &ev, true);
 }
 
-void ti_rec_file_size(struct ti_mpi_call *c)
-{
-    struct ti_event ev;
-
-    if (!begin(&ev, c))
-        return;
-    ti_event_set(&ev, TI_F_BYTES, c->bytes);
-    ti_emit(c, &ev, false);
-}
-
+/* Calls whose fields are those of the operation. */
 void ti_rec_file_call(struct ti_mpi_call *c)
 {
-    struct ti_event ev;
-
-    if (begin(&ev, c))
-        ti_emit(c, &ev, false);
-}
-
-void ti_rec_file_set_atomicity(struct ti_mpi_call *c)
-{
+    uint32_t fields = ti_op_info(c->op)->fields;
     struct ti_event ev;
 
     if (!begin(&ev, c))
         return;
-    ti_event_set(&ev, TI_F_LEVEL, c->level != 0); /* a LOGICAL may be true as -1 */
-    ti_emit(c, &ev, false);
-}
-
-void ti_rec_file_seek_shared(struct ti_mpi_call *c)
-{
-    struct ti_event ev;
-
-    if (!begin(&ev, c))
-        return;
-    ev.mask |= TI_M_OFFSET | TI_M_MODE;
-    ev.arg[TI_F_OFFSET] = c->offset;
-    ev.arg[TI_F_MODE] = c->mode == MPI_SEEK_CUR   ? TI_MODE_CUR
-                        : c->mode == MPI_SEEK_END ? TI_MODE_END
-                                                  : TI_MODE_NONE;
+    ev.mask = fields;
+    if (fields & TI_M_BYTES)
+        ev.arg[TI_F_BYTES] = c->bytes;
+    if (fields & TI_M_LEVEL)
+        ev.arg[TI_F_LEVEL] = c->level != 0; /* a LOGICAL may be true as -1 */
+    if (fields & TI_M_OFFSET)
+        ev.arg[TI_F_OFFSET] = c->offset;
+    if (fields & TI_M_MODE)
+        ev.arg[TI_F_MODE] = c->mode == MPI_SEEK_CUR   ? TI_MODE_CUR
+                            : c->mode == MPI_SEEK_END ? TI_MODE_END
+                                                      : TI_MODE_NONE;
     ti_emit(c, &ev, false);
 }
 
@@ -282,13 +262,7 @@ void ti_rec_file_iaccess(struct ti_mpi_call *c)
 {
     struct ti_event ev;
 
-    if (ti_state.stopped || !transfer(&ev, c)) {
-        ti_request_hide(c);
-        ti_state.burst = 0;
-        return;
-    }
-    ti_event_set(&ev, TI_F_REQ, ti_request_add(c, false, false, 0));
-    ti_emit(c, &ev, false);
+    ti_request_emit(c, ti_state.stopped || !transfer(&ev, c) ? NULL : &ev);
 }
 
 /* A file has at most one split collective in progress. */
@@ -301,11 +275,6 @@ void ti_rec_file_begin(struct ti_mpi_call *c)
         return;
     file->asked = ev.arg[TI_F_BYTES];
     ti_emit(c, &ev, false);
-}
-
-void ti_pre_file_end(struct ti_mpi_call *c)
-{
-    ti_pre_file_access(c);
 }
 
 void ti_rec_file_end(struct ti_mpi_call *c)

@@ -51,7 +51,7 @@ static void remember(const struct answer *a)
         answers.said[answers.n++] = *a;
 }
 
-static void probed(struct ti_mpi_call *c)
+void ti_rec_probe(struct ti_mpi_call *c)
 {
     struct ti_event ev;
     const struct ti_comm_entry *comm = ti_envelope(&ev, c);
@@ -77,27 +77,12 @@ static void probed(struct ti_mpi_call *c)
     remember(&a);
 }
 
-void ti_pre_probe(struct ti_mpi_call *c)
-{
-    ti_pre_recv(c);
-}
-
-void ti_rec_probe(struct ti_mpi_call *c)
-{
-    probed(c);
-}
-
-void ti_pre_iprobe(struct ti_mpi_call *c)
-{
-    ti_pre_recv(c);
-}
-
 /* With MPI_PROC_NULL the answer is always "yes" and there is no message, so the number of calls
  * has no meaning. */
 void ti_rec_iprobe(struct ti_mpi_call *c)
 {
     if (*c->flag && c->peer != MPI_PROC_NULL)
-        probed(c);
+        ti_rec_probe(c);
     else
         ti_poll_failed();
 }
@@ -131,11 +116,6 @@ static int64_t add(struct ti_mpi_call *c, const struct ti_event *ev)
     return m->number;
 }
 
-void ti_pre_mprobe(struct ti_mpi_call *c)
-{
-    ti_pre_recv(c);
-}
-
 void ti_rec_mprobe(struct ti_mpi_call *c)
 {
     struct ti_event ev;
@@ -149,11 +129,6 @@ void ti_rec_mprobe(struct ti_mpi_call *c)
     ti_emit(c, &ev, false);
 }
 
-void ti_pre_improbe(struct ti_mpi_call *c)
-{
-    ti_pre_recv(c);
-}
-
 void ti_rec_improbe(struct ti_mpi_call *c)
 {
     if (*c->flag)
@@ -163,7 +138,7 @@ void ti_rec_improbe(struct ti_mpi_call *c)
 }
 
 /* Save the handle, which the call overwrites.  MPI itself reports a null one. */
-static void save_handle(struct ti_mpi_call *c)
+void ti_pre_mrecv(struct ti_mpi_call *c)
 {
     c->held = (int64_t)bits_of(c->message ? handle_of(c) : MPI_MESSAGE_NULL);
 }
@@ -199,11 +174,6 @@ static bool received(struct ti_event *ev, struct ti_mpi_call *c)
     return ev->arg[TI_F_MSG] != TI_HIDDEN;
 }
 
-void ti_pre_mrecv(struct ti_mpi_call *c)
-{
-    save_handle(c);
-}
-
 void ti_rec_mrecv(struct ti_mpi_call *c)
 {
     struct ti_event ev;
@@ -218,11 +188,6 @@ void ti_fail_mrecv(struct ti_mpi_call *c, int rc)
     (void)rc;
     if ((uint64_t)c->held != bits_of(MPI_MESSAGE_NULL) && handle_of(c) == MPI_MESSAGE_NULL)
         ti_rec_mrecv(c);
-}
-
-void ti_pre_imrecv(struct ti_mpi_call *c)
-{
-    save_handle(c);
 }
 
 void ti_rec_imrecv(struct ti_mpi_call *c)

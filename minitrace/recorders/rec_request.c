@@ -45,6 +45,19 @@ void ti_request_hide(struct ti_mpi_call *c)
     add(c, true, ti_op_is(c->op, TI_T_PERSISTENT));
 }
 
+void ti_request_emit(struct ti_mpi_call *c, struct ti_event *ev)
+{
+    bool persistent = ti_op_is(c->op, TI_T_PERSISTENT);
+
+    if (!ev || (ti_state.stopped && !persistent)) {
+        ti_request_hide(c);
+        ti_state.burst = 0;
+        return;
+    }
+    ti_event_set(ev, TI_F_REQ, ti_request_add(c, persistent, false, 0));
+    ti_emit(c, ev, persistent);
+}
+
 void ti__request_save(struct ti_mpi_call *c, int n)
 {
     c->held = 0;
@@ -147,13 +160,8 @@ void ti_rec_grequest_start(struct ti_mpi_call *c)
 {
     struct ti_event ev;
 
-    if (ti_state.stopped) {
-        ti_request_hide(c);
-        return;
-    }
-    ti_event_begin(&ev, TI_M_REQ);
-    ev.arg[TI_F_REQ] = ti_request_add(c, false, false, 0);
-    ti_emit(c, &ev, false);
+    ti_event_begin(&ev, 0);
+    ti_request_emit(c, &ev);
 }
 
 /* The request of a call that is passed it by value, so that its place is unknown.  If no traced

@@ -89,22 +89,25 @@ void ti_rec_win_create(struct ti_mpi_call *c)
     ti_emit(c, &ev, true);
 }
 
-void ti_rec_win_attach(struct ti_mpi_call *c)
-{
-    struct ti_event ev;
-
-    if (!begin(&ev, c))
-        return;
-    ti_event_set(&ev, TI_F_BYTES, c->bytes);
-    ti_emit(c, &ev, false);
-}
-
+/* Calls whose fields are those of the operation. */
 void ti_rec_win_call(struct ti_mpi_call *c)
 {
+    uint32_t fields = ti_op_info(c->op)->fields;
     struct ti_event ev;
+    const struct window *win = begin(&ev, c);
 
-    if (begin(&ev, c))
-        ti_emit(c, &ev, false);
+    if (!win)
+        return;
+    ev.mask = fields;
+    if (fields & TI_M_BYTES)
+        ev.arg[TI_F_BYTES] = c->bytes;
+    if (fields & TI_M_PEER)
+        ev.arg[TI_F_PEER] = peer_of(win, c->peer);
+    if (fields & TI_M_MODE)
+        ev.arg[TI_F_MODE] = assertion(c->mode);
+    if (c->op == TI_OP_WIN_LOCK && c->mode2 == MPI_LOCK_EXCLUSIVE)
+        ev.arg[TI_F_MODE] |= TI_MODE_EXCLUSIVE;
+    ti_emit(c, &ev, false);
 }
 
 /* An unknown handle is no failure here: MPI itself checks it. */
@@ -124,16 +127,6 @@ void ti_rec_win_free(struct ti_mpi_call *c)
     ti_event_begin(&ev, TI_M_WIN);
     ev.arg[TI_F_WIN] = c->held;
     ti_emit(c, &ev, true);
-}
-
-void ti_rec_win_mode(struct ti_mpi_call *c)
-{
-    struct ti_event ev;
-
-    if (!begin(&ev, c))
-        return;
-    ti_event_set(&ev, TI_F_MODE, assertion(c->mode));
-    ti_emit(c, &ev, false);
 }
 
 /* The ranks of the call's group in the window's communicator, minus `own`; *n is their number.
@@ -187,31 +180,6 @@ void ti_rec_win_test(struct ti_mpi_call *c)
         ti_poll_failed();
 }
 
-void ti_rec_win_lock(struct ti_mpi_call *c)
-{
-    struct ti_event ev;
-    const struct window *win = begin(&ev, c);
-
-    if (!win)
-        return;
-    ev.mask |= TI_M_PEER | TI_M_MODE;
-    ev.arg[TI_F_PEER] = peer_of(win, c->peer);
-    ev.arg[TI_F_MODE] =
-        assertion(c->mode) | (c->mode2 == MPI_LOCK_EXCLUSIVE ? TI_MODE_EXCLUSIVE : TI_MODE_NONE);
-    ti_emit(c, &ev, false);
-}
-
-void ti_rec_win_target(struct ti_mpi_call *c)
-{
-    struct ti_event ev;
-    const struct window *win = begin(&ev, c);
-
-    if (!win)
-        return;
-    ti_event_set(&ev, TI_F_PEER, peer_of(win, c->peer));
-    ti_emit(c, &ev, false);
-}
-
 /* Begin an event of a call with an origin and a target side; false if its window is unknown. */
 static bool transfer(struct ti_event *ev, const struct ti_mpi_call *c)
 {
@@ -250,13 +218,7 @@ void ti_rec_rma_request(struct ti_mpi_call *c)
 {
     struct ti_event ev;
 
-    if (ti_state.stopped || !transfer(&ev, c)) {
-        ti_request_hide(c);
-        ti_state.burst = 0;
-        return;
-    }
-    ti_event_set(&ev, TI_F_REQ, ti_request_add(c, false, false, 0));
-    ti_emit(c, &ev, false);
+    ti_request_emit(c, ti_state.stopped || !transfer(&ev, c) ? NULL : &ev);
 }
 
 void ti_rec_rma_one(struct ti_mpi_call *c)

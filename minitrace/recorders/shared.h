@@ -99,6 +99,10 @@ int64_t ti_request_add(struct ti_mpi_call *c, bool persistent, bool wildcard, in
  * another request's. */
 void ti_request_hide(struct ti_mpi_call *c);
 
+/* Write the event of a call that made the request *c->req, with its number.  A request that is not
+ * persistent is hidden while MPI_Pcontrol(0) holds, and with `ev` NULL. */
+void ti_request_emit(struct ti_mpi_call *c, struct ti_event *ev);
+
 /* The bits of a handle, as key for look-ups. */
 static inline uint64_t ti_bits(const void *handle, size_t bytes)
 {
