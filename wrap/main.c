@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "common/args.h"
+#include "common/beside.h"
 #include "common/err.h"
 #include "wrap/driver.h"
 
@@ -94,42 +95,26 @@ struct parts {
     char folder[PATH_MAX]; /* the library's folder */
 };
 
-static bool find_part(const char *here, const char *const *list, const char *name, char *folder,
-                      char *file)
-{
-    char path[3 * PATH_MAX];
-
-    for (; *list; list++) {
-        snprintf(path, sizeof path, "%s%s%s/%s", **list == '/' ? "" : here,
-                 **list == '/' ? "" : "/", *list, name);
-        if (access(path, R_OK) == 0 && realpath(path, file)) {
-            snprintf(folder, PATH_MAX, "%.*s", (int)(strrchr(file, '/') - file), file);
-            return true;
-        }
-    }
-    return false;
-}
-
 static ti_status find_parts(struct parts *p, struct ti_err *err)
 {
     static const char *const tools[] = {"libexec/blocks", "../libexec/tiara/blocks",
                                         TI_LIBEXECDIR "/tiara/blocks", NULL};
     static const char *const libraries[] = {".", "../lib", TI_LIBDIR, NULL};
-    char here[PATH_MAX], file[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", here, sizeof here - 1);
+    char here[PATH_MAX];
+    ti_status st = ti_beside_here(here, err);
 
-    if (n < 0)
-        return ti_err_errno(err, TI_ERR_IO, "cannot tell where %s is", self);
-    here[n] = '\0';
-    *strrchr(here, '/') = '\0';
-    if (!find_part(here, tools, "as", p->assembler, file) ||
-        !find_part(here, libraries, "libtiara-blocks.a", p->folder, p->archive) ||
-        !find_part(here, libraries, "libtiara-blocks.so", p->folder, p->library)) {
+    if (st)
+        return st;
+    if (!ti_beside_find(tools, "as", p->assembler) ||
+        !ti_beside_find(libraries, "libtiara-blocks.a", p->archive) ||
+        !ti_beside_find(libraries, "libtiara-blocks.so", p->library)) {
         ti_err_set(err, TI_ERR_IO, "cannot find its assembler and libraries from '%s'", here);
         ti_err_hint(err, "is Tiara built, or installed completely?");
         return TI_ERR_IO;
     }
-    strcat(p->assembler, "/");
+    strrchr(p->assembler, '/')[1] = '\0';
+    snprintf(p->folder, sizeof p->folder, "%.*s", (int)(strrchr(p->library, '/') - p->library),
+             p->library);
     return TI_OK;
 }
 

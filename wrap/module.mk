@@ -9,7 +9,7 @@ wrappers := ti-mpicc $(wrap_links)
 all: $(wrappers:%=$(O)/%) $(wrap_libs)
 endif
 
-$(O)/ti-mpicc: $(call obj,wrap/main.c $(wrap_src) lib/common/args.c lib/common/map.c lib/common/err.c)
+$(O)/ti-mpicc: $(call obj,wrap/main.c $(wrap_src) $(addprefix lib/common/,args.c beside.c map.c err.c write.c))
 	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 $(wrap_links:%=$(O)/%): $(O)/ti-mpicc
 	$(call say,LN)ln -sf ti-mpicc $@

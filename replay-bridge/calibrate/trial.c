@@ -14,36 +14,22 @@
 #include <unistd.h>
 
 #include "bundle/source.h"
+#include "common/beside.h"
 #include "common/cli.h"
 #include "common/clock.h"
 #include "common/scratch.h"
 
 #define SAID "said" /* scratch file with the messages of ti-acquire */
 
-static bool is_at(const char *here, const char *place, const char *name, char out[PATH_MAX])
-{
-    int n = snprintf(out, PATH_MAX, "%s/%s%s", here, place, name);
-
-    return n > 0 && n < PATH_MAX && access(out, X_OK) == 0;
-}
-
 ti_status ti_launcher_find(struct ti_launcher *r, struct ti_err *err)
 {
+    static const char *const programs[] = {".", NULL};
     char here[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", here, sizeof here - 1);
-    char *slash;
+    ti_status st = ti_beside_here(here, err);
 
-    if (n < 0)
-        return ti_err_errno(err, TI_ERR_IO, "cannot tell where Tiara is");
-    here[n] = '\0';
-    slash = strrchr(here, '/');
-    if (slash)
-        *slash = '\0';
-    if (is_at(here, "", "ti-acquire", r->acquire) &&
-        (is_at(here, "", "ti-calibrate-mpi", r->helper) ||
-         is_at(here, "../libexec/tiara/", "ti-calibrate-mpi", r->helper) ||
-         is_at("", TI_LIBEXECDIR "/tiara/", "ti-calibrate-mpi", r->helper)))
-        return TI_OK;
+    if (st || (ti_beside_find(programs, "ti-acquire", r->acquire) &&
+               ti_beside_helper("ti-calibrate-mpi", r->helper)))
+        return st;
     ti_err_set(err, TI_ERR_IO, "cannot find 'ti-acquire' and 'ti-calibrate-mpi' beside '%s'", here);
     ti_err_hint(err, "is Tiara built, or installed completely?");
     return TI_ERR_IO;

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/beside.h"
 #include "common/cli.h"
 #include "common/scratch.h"
 #include "replay-bridge/simulation/simulate.h"
@@ -20,28 +21,6 @@
 #define COLLECTIVES_CFG 8  /* settings that --collectives stands for */
 
 /* ---- programs ---- */
-
-bool ti_smpirun_find(const char *name, char out[PATH_MAX])
-{
-    static const char *const folders[] = {".", "../libexec/tiara", TI_LIBEXECDIR "/tiara"};
-    char here[PATH_MAX] = ".", path[2 * PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", here, sizeof here - 1);
-
-    if (n > 0) {
-        here[n] = '\0';
-        *strrchr(here, '/') = '\0';
-    }
-    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
-        bool absolute = *folders[i] == '/';
-
-        snprintf(path, sizeof path, "%s%s%s/%s", absolute ? "" : here, absolute ? "" : "/",
-                 folders[i], name);
-        if (access(path, R_OK) == 0 && realpath(path, out))
-            return true;
-    }
-    out[0] = '\0';
-    return false;
-}
 
 ti_status ti_smpirun_word(const char *path, const char *link, char out[PATH_MAX],
                           struct ti_err *err)
@@ -74,7 +53,7 @@ ti_status ti_smpirun_available(const struct ti_replay_options *o, struct ti_err 
 {
     char routes[PATH_MAX];
 
-    return !o->links || ti_smpirun_find("ti-smpi-routes", routes)
+    return !o->links || ti_beside_helper("ti-smpi-routes", routes)
                ? TI_OK
                : ti_smpirun_missing("--links", "ti-smpi-routes", err);
 }
@@ -216,7 +195,7 @@ static ti_status find_links(const struct ti_replay_options *o, struct ti_replay_
     int exit_status;
     ti_status st = ti_messages_write(&res->messages, &res->hosts, TI_SIM_PAIRS, err);
 
-    ti_smpirun_find("ti-smpi-routes", routes);
+    ti_beside_helper("ti-smpi-routes", routes);
     if (!st)
         st = ti_smpirun_word(routes, "ti-smpi-routes", program, err);
     if (!st) {

@@ -7,10 +7,6 @@
 #include "replay-bridge/options.h"
 #include "replay-bridge/simulation/result.h"
 
-/* The absolute path of a file that is beside this program or in an installation folder; false, and
- * "", if there is none. */
-bool ti_smpirun_find(const char *name, char out[PATH_MAX]);
-
 /*
  * Makes `path` a single word of a command.  smpirun is a shell script that expands its arguments
  * again: blanks split them, * and ? match files, quotes are kept.  So a path with such a character

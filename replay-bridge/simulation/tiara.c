@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/args.h"
+#include "common/beside.h"
 #include "common/scratch.h"
 #include "replay-bridge/simulation/engines.h"
 #include "replay-bridge/simulation/simulate.h"
@@ -20,7 +21,7 @@ static ti_status available(const struct ti_replay_options *o, struct ti_err *err
     char file[PATH_MAX];
     ti_status st = ti_smpirun_available(o, err);
 
-    return st || ti_smpirun_find(REPLAYER, file)
+    return st || ti_beside_helper(REPLAYER, file)
                ? st
                : ti_smpirun_missing(o->engine ? NULL : ti_engine_lacks(TI_SERVES_SMPIRUN, o),
                                     REPLAYER, err);
@@ -137,9 +138,9 @@ static ti_status command(const struct ti_replay_options *o, struct ti_replay_res
     struct ti_args *args = &res->replayer;
     ti_status st;
 
-    ti_smpirun_find(REPLAYER, file);
+    ti_beside_helper(REPLAYER, file);
     st = ti_smpirun_word(file, REPLAYER, program, err);
-    if (!st && ti_smpirun_find(CLOCK, file))
+    if (!st && ti_beside_helper(CLOCK, file))
         st = ti_smpirun_word(file, CLOCK, res->clock, err);
     if (st)
         return st;
