@@ -12,6 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/write.h"
+
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 /* ---------------------------------------------------------------- words -- */
@@ -222,29 +224,6 @@ static void become(char *const *argv, int out)
 }
 
 /* Read all of fd as a string, to be released with free(); NULL without memory. */
-static char *slurp(int fd)
-{
-    size_t used = 0, room = 1 << 16;
-    char *text = malloc(room);
-    ssize_t got;
-
-    while (text && (got = read(fd, text + used, room - used - 1)) != 0) {
-        if (got < 0 && errno != EINTR)
-            break;
-        used += got > 0 ? (size_t)got : 0;
-        if (room - used < 2) {
-            char *more = realloc(text, room *= 2);
-
-            if (!more)
-                free(text);
-            text = more;
-        }
-    }
-    if (text)
-        text[used] = '\0';
-    return text;
-}
-
 ti_status ti_driver_ask(const struct ti_args *argv, struct ti_driver *d, struct ti_err *err)
 {
     struct ti_args question = {0};
@@ -266,7 +245,7 @@ ti_status ti_driver_ask(const struct ti_args *argv, struct ti_driver *d, struct 
     if (pid == 0)
         become(question.v, fd[1]);
     close(fd[1]);
-    text = pid < 0 ? NULL : slurp(fd[0]);
+    text = pid < 0 ? NULL : ti_read_all(fd[0], SIZE_MAX, NULL);
     close(fd[0]);
     if (pid > 0)
         waitpid(pid, &status, 0);

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/map.h"
+#include "common/write.h"
 #include "trace/trace.h"
 
 #define BYTES_MOST (INT64_C(1) << 30) /* 100,000 nodes take about 30 MB */
@@ -37,28 +37,6 @@ static ti_status unusable(const struct file *f, const char *what, struct ti_err 
 }
 
 /* --- the file ------------------------------------------------------------ */
-
-static ti_status read_text(int fd, const struct file *f, char **text, size_t *bytes,
-                           struct ti_err *err)
-{
-    size_t cap = 0;
-
-    for (;;) {
-        ssize_t n;
-
-        *text = ti_grow(*text, &cap, *bytes + 64 * 1024, 1);
-        n = read(fd, *text + *bytes, cap - *bytes);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return cannot(f, "read", err);
-        if (n == 0)
-            return TI_OK;
-        *bytes += (size_t)n;
-        if (*bytes > BYTES_MOST)
-            return unusable(f, "is too long to be one", err);
-    }
-}
 
 static ti_status malformed(const struct file *f, size_t bytes, const json_error_t *why,
                            struct ti_err *err)
@@ -133,16 +111,18 @@ static ti_status check(const json_t *run, const struct file *f, struct ti_err *e
 /* Read and parse an open file. */
 static ti_status parse(int fd, const struct file *f, json_t **out, struct ti_err *err)
 {
-    char *text = NULL;
-    json_error_t why;
     size_t bytes = 0;
-    ti_status st = read_text(fd, f, &text, &bytes, err);
+    char *text = ti_read_all(fd, BYTES_MOST, &bytes);
+    json_error_t why;
+    ti_status st = TI_OK;
 
-    if (st == TI_OK && !(*out = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &why)))
+    if (!text)
+        st = errno == EFBIG ? unusable(f, "is too long to be one", err) : cannot(f, "read", err);
+    else if (!(*out = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &why)))
         st = malformed(f, bytes, &why, err);
-    else if (st == TI_OK && !json_is_object(*out))
+    else if (!json_is_object(*out))
         st = unusable(f, "is no object", err);
-    else if (st == TI_OK)
+    else
         st = check(*out, f, err);
     free(text);
     return st;

@@ -7,6 +7,7 @@
 
 #include "bundle/runjson.h"
 #include "bundle/source_internal.h"
+#include "common/write.h"
 
 #define MANIFEST_MAX (INT64_C(1) << 32) /* bytes; enough for 16 million ranks */
 
@@ -94,14 +95,8 @@ static ti_status read_file(const struct ti_source *s, const char *name, char **t
         st = ti_err_errno(err, TI_ERR_IO, "cannot read '%s/%s'", s->path, name);
     else if (!S_ISREG(sb.st_mode) || sb.st_size > MANIFEST_MAX)
         st = ti_err_set(err, TI_ERR_INPUT, "'%s/%s' is no file, or too large", s->path, name);
-    else if (!(*text = malloc((size_t)sb.st_size + 1)))
-        st = ti__source_no_memory(s, err);
-    else
-        st = ti_pread_all(fd, *text, *bytes = (size_t)sb.st_size, 0, name, err);
-    if (st) {
-        free(*text);
-        *text = NULL;
-    }
+    else if (!(*text = ti_read_all(fd, MANIFEST_MAX, bytes)))
+        st = ti_err_errno(err, TI_ERR_IO, "cannot read '%s/%s'", s->path, name);
     if (fd >= 0)
         close(fd);
     return st;

@@ -1,4 +1,4 @@
-/* write(2) in a loop, until everything is written. */
+/* write(2) and read(2) in loops, until everything is written or read. */
 #ifndef TI_COMMON_WRITE_H
 #define TI_COMMON_WRITE_H
 
@@ -7,5 +7,12 @@
 
 /* `fd` must be blocking.  False: errno says why; ENOSPC if write(2) returned 0. */
 bool ti_write_all(int fd, const void *data, size_t bytes);
+
+/* Read to the end.  Returns what was read, of *bytes bytes (NULL: not told) with a NUL behind them,
+ * for free().  NULL: errno says why; EFBIG if there are more than `most` bytes. */
+char *ti_read_all(int fd, size_t most, size_t *bytes);
+
+/* The same of a file. */
+char *ti_read_file(const char *path, size_t most, size_t *bytes);
 
 #endif

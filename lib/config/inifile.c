@@ -2,14 +2,17 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/map.h"
 #include "common/order.h"
+#include "common/write.h"
 
 #define FILE_MOST     (16 << 20)
 #define FINDINGS_MOST 1000
@@ -424,23 +427,19 @@ struct ti_ini_pos ti_ini_at(const struct ti_ini_key *key, int offset)
 /* Read the whole file; free() *text. */
 static ti_status load(const char *path, char **text, size_t *bytes, struct ti_err *err)
 {
-    size_t cap = 0;
-    FILE *f = fopen(path, "re");
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
     ti_status st = TI_OK;
 
     *text = NULL;
     *bytes = 0;
-    if (!f)
+    if (fd < 0)
         return ti_err_errno(err, TI_ERR_IO, "cannot open '%s'", path);
-    do {
-        *text = ti_grow(*text, &cap, *bytes + 16384, 1);
-        *bytes += fread(*text + *bytes, 1, cap - *bytes, f);
-    } while (*bytes == cap && *bytes <= FILE_MOST);
-    if (ferror(f))
-        st = ti_err_errno(err, TI_ERR_IO, "cannot read '%s'", path);
-    else if (*bytes > FILE_MOST)
+    *text = ti_read_all(fd, FILE_MOST, bytes);
+    if (!*text && errno == EFBIG)
         st = ti_err_set(err, TI_ERR_INPUT, "'%s' has more than %d MiB", path, FILE_MOST >> 20);
-    fclose(f);
+    else if (!*text)
+        st = ti_err_errno(err, TI_ERR_IO, "cannot read '%s'", path);
+    close(fd);
     return st;
 }
 

@@ -19,6 +19,7 @@
 #include "common/crc32c.h"
 #include "common/hex.h"
 #include "common/sha256.h"
+#include "common/write.h"
 #include "session/frame.h"
 
 #define FILES_MAX   16
@@ -109,36 +110,6 @@ static void add_libraries(struct ti_payload *p, const char *library)
     free(found);
     snprintf(path, sizeof path, "%s/libtiara-blocks.so", folder);
     add_file(p, path, "");
-}
-
-static ti_status read_file(const char *path, struct blob *out, struct ti_err *err)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    struct stat sb;
-    size_t done = 0;
-    ssize_t n = 0;
-
-    if (fd < 0 || fstat(fd, &sb) < 0)
-        goto failed;
-    out->bytes = (size_t)sb.st_size;
-    out->data = malloc(out->bytes + 1);
-    if (!out->data)
-        goto failed;
-    while (done < out->bytes && (n = read(fd, out->data + done, out->bytes - done)) > 0)
-        done += (size_t)n;
-    if (done < out->bytes) {
-        errno = n < 0 ? errno : EIO;
-        goto failed;
-    }
-    close(fd);
-    return TI_OK;
-failed:
-    ti_err_errno(err, TI_ERR_IO, "cannot read '%s'", path);
-    if (fd >= 0)
-        close(fd);
-    free(out->data);
-    *out = (struct blob){0};
-    return TI_ERR_IO;
 }
 
 ti_status ti_payload_new(const struct ti_paths *paths, struct ti_payload **out, struct ti_err *err)
@@ -284,6 +255,12 @@ static bool append_file(struct blob *b, const struct file *f, const struct blob 
  * Read all files and compute the checksum of their names and contents.  *packed becomes what is
  * sent after ti-node; `packed` may be NULL.
  */
+static ti_status read_file(const char *path, struct blob *out, struct ti_err *err)
+{
+    out->data = (void *)ti_read_file(path, SIZE_MAX, &out->bytes);
+    return out->data ? TI_OK : ti_err_errno(err, TI_ERR_IO, "cannot read '%s'", path);
+}
+
 static ti_status read_all(const struct ti_payload *p, struct blob *packed,
                           char hash[HASH_DIGITS + 1], struct ti_err *err)
 {

@@ -6,6 +6,7 @@
 
 #include "common/cli.h"
 #include "common/map.h"
+#include "common/write.h"
 #include "replay-bridge/platform/platform.h"
 
 #define SLOTS_MAX (1 << 24)
@@ -127,31 +128,6 @@ ti_status ti_hosts_read_file(const char *path, const char *what, struct ti_hosts
 
 /* ---- a platform ---- */
 
-static ti_status slurp(const char *path, char **out, struct ti_err *err)
-{
-    FILE *f = fopen(path, "re");
-    size_t n = 0, cap = 0, got;
-    char *text = NULL;
-
-    if (!f)
-        return ti_err_errno(err, TI_ERR_IO, "cannot read the platform '%s'", path);
-    do {
-        text = ti_grow(text, &cap, n + 65537, 1);
-        got = fread(text + n, 1, 65536, f);
-        n += got;
-    } while (got);
-    text[n] = '\0';
-    if (ferror(f)) {
-        ti_err_errno(err, TI_ERR_IO, "cannot read the platform '%s'", path);
-        fclose(f);
-        free(text);
-        return TI_ERR_IO;
-    }
-    fclose(f);
-    *out = text;
-    return TI_OK;
-}
-
 struct span {
     const char *at;
     size_t n;
@@ -247,11 +223,10 @@ static bool is_tag(struct span tag, const char *name)
 ti_status ti_hosts_in_platform(const char *path, struct ti_hosts *hosts, bool *sure,
                                struct ti_err *err)
 {
-    char *text = NULL;
-    ti_status st = slurp(path, &text, err);
+    char *text = ti_read_file(path, SIZE_MAX, NULL);
 
-    if (st)
-        return st;
+    if (!text)
+        return ti_err_errno(err, TI_ERR_IO, "cannot read the platform '%s'", path);
     *sure = strstr(text, "<platform") != NULL;
     for (const char *p = text; (p = strchr(p, '<'));) {
         struct span tag;

@@ -15,6 +15,7 @@
 #include "common/clock.h"
 #include "common/map.h"
 #include "common/scratch.h"
+#include "common/write.h"
 #include "replay-bridge/sweep/study.h"
 
 #define PATIENCE_S   8.0 /* between signals; a child waits 5 s for smpirun */
@@ -91,16 +92,10 @@ static ti_status spawn(struct pool *pool, struct child *c, int64_t point, struct
 /* The contents of a temporary file; free() it. */
 static char *contents(int fd)
 {
-    struct stat sb;
-    size_t none = 0;
-    char *text;
-    ssize_t n;
+    char *text = lseek(fd, 0, SEEK_SET) == 0 ? ti_read_all(fd, SIZE_MAX, NULL) : NULL;
 
-    if (fstat(fd, &sb) != 0)
-        sb.st_size = 0;
-    text = ti_grow(NULL, &none, (size_t)sb.st_size + 1, 1);
-    n = pread(fd, text, (size_t)sb.st_size, 0);
-    text[n > 0 ? n : 0] = '\0';
+    if (!text)
+        TI_BUG("a temporary file cannot be read");
     return text;
 }
 

@@ -6,7 +6,7 @@ blocks_as  := $(if $(filter x86_64%,$(shell $(CC) -dumpmachine)),$(shell \
     $(CC) -E -xc -include Zydis/Zydis.h /dev/null >/dev/null 2>&1 && echo $(O)/libexec/blocks/as))
 
 all: $(if $(blocks_as),$(blocks_as),no-blocks)
-$(O)/libexec/blocks/as: $(call obj,wrap/assembler/main.c $(blocks_src) lib/common/err.c)
+$(O)/libexec/blocks/as: $(call obj,wrap/assembler/main.c $(blocks_src) lib/common/err.c lib/common/write.c)
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lZydis $(LDLIBS)
 no-blocks:

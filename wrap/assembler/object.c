@@ -4,29 +4,7 @@
 #include <string.h>
 
 #include "common/order.h"
-
-static ti_status slurp(struct ti_object *o, const char *path, struct ti_err *err)
-{
-    FILE *f = fopen(path, "rbe");
-    size_t cap = 1 << 16;
-    ti_status st = TI_OK;
-
-    if (!f)
-        return ti_err_errno(err, TI_ERR_IO, "cannot open '%s'", path);
-    o->file = ti_blocks_grow(NULL, cap, 1);
-    for (;;) {
-        size_t n = fread(o->file + o->bytes, 1, cap - o->bytes, f);
-
-        o->bytes += n;
-        if (o->bytes < cap)
-            break;
-        o->file = ti_blocks_grow(o->file, cap *= 2, 1);
-    }
-    if (ferror(f))
-        st = ti_err_errno(err, TI_ERR_IO, "cannot read '%s'", path);
-    fclose(f);
-    return st;
-}
+#include "common/write.h"
 
 static const void *part(const struct ti_object *o, uint64_t at, uint64_t bytes)
 {
@@ -192,12 +170,11 @@ static ti_status parse(struct ti_object *o, const char *path, struct ti_err *err
 ti_status ti_object_read(struct ti_object *out, const char *path, size_t nplaces,
                          struct ti_err *err)
 {
-    ti_status st;
-
     *out = (struct ti_object){.nplaces = nplaces};
     out->places = ti_blocks_zero(nplaces + 1, sizeof(*out->places));
-    st = slurp(out, path, err);
-    return st ? st : parse(out, path, err);
+    out->file = (void *)ti_read_file(path, SIZE_MAX, &out->bytes);
+    return out->file ? parse(out, path, err)
+                     : ti_err_errno(err, TI_ERR_IO, "cannot read '%s'", path);
 }
 
 void ti_object_free(struct ti_object *o)
