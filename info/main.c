@@ -236,6 +236,8 @@ int main(int argc, char **argv)
     if (s.output)
         ti_stop_catch();
     st = info(&s, &err);
+    if (!s.style.quiet)
+        ti_symbolizer_advise(s.style.symbolizer);
     ti_symbolizer_close(s.style.symbolizer);
     if (st > TI_ERR_PARTIAL && err.text[0])
         ti_cli_fail(&cli, (ti_status)st, &err);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "common/cli.h"
+#include "replay-bridge/call_sites.h"
 #include "replay-bridge/causes.h"
 #include "replay-bridge/machine.h"
 #include "replay-bridge/simulation/engines.h"
@@ -68,6 +69,8 @@ ti_status ti_replay_act(struct ti_replay_options *o, struct ti_replay_result *re
         st = res->engine->run(o, res, err);
     if (!st && o->causes)
         find_causes(o, res);
+    if (!st)
+        st = ti_replay_name_call_sites(o, res, err);
     if (st && o->timeline)
         remove(o->timeline);
     return st;

@@ -32,13 +32,14 @@ static void line(FILE *f, const char *content)
         ti_print(f, "%.*s...\n", COLUMNS - 3, content);
 }
 
-/* "allreduce (lu.c:471)", or only the operation.  "lu+0x1317 [BUILD ID]" loses its build ID. */
-static const char *call_text(const char *operation, const char *site, char out[512])
+/* "allreduce (norm lu.c:471)", or only the operation. */
+static const char *call_text(struct ti_symbolizer *z, const char *operation, const char *site,
+                             char out[512])
 {
-    const char *build = strstr(site, " [");
-    int n = build ? (int)(build - site) : (int)strlen(site);
+    char place[400];
 
-    snprintf(out, 512, *site ? "%s (%.*s)" : "%s", operation, n, site);
+    ti_site_text(z, site, place, sizeof place);
+    snprintf(out, 512, *place ? "%s (%s)" : "%s", operation, place);
     return out;
 }
 
@@ -90,7 +91,7 @@ static void print_sensitivities(const json_t *causes, FILE *f)
     }
 }
 
-static const char *help_text(const json_t *help, char out[1024])
+static const char *help_text(const json_t *help, struct ti_symbolizer *z, char out[1024])
 {
     static const struct {
         const char *what, *words;
@@ -111,7 +112,7 @@ static const char *help_text(const json_t *help, char out[1024])
         return out;
     }
     ti_ranges_of_json(json_object_get(help, "ranks"), INT64_MAX, &ranks);
-    call_text(text(help, "operation"), text(help, "site"), call);
+    call_text(z, text(help, "operation"), text(help, "site"), call);
     snprintf(out, 1024, "%s %s, %s",
              !strcmp(what, "no computing") ? "no computing before" : "no communication in", call,
              ranks_text(&ranks, list));
@@ -119,7 +120,7 @@ static const char *help_text(const json_t *help, char out[1024])
     return out;
 }
 
-void ti_causes_print(const json_t *causes, FILE *f)
+void ti_causes_print(const json_t *causes, struct ti_symbolizer *z, FILE *f)
 {
     const json_t *help;
     char words[1024], row[1200];
@@ -131,7 +132,7 @@ void ti_causes_print(const json_t *causes, FILE *f)
     json_array_foreach(json_object_get(causes, "helps"), i, help)
     {
         snprintf(row, sizeof row, "  %12.6f s  %5.1f %%  %s", number(help, "at_most_s"),
-                 100 * number(help, "at_most"), help_text(help, words));
+                 100 * number(help, "at_most"), help_text(help, z, words));
         line(f, row);
     }
 }
@@ -201,7 +202,7 @@ static struct group *groups_of(const json_t *waits, size_t *n)
     return group;
 }
 
-static void print_group(const struct group *g, FILE *f)
+static void print_group(const struct group *g, struct ti_symbolizer *z, FILE *f)
 {
     static const struct {
         const char *doing, *words;
@@ -213,7 +214,7 @@ static void print_group(const struct group *g, FILE *f)
     const char *words = "";
 
     snprintf(row, sizeof row, "  %12.6f  in %s: %s", g->seconds,
-             call_text(text(g->like, "operation"), text(g->like, "site"), call),
+             call_text(z, text(g->like, "operation"), text(g->like, "site"), call),
              ranks_text(&g->ranks, ranks));
     line(f, row);
     for (size_t i = 0; i < sizeof how / sizeof *how; i++)
@@ -221,13 +222,13 @@ static void print_group(const struct group *g, FILE *f)
             words = how[i].words;
     *call = '\0';
     if (json_object_get(g->like, "doing_operation"))
-        call_text(text(g->like, "doing_operation"), text(g->like, "doing_site"), call);
+        call_text(z, text(g->like, "doing_operation"), text(g->like, "doing_site"), call);
     snprintf(row, sizeof row, "  %12s  for others %s%s: %s", "", words, call,
              ranks_text(&g->others, ranks));
     line(f, row);
 }
 
-void ti_waits_print(const json_t *waits, FILE *f)
+void ti_waits_print(const json_t *waits, struct ti_symbolizer *z, FILE *f)
 {
     size_t n;
     struct group *group = groups_of(waits, &n);
@@ -235,7 +236,7 @@ void ti_waits_print(const json_t *waits, FILE *f)
     if (n)
         fprintf(f, "\nseconds of waiting, of all ranks together\n");
     for (size_t i = 0; i < n && i < ROWS; i++)
-        print_group(&group[i], f);
+        print_group(&group[i], z, f);
     if (n > ROWS)
         fprintf(f, "  ... and %zu more kinds of waiting: --json has all\n", n - ROWS);
     for (size_t i = 0; i < n; i++) {

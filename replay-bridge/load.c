@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "callsite/symbolizer.h"
 #include "common/map.h"
 #include "replay-bridge/simulation/engines.h"
 
@@ -42,6 +43,7 @@ void ti_replay_free(struct ti_replay_options *o, struct ti_replay_result *res)
     json_decref(res->causes);
     json_decref(res->steady);
     json_decref(res->links);
+    ti_symbolizer_close(res->symbolizer);
     ti_messages_free(&res->messages);
     ti_args_free(&res->replayer);
     ti_replay_state_close(res->state);

@@ -14,11 +14,11 @@ replay_src := $(lower_src) $(sites_src) $(calibration_src) \
 sweep_src := $(call rb,sweep,sweep.c interval.c search.c study.c study_run.c study_plot.c plot.c)
 progs += ti-replay
 ti-replay_src := $(addprefix replay-bridge/,main.c load.c plan.c check.c act.c options.c options_runs.c \
-                   machine.c advice.c report.c profile_report.c \
+                   machine.c advice.c call_sites.c report.c profile_report.c \
                    causes.c causes_report.c runs.c tolerance.c) \
                  $(call rb,sweep,sweep_command.c) $(call rb,replayer,timeline.c) \
-                 $(sweep_src) $(replay_src)
-ti-replay_libs := -lm
+                 $(sweep_src) $(replay_src) $(callsite_src)
+ti-replay_libs := -lm $(libdw_libs)
 t-replay-trace_src := $(replay_src) tests/unit/script.c
 t-replay-platform_src := $(replay_src)
 t-replay-verdict_src := $(replay_src)

@@ -319,6 +319,11 @@ static const struct ti_opt opts[] = {
     {0, "timeline", "FILE",
      "write each burst and call into FILE: NAME.paje for\npajeng and vite, or NAME.csv",
      TI_OPT_FUNCTION(parse_timeline)},
+    {0, "debug-dir", "DIR[:DIR]...",
+     "with --profile, --causes and --timeline: look here first for the\n"
+     "program that was traced, its libraries and their debug\n"
+     "information",
+     TI_OPT_NAME(debug_dir)},
     {'q', "quiet", NULL, "print only errors", TI_OPT_FLAG(quiet)},
     {'v', "verbose", NULL, "show what smpirun prints", TI_OPT_FLAG(verbose)},
     {0, "json", NULL, "print the result as JSON", TI_OPT_FLAG(json)},
@@ -490,6 +495,8 @@ static int check_options(const struct ti_replay_options *o, int n, char **operan
                                  o->times        ? "--times"
                                  : o->no_compute ? "--no-compute"
                                                  : "--threads");
+    if (o->debug_dir && !o->profile && !o->causes && !o->timeline)
+        return (int)ti_cli_usage(&ti_replay_cli, "--debug-dir is for --profile, --causes and --timeline");
     if (o->hosts && o->topology.hosts && o->hosts != o->topology.hosts)
         return (int)ti_cli_usage(&ti_replay_cli, "--hosts: the topology %s has %lld hosts",
                                  o->topology_text, (long long)o->topology.hosts);

@@ -87,6 +87,7 @@ struct ti_replay_options {
     const char *timeline; /* file to be written; NULL: none */
     bool profile;         /* print the profile */
     bool causes;          /* print the critical path, and what would help */
+    const char *debug_dir; /* folders with debug information, separated by ':'; NULL: none */
     bool links;           /* print the load of links */
     const char *keep;     /* folder for all files of the replay; NULL: none */
     bool quiet, verbose, json, no_progress;

@@ -6,7 +6,8 @@
 #include "common/map.h"
 #include "common/units.h"
 
-#define ROWS 10 /* of a table; --json has all */
+#define ROWS       10 /* of a table; --json has all */
+#define SITE_BYTES 600
 
 static double number(const json_t *j, const char *key)
 {
@@ -83,22 +84,23 @@ static int by_time(const void *a, const void *b)
     return left < right ? 1 : left > right ? -1 : 0;
 }
 
-static void print_rows(const json_t *list, const char *title, FILE *f)
+static void print_rows(const json_t *list, const char *title, struct ti_symbolizer *z, FILE *f)
 {
     size_t n = json_array_size(list), none = 0;
     const json_t **row = ti_grow(NULL, &none, n + 1, sizeof *row);
-    char calls[32];
+    char calls[32], site[SITE_BYTES];
 
     for (size_t i = 0; i < n; i++)
         row[i] = json_array_get(list, i);
     qsort(row, n, sizeof *row, by_time);
     fprintf(f, "\nseconds of all ranks       calls  communicating     waiting  computing before\n");
-    for (size_t i = 0; i < n && i < ROWS; i++)
+    for (size_t i = 0; i < n && i < ROWS; i++) {
+        ti_site_text(z, text(row[i], "site"), site, sizeof site);
         ti_print(f, "  %-20s %11s %14.6f %11.6f %17.6f%s%s\n", text(row[i], "operation"),
                  ti_format_count((uint64_t)number(row[i], "calls"), calls, sizeof calls),
                  number(row[i], "communicating_s"), number(row[i], "waiting_s"),
-                 number(row[i], "computing_s"), *text(row[i], "site") ? "  " : "",
-                 text(row[i], "site"));
+                 number(row[i], "computing_s"), *site ? "  " : "", site);
+    }
     if (n > ROWS)
         fprintf(f, "  ... and %zu more %s: --json has all\n", n - ROWS, title);
     free(row);
@@ -118,12 +120,12 @@ static bool has_sites(const json_t *sites)
     return false;
 }
 
-void ti_profile_print(const json_t *profile, FILE *f)
+void ti_profile_print(const json_t *profile, struct ti_symbolizer *symbolizer, FILE *f)
 {
     print_ranks(json_object_get(profile, "ranks"), f);
-    print_rows(json_object_get(profile, "operations"), "operations", f);
+    print_rows(json_object_get(profile, "operations"), "operations", symbolizer, f);
     if (has_sites(json_object_get(profile, "sites")))
-        print_rows(json_object_get(profile, "sites"), "call sites", f);
+        print_rows(json_object_get(profile, "sites"), "call sites", symbolizer, f);
 }
 
 /* ---- links ---- */

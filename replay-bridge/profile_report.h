@@ -7,12 +7,15 @@
 #include <jansson.h>
 #include <stdio.h>
 
+#include "callsite/symbolizer.h"
+
 /*
  * Prints the profile that ti-smpi-replay wrote.  One table has the shares of computing,
  * communicating and waiting.  Others have the operations and the call sites that take most time.
  * Parts that the profile lacks are omitted.
+ * Call sites are named by `symbolizer`.
  */
-void ti_profile_print(const json_t *profile, FILE *f);
+void ti_profile_print(const json_t *profile, struct ti_symbolizer *symbolizer, FILE *f);
 
 /* Prints the links that carry messages, the busiest first. */
 void ti_profile_print_links(const json_t *links, FILE *f);

@@ -169,11 +169,11 @@ static void report_text(const struct ti_replay_options *o, const struct ti_repla
     if (o->against)
         ti_against_print(&res->against, ti_verdict_seconds(&res->verdict), stdout);
     if (res->profile)
-        ti_profile_print(res->profile, stdout);
+        ti_profile_print(res->profile, res->symbolizer, stdout);
     if (res->profile)
-        ti_waits_print(json_object_get(res->profile, "waits"), stdout);
+        ti_waits_print(json_object_get(res->profile, "waits"), res->symbolizer, stdout);
     if (res->causes)
-        ti_causes_print(res->causes, stdout);
+        ti_causes_print(res->causes, res->symbolizer, stdout);
     if (res->links)
         ti_profile_print_links(res->links, stdout);
 }

@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+const bool ti_debug_available = true;
+
 /* Limits, since files may be damaged. */
 #define FILE_MOST  (INT64_C(16) << 30) /* bytes of a file */
 #define DEPTH_MOST 64                  /* of nested entries of debug information */

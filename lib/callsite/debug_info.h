@@ -13,6 +13,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Whether this program was built with libdw. */
+extern const bool ti_debug_available;
+
 struct ti_debug;
 
 /* Kinds of debug information in a file, in ascending order of worth. */

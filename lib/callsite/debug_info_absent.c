@@ -3,6 +3,8 @@
 
 #include "callsite/debug_info.h"
 
+const bool ti_debug_available = false;
+
 struct ti_debug *ti_debug_open(const char *path, const char *build_id, bool *other_build)
 {
     (void)path;

@@ -26,6 +26,7 @@ struct ti_symbolizer {
     struct ti_site_line *site;  /* zeros: not known */
     size_t sites_cap;
 
+    bool named; /* of some call site */
     int warnings;
 };
 
@@ -220,7 +221,7 @@ const struct ti_site_line *ti_symbolizer_find(struct ti_symbolizer *z, const cha
     if (i == known) {
         z->site = ti_grow(z->site, &z->sites_cap, known + 1, sizeof *z->site);
         if (parse(site, &p) && (d = module_of(z, &p)))
-            ti_debug_find(d, p.offset, &z->site[i]);
+            z->named |= ti_debug_find(d, p.offset, &z->site[i]);
     }
     return z->site[i].function || z->site[i].file ? &z->site[i] : NULL;
 }
@@ -245,6 +246,20 @@ void ti_symbolizer_add_rank(struct ti_symbolizer *z, const struct ti_reader *r)
         return;
     snprintf(path, sizeof path, "%.*s", (int)strcspn(command, " "), command);
     ti_names_add(&z->programs, path);
+}
+
+void ti_symbolizer_advise(const struct ti_symbolizer *z)
+{
+    const char *module;
+
+    if (!z || z->named || z->warnings || !z->module_names.map.n)
+        return;
+    module = z->module_names.text[0];
+    ti_warn("no symbols of '%.*s' were found: call sites have no source lines",
+            (int)(strrchr(module, '[') - module) - 1, module);
+    ti_hint(ti_debug_available ? "--debug-dir DIR names a folder with the traced program, or with "
+                                 "its debug information"
+                               : "Tiara was built without libdw (elfutils), which reads symbols");
 }
 
 void ti_symbolizer_close(struct ti_symbolizer *z)

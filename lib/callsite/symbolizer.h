@@ -37,6 +37,9 @@ void ti_symbolizer_add_rank(struct ti_symbolizer *z, const struct ti_reader *r);
  */
 const struct ti_site_line *ti_symbolizer_find(struct ti_symbolizer *z, const char *site);
 
+/* Warn, with a hint, if call sites were looked up and symbols were found of none. */
+void ti_symbolizer_advise(const struct ti_symbolizer *z);
+
 /* Write "exchange", or "exchange+0x3c" if the line is not known, to `text`; "?" if the function is
  * not known.  Returns `text`. */
 const char *ti_function_text(const struct ti_site_line *line, char *text, size_t bytes);

@@ -103,6 +103,11 @@ ti_status ti_timeline_check(const char *path, struct ti_err *err)
                       path);
 }
 
+bool ti_timeline_has_sites(const char *path)
+{
+    return ends_with(path, ".csv");
+}
+
 ti_status ti_timeline_open(const char *path, int64_t np, struct ti_timeline **out,
                            struct ti_err *err)
 {
@@ -115,7 +120,7 @@ ti_status ti_timeline_open(const char *path, int64_t np, struct ti_timeline **ou
         free(t);
         return TI_ERR_IO;
     }
-    t->paje = !ends_with(path, ".csv");
+    t->paje = !ti_timeline_has_sites(path);
     if (t->paje)
         define_paje(t, np);
     else
@@ -124,17 +129,16 @@ ti_status ti_timeline_open(const char *path, int64_t np, struct ti_timeline **ou
     return TI_OK;
 }
 
-/* The text of a site, in quotes where it needs them: that of a converted trace may be anything. */
-static void put_site(struct ti_timeline *t, const char *site)
+void ti_timeline_put_text(FILE *f, const char *text)
 {
-    if (!strpbrk(site, ",\"\r\n")) {
-        fprintf(t->file, "%s\n", site);
+    if (!strpbrk(text, ",\"\r\n")) {
+        fputs(text, f);
         return;
     }
-    putc('"', t->file);
-    for (; *site; site++)
-        fprintf(t->file, *site == '"' ? "\"\"" : "%c", *site);
-    fputs("\"\n", t->file);
+    putc('"', f);
+    for (; *text; text++)
+        fprintf(f, *text == '"' ? "\"\"" : "%c", *text);
+    putc('"', f);
 }
 
 static void row(struct ti_timeline *t, int64_t rank, double start, double end, double waiting,
@@ -142,7 +146,8 @@ static void row(struct ti_timeline *t, int64_t rank, double start, double end, d
 {
     fprintf(t->file, "%" PRId64 ",%" PRIu64 ",%.12f,%.12f,%s,%.12f,", rank, index, start, end,
             state, waiting);
-    put_site(t, site);
+    ti_timeline_put_text(t->file, site); /* that of a converted trace may be anything */
+    putc('\n', t->file);
 }
 
 void ti_timeline_rank_starts(struct ti_timeline *t, int64_t rank, double now)

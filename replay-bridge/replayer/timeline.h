@@ -6,12 +6,14 @@
  *
  * CSV: a header, then a line for each burst and each call, in the order in which they end: rank,
  * event number, start and end in seconds, "computing" or the operation, seconds spent waiting for
- * partners, call site.
+ * partners, call site.  ti-replay adds the source line of the call site (call_sites.h).
  */
 #ifndef TI_REPLAY_BRIDGE_REPLAYER_TIMELINE_H
 #define TI_REPLAY_BRIDGE_REPLAYER_TIMELINE_H
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "common/err.h"
 
@@ -20,6 +22,12 @@ struct ti_timeline;
 /* Checks the name of the file, whose ending selects the format: .paje, .trace or .csv.
  * TI_ERR_USAGE. */
 ti_status ti_timeline_check(const char *path, struct ti_err *err);
+
+/* Whether a timeline of this name, which was checked, has call sites: it is CSV. */
+bool ti_timeline_has_sites(const char *path);
+
+/* Writes a text as a value of CSV, in quotes where it needs them. */
+void ti_timeline_put_text(FILE *f, const char *text);
 
 /* Creates the file for `np` ranks.  TI_ERR_IO. */
 ti_status ti_timeline_open(const char *path, int64_t np, struct ti_timeline **out,

@@ -17,6 +17,8 @@
 #include "replay-bridge/trace/bursts.h"
 #include "replay-bridge/trace/lint.h"
 
+struct ti_symbolizer;
+
 /* A trace of the command line; several jobs may share it. */
 struct ti_replay_trace {
     const char *path;
@@ -61,6 +63,7 @@ struct ti_replay_result {
     json_t *profile;           /* of --profile or --causes; NULL: none */
     json_t *causes;            /* of --causes; NULL: none */
     json_t *steady;            /* of --steady: what was left out; NULL: none */
+    struct ti_symbolizer *symbolizer; /* of call sites; NULL: none are named */
     struct ti_messages messages; /* of --links */
     json_t *links;               /* NULL: none */
     bool runnable;             /* all files that the engine needs are written */

@@ -126,6 +126,7 @@ by = {x['operation']: x for x in j['profile']['operations']}
 near(by['allreduce']['waiting_s'], 2, 1e-3); near(by['bcast']['waiting_s'], 4, 2e-3)
 near(by['reduce']['waiting_s'], 4, 2e-3); assert by['allreduce']['calls'] == 3" 'collectives'
 
+"$o/ti-info" --help >help
 # Real programs: nothing is lost, and the time is the same to the last digit.
 for run in cg:8 lu:8:S:3 master_worker:5 stencil:6:48:10 hybrid:2; do
     IFS=: read -r name np a b <<<"$run"
@@ -157,10 +158,53 @@ for rank in range(j['np']):
     near(spent[rank], sum(p['ranks'][rank][k] for k in keys), 1e-6)
     near(waited[rank], p['ranks'][rank]['waiting_s'], 1e-6)
 assert all(a['use'] >= b['use'] for a, b in zip(j['links'], j['links'][1:]))" "$name: the profile"
+    # Call sites have the names that ti-info gives them.
+    "$o/ti-info" --phases --json "$name" >phases || fail "$name: phases"
+    json "
+import csv
+known = {}
+def walk(body):
+    for node in body:
+        if node.get('site'): known[node['site']] = [node[k] for k in ('function', 'file', 'line')]
+        walk(node.get('body', []))
+for shape in json.load(open('phases'))['shapes']: walk(shape['body'])
+found = 0
+for x in j['profile']['sites']:
+    names = [x[k] for k in ('function', 'file', 'line')]
+    assert names == known.get(x['site'], [None] * 3), x
+    found += names[1] is not None
+assert found or 'without libdw' in open('help').read(), 'no names'
+for x in csv.DictReader(open('$name.csv')):
+    assert [x[k] for k in ('function', 'file', 'line')] == \\
+        ['' if v is None else str(v) for v in known.get(x['site'], [None] * 3)], x" "$name: source lines"
 done
 replay cg --profile --links || fail 'for people'
 grep -q '^  computing  *[0-9.]* %' out && grep -q '^  allreduce ' out && grep -q ' nodes_link_0_UP$' out ||
     { fail 'for people'; cat out; }
+
+# Where the program is not found, ti-replay says how it would be; a converted trace has names of its own.
+mkdir -p elsewhere/sub
+cp "$o/examples/ring" elsewhere
+(cd elsewhere && TIARA_QUIET=1 trace "$PWD/run" 2 cputime ./ring 2 100 1000) >out 2>&1 || { fail ring; cat out; }
+if ! grep -q 'without libdw' help; then
+    replay elsewhere/run --profile
+    grep -q "warning: no symbols of 'ring' were found" err && grep -q '^hint: --debug-dir DIR ' err ||
+        { fail 'no hint'; cat err; }
+    grep -q ' ring+0x[0-9a-f]*$' out || { fail 'call sites without names'; cat out; }
+    replay elsewhere/run --profile --debug-dir elsewhere/sub:elsewhere
+    grep -q ' main ring.c:[0-9]*$' out && ! grep -q 'no symbols' err || { fail --debug-dir; cat out err; }
+fi
+replay quoted --profile --timeline quoted.csv || { fail 'the profile of quoted'; cat err; }
+grep -q 'no symbols' err && { fail 'a hint about a converted trace'; cat err; }
+grep -q ' "a,b".c:1$' out || { fail 'a converted call site'; cat out; }
+python3 -c "
+import csv
+row, = [x for x in csv.DictReader(open('quoted.csv')) if x['state'] == 'barrier']
+assert row['site'] == '\"a,b\".c:1' and row['function'] == row['file'] == row['line'] == ''" || fail 'a quoted call site'
+# A link to a timeline stays one.
+ln -s linked-to.csv linked.csv
+replay quoted --timeline linked.csv && [ -L linked.csv ] && grep -q ',line$' linked-to.csv || fail 'a link'
+ls linked* | grep -v 'linked.csv\|linked-to.csv' && fail 'a file is left over'
 
 # A cancelled receive takes no message, in the simulation and in the profile.
 trace "$scratch/cancelled" 2 cputime "$built/cancelled" >out 2>&1 || { fail cancelled; tail -n 3 out; }
@@ -333,6 +377,7 @@ refuses() { # STATUS TEXT ARGUMENT...
     grep -qF -- "$says" err || { fail "does not say: $says"; cat err; }
 }
 refuses 2 'more than one job needs --engine tiara' lu cg --engine stock
+refuses 2 '--debug-dir is for --profile, --causes and --timeline' lu --debug-dir .
 refuses 2 '--profile needs --engine tiara' lu --profile --engine stock
 refuses 2 '2 times for 1 job' lu --start 0s,1s
 refuses 2 "'1'" lu --start 1
