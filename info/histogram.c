@@ -4,6 +4,7 @@
 
 #include "common/cli.h"
 #include "common/sums.h"
+#include "common/table.h"
 #include "info/info.h"
 #include "info/pass.h"
 
@@ -165,41 +166,42 @@ static const char *bar(uint64_t v, uint64_t largest, char text[BAR + 1])
     return text;
 }
 
-static void put_count(uint64_t v, int width)
+static void print_classes(const struct classes *c, const char *title, const char *unit, int width)
 {
-    char text[32];
-
-    printf("%*s", width, ti_format_count(v, text, sizeof text));
-}
-
-static void print_classes(const struct classes *c, const char *title, const char *unit)
-{
+    static const struct ti_table_column columns[] = {{"from", TI_CELLS_COUNTS, 0},
+                                                     {"number", TI_CELLS_COUNTS, 0},
+                                                     {"", TI_CELLS_TEXT, BAR},
+                                                     {"sum", TI_CELLS_COUNTS, 0},
+                                                     {"", TI_CELLS_TEXT, BAR}};
     uint64_t most_count = most(c->count), most_sum = most(c->sum);
+    struct ti_text_table *t;
     char n[32], total[32], text[BAR + 1];
     int first, end = span(c, &first);
 
     if (!c->n)
         return;
-    printf("\n%s: %s, ", title, ti_format_count(c->n, n, sizeof n));
-    printf("%s ", ti_format_count(c->total, total, sizeof total));
-    info_put_clean(unit);
-    printf("\n%20s %13s %-*s%20s\n", "from", "number", BAR + 1, "", "sum");
+    t = ti_table_new(columns, 5);
+    ti_table_line(t, "%s", "");
+    ti_table_line(t, "%s: %s, %s %s", title, ti_format_count(c->n, n, sizeof n),
+                  ti_format_count(c->total, total, sizeof total), unit);
+    ti_table_titles(t);
     for (int i = first; i < end; i++) {
-        put_count(info_class_from(i), 20);
-        put_count(c->count[i], 14);
-        printf(" %-*s", BAR, bar(c->count[i], most_count, text));
-        put_count(c->sum[i], 21);
-        printf("%s%s\n", c->sum[i] ? " " : "", bar(c->sum[i], most_sum, text));
+        ti_table_count(t, info_class_from(i));
+        ti_table_count(t, c->count[i]);
+        ti_table_text(t, "%s", bar(c->count[i], most_count, text));
+        ti_table_count(t, c->sum[i]);
+        ti_table_text(t, "%s", bar(c->sum[i], most_sum, text));
     }
+    ti_table_print(t, stdout, width);
 }
 
 static void print_text(const struct ti_source *s, const struct info_pass *p,
-                       const struct histogram *h)
+                       const struct histogram *h, int width)
 {
-    info_put_clean(ti_source_path(s));
-    printf(": histograms of %" PRId64 " of %" PRId64 " ranks\n", p->ranks, p->np);
+    ti_print_wide(stdout, width, "%s: histograms of %" PRId64 " of %" PRId64 " ranks",
+                  ti_source_path(s), p->ranks, p->np);
     for (int k = 0; k < K_COUNT; k++)
-        print_classes(&h->of[k], kinds[k].title, kinds[k].unit ? kinds[k].unit : h->unit);
+        print_classes(&h->of[k], kinds[k].title, kinds[k].unit ? kinds[k].unit : h->unit, width);
 }
 
 /* ------------------------------------------------------------------- JSON -- */
@@ -258,7 +260,7 @@ ti_status info_histogram(struct ti_source *s, int64_t rank, const struct info_st
         if (style->json)
             print_json(s, &pass, &h);
         else if (!style->quiet)
-            print_text(s, &pass, &h);
+            print_text(s, &pass, &h, style->width);
         st = pass.st;
     }
     info_pass_free(&pass);

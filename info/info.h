@@ -22,6 +22,8 @@ struct info_style {
     uint64_t tolerance; /* volumes that differ by at most this much are equal */
     bool json, quiet;
     bool all;                         /* list all there is, not only what matters most */
+    int64_t top;                      /* how much of what matters most to list; 0: as usual */
+    int width;                        /* of lines (common/table.h) */
     struct ti_symbolizer *symbolizer; /* of call sites; NULL: do not show source lines */
 };
 

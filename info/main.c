@@ -5,6 +5,7 @@
 #include "callsite/symbolizer.h"
 #include "common/cli.h"
 #include "common/scratch.h"
+#include "common/table.h"
 #include "info/info.h"
 #include "info/merge.h"
 
@@ -12,7 +13,8 @@ struct settings {
     const char *trace, *other, *rates, *at, *debug_dir, *output;
     char *const *traces; /* all of them; `trace` is the first */
     int ntraces;
-    int64_t rank; /* -1: all */
+    int64_t rank;  /* -1: all */
+    int64_t width; /* -1: not given */
     bool dump, verify, traffic, histogram, phases, imbalance, merge, split, no_progress;
     const char *volumes, *extras;
     struct ti_qualities quality;
@@ -82,6 +84,12 @@ static const struct ti_opt opts[] = {
      "with --phases: all calls of each loop; with --imbalance:\n"
      "all phases and positions",
      TI_OPT_FLAG(style.all)},
+    {0, "top", "N",
+     "with --phases: the N calls before which most is computed,\n"
+     "and the loops around them; with --traffic: N pairs; with\n"
+     "--imbalance: N phases and positions",
+     TI_OPT_INTEGER(style.top, 1, INT64_MAX)},
+    {0, "width", "N", TI_WIDTH_HELP, TI_OPT_INTEGER(width, 0, 1 << 16)},
     {'q', "quiet", NULL, "print only errors and problems", TI_OPT_FLAG(style.quiet)},
     {0, "json", NULL, "print as JSON; with --dump, one event a line", TI_OPT_FLAG(style.json)},
     {0, "no-progress", NULL, "no progress line", TI_OPT_FLAG(no_progress)},
@@ -98,6 +106,7 @@ static const struct ti_cli cli = {
                 "  ti-info --compare other.tib --no-volumes lu.tib\n"
                 "  ti-info --traffic lu.tib\n"
                 "  ti-info --rank 3 --phases lu.tib\n"
+                "  ti-info --phases --top 10 lu.tib\n"
                 "  ti-info --imbalance lu.tib\n"
                 "  ti-info --rank 3 --at volume=1e9 lu.tib\n"
                 "  ti-info --rates lu.rates lu.tib\n"
@@ -136,6 +145,9 @@ static int check_options(const struct settings *s)
         return (int)ti_cli_usage(&cli, "--json and --rates - both write to standard output");
     if (s->style.all && !s->traffic && !s->phases && !s->imbalance)
         return (int)ti_cli_usage(&cli, "--all is for --traffic, --phases and --imbalance");
+    if (s->style.top && (s->style.all || (!s->traffic && !s->phases && !s->imbalance)))
+        return (int)ti_cli_usage(&cli, "--top is for --traffic, --phases and --imbalance, without "
+                                       "--all");
     if (s->debug_dir && !s->style.call_sites && !s->rates && !s->phases && !s->imbalance && !s->at)
         return (int)ti_cli_usage(&cli, "--debug-dir is for --call-sites, --rates, --phases, "
                                        "--imbalance and --at");
@@ -225,13 +237,14 @@ static ti_status info(const struct settings *s, struct ti_err *err)
 
 int main(int argc, char **argv)
 {
-    struct settings s = {.rank = -1};
+    struct settings s = {.rank = -1, .width = -1};
     struct ti_err err = {0};
     int st = parse(argc, argv, &s);
 
     if (st >= 0)
         return st;
     ti_talk_init(cli.tool, s.style.quiet, s.no_progress);
+    s.style.width = ti_width(s.width);
     s.style.symbolizer = ti_symbolizer_open(s.debug_dir);
     if (s.output)
         ti_stop_catch();

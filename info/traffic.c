@@ -6,6 +6,7 @@
 #include "common/cli.h"
 #include "common/map.h"
 #include "common/sums.h"
+#include "common/table.h"
 #include "info/info.h"
 #include "info/pass.h"
 
@@ -121,107 +122,116 @@ static void sort_pairs(struct traffic *t)
 
 /* ------------------------------------------------------------------- text -- */
 
-static void put_count(uint64_t n, int width)
+static void put_sizes(struct ti_text_table *t, const struct sizes *s)
 {
-    char text[32];
-
-    printf(" %*s", width, ti_format_count(n, text, sizeof text));
-}
-
-static void put_sizes(const struct sizes *s)
-{
-    put_count(s->n, 10);
-    put_count(s->bytes, 16);
-    if (s->n) {
-        printf(" %12.1f %12.1f", mean(s), deviation(s));
-        put_count(s->least, 11);
-        put_count(s->most, 11);
+    ti_table_count(t, s->n);
+    ti_table_count(t, s->bytes);
+    if (!s->n) {
+        for (int i = 0; i < 4; i++)
+            ti_table_skip(t);
+        return;
     }
+    ti_table_value(t, mean(s));
+    ti_table_value(t, deviation(s));
+    ti_table_count(t, s->least);
+    ti_table_count(t, s->most);
 }
 
-static void print_row(const struct traffic *t, size_t i)
-{
-    const struct pair *p = &t->pair[i];
-    const int64_t *key = t->keys.key[i];
-
-    if (p->messages.n) {
-        printf("%6" PRId64 " %6" PRId64 " message  ", key[0], key[1]);
-        put_sizes(&p->messages);
-        putchar('\n');
+/* The columns that all tables have, for a table whose first columns are others. */
+#define SIZES                                                                                      \
+    {"number", TI_CELLS_COUNTS, 0}, {"bytes", TI_CELLS_COUNTS, 0}, {"mean", TI_CELLS_MEANS, 0},    \
+        {"deviation", TI_CELLS_MEANS, 0}, {"minimum", TI_CELLS_COUNTS, 0},                         \
+    {                                                                                              \
+        "maximum", TI_CELLS_COUNTS, 0                                                              \
     }
-    if (p->one_sided.n) {
-        printf("%6" PRId64 " %6" PRId64 " one-sided", key[0], key[1]);
-        put_sizes(&p->one_sided);
-        putchar('\n');
-    }
+
+/* A table whose first column has names. */
+static struct ti_text_table *begin(const char *what)
+{
+    const struct ti_table_column columns[] = {{what, TI_CELLS_TEXT, 0}, SIZES};
+    struct ti_text_table *t = ti_table_new(columns, 7);
+
+    ti_table_line(t, "%s", "");
+    ti_table_titles(t);
+    return t;
 }
 
-static void print_head(const char *what)
+static void put_row(struct ti_text_table *t, const int64_t *key, const char *what,
+                    const struct sizes *s)
 {
-    printf("%-23s %10s %16s %12s %12s %11s %11s\n", what, "number", "bytes", "mean", "deviation",
-           "minimum", "maximum");
+    if (!s->n)
+        return;
+    ti_table_count(t, (uint64_t)key[0]);
+    ti_table_count(t, (uint64_t)key[1]);
+    ti_table_text(t, "%s", what);
+    put_sizes(t, s);
 }
 
-static void print_pairs(const struct traffic *t, bool all)
+static void print_pairs(const struct traffic *t, const struct info_style *style)
 {
-    size_t n = all || t->keys.n <= PAIRS_SHOWN ? t->keys.n : PAIRS_SHOWN;
+    static const struct ti_table_column columns[] = {
+        {"from", TI_CELLS_RANKS, 0}, {"to", TI_CELLS_RANKS, 0}, {"", TI_CELLS_TEXT, 0}, SIZES};
+    size_t most = style->top ? (size_t)style->top : PAIRS_SHOWN;
+    size_t n = style->all || t->keys.n <= most ? t->keys.n : most;
     uint64_t bytes = t->messages.bytes + t->one_sided.bytes, shown = 0;
+    struct ti_text_table *table;
     char text[32];
 
     if (!n)
         return;
-    putchar('\n');
-    print_head("  from     to");
+    table = ti_table_new(columns, 9);
+    ti_table_line(table, "%s", "");
+    ti_table_titles(table);
     for (size_t i = 0; i < n; i++) {
         const struct pair *p = &t->pair[t->order[i]];
 
-        print_row(t, t->order[i]);
+        put_row(table, t->keys.key[t->order[i]], "message", &p->messages);
+        put_row(table, t->keys.key[t->order[i]], "one-sided", &p->one_sided);
         shown += p->messages.bytes + p->one_sided.bytes;
     }
-    if (n == t->keys.n)
-        return;
-    printf("... and %s further pairs with %.1f %% of the bytes; --all shows them\n",
-           ti_format_count(t->keys.n - n, text, sizeof text),
-           bytes ? 100 * (double)(bytes - shown) / (double)bytes : 0);
+    if (n < t->keys.n)
+        ti_table_line(table, "... and %s further pairs with %.1f %% of the bytes; --all shows them",
+                      ti_format_count(t->keys.n - n, text, sizeof text),
+                      bytes ? 100 * (double)(bytes - shown) / (double)bytes : 0);
+    ti_table_print(table, stdout, style->width);
 }
 
-static void print_collectives(const struct traffic *t)
+static void print_collectives(const struct traffic *t, int width)
 {
-    bool any = false;
+    struct ti_text_table *table = NULL;
 
     for (uint32_t op = 0; op < TI_OP_COUNT; op++) {
         if (!t->collective[op].n)
             continue;
-        if (!any) {
-            putchar('\n');
-            print_head("collective, by rank");
-        }
-        any = true;
-        printf("%-23s", ti_op_info(op)->text);
-        put_sizes(&t->collective[op]);
-        putchar('\n');
+        if (!table)
+            table = begin("collective, by rank");
+        ti_table_text(table, "%s", ti_op_info(op)->text);
+        put_sizes(table, &t->collective[op]);
     }
+    if (table)
+        ti_table_print(table, stdout, width);
 }
 
 static void print_text(const struct ti_source *s, const struct info_pass *p,
-                       const struct traffic *t, bool all)
+                       const struct traffic *t, const struct info_style *style)
 {
+    struct ti_text_table *table;
     char n[32];
 
-    info_put_clean(ti_source_path(s));
-    printf(": traffic of %" PRId64 " of %" PRId64 " ranks, %s pair%s\n\n", p->ranks, p->np,
-           ti_format_count(t->keys.n, n, sizeof n), t->keys.n == 1 ? "" : "s");
-    print_head("all pairs");
-    printf("%-23s", "messages");
-    put_sizes(&t->messages);
-    putchar('\n');
+    ti_print_wide(stdout, style->width,
+                  "%s: traffic of %" PRId64 " of %" PRId64 " ranks, %s pair%s", ti_source_path(s),
+                  p->ranks, p->np, ti_format_count(t->keys.n, n, sizeof n),
+                  t->keys.n == 1 ? "" : "s");
+    table = begin("all pairs");
+    ti_table_text(table, "messages");
+    put_sizes(table, &t->messages);
     if (t->one_sided.n) {
-        printf("%-23s", "one-sided");
-        put_sizes(&t->one_sided);
-        putchar('\n');
+        ti_table_text(table, "one-sided");
+        put_sizes(table, &t->one_sided);
     }
-    print_pairs(t, all);
-    print_collectives(t);
+    ti_table_print(table, stdout, style->width);
+    print_pairs(t, style);
+    print_collectives(t, style->width);
 }
 
 /* ------------------------------------------------------------------- JSON -- */
@@ -309,7 +319,7 @@ ti_status info_traffic(struct ti_source *s, int64_t rank, const struct info_styl
         if (style->json)
             print_json(s, &pass, t);
         else if (!style->quiet)
-            print_text(s, &pass, t, style->all);
+            print_text(s, &pass, t, style);
         st = pass.st;
     }
     info_pass_free(&pass);

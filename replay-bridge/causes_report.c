@@ -2,13 +2,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/cli.h"
 #include "common/map.h"
 #include "common/ranges.h"
+#include "common/table.h"
 #include "replay-bridge/causes.h"
 
 #define ROWS      10
-#define COLUMNS   80
 #define RANKS_MAX 72 /* bytes for a set of ranks; ti_ranges_text() ends it after 24 to 48 */
 
 static double number(const json_t *j, const char *key)
@@ -21,15 +20,6 @@ static const char *text(const json_t *j, const char *key)
     const char *value = json_string_value(json_object_get(j, key));
 
     return value ? value : "";
-}
-
-/* Prints a line, of at most COLUMNS columns. */
-static void line(FILE *f, const char *content)
-{
-    if (strlen(content) <= COLUMNS)
-        ti_print(f, "%s\n", content);
-    else
-        ti_print(f, "%.*s...\n", COLUMNS - 3, content);
 }
 
 /* "allreduce (norm lu.c:471)", or only the operation. */
@@ -120,7 +110,7 @@ static const char *help_text(const json_t *help, struct ti_symbolizer *z, char o
     return out;
 }
 
-void ti_causes_print(const json_t *causes, struct ti_symbolizer *z, FILE *f)
+void ti_causes_print(const json_t *causes, struct ti_symbolizer *z, int width, FILE *f)
 {
     const json_t *help;
     char words[1024], row[1200];
@@ -133,7 +123,7 @@ void ti_causes_print(const json_t *causes, struct ti_symbolizer *z, FILE *f)
     {
         snprintf(row, sizeof row, "  %12.6f s  %5.1f %%  %s", number(help, "at_most_s"),
                  100 * number(help, "at_most"), help_text(help, z, words));
-        line(f, row);
+        ti_print_short(f, width, row);
     }
 }
 
@@ -202,7 +192,7 @@ static struct group *groups_of(const json_t *waits, size_t *n)
     return group;
 }
 
-static void print_group(const struct group *g, struct ti_symbolizer *z, FILE *f)
+static void print_group(const struct group *g, struct ti_symbolizer *z, int width, FILE *f)
 {
     static const struct {
         const char *doing, *words;
@@ -216,7 +206,7 @@ static void print_group(const struct group *g, struct ti_symbolizer *z, FILE *f)
     snprintf(row, sizeof row, "  %12.6f  in %s: %s", g->seconds,
              call_text(z, text(g->like, "operation"), text(g->like, "site"), call),
              ranks_text(&g->ranks, ranks));
-    line(f, row);
+    ti_print_short(f, width, row);
     for (size_t i = 0; i < sizeof how / sizeof *how; i++)
         if (!strcmp(text(g->like, "doing"), how[i].doing))
             words = how[i].words;
@@ -225,10 +215,10 @@ static void print_group(const struct group *g, struct ti_symbolizer *z, FILE *f)
         call_text(z, text(g->like, "doing_operation"), text(g->like, "doing_site"), call);
     snprintf(row, sizeof row, "  %12s  for others %s%s: %s", "", words, call,
              ranks_text(&g->others, ranks));
-    line(f, row);
+    ti_print_short(f, width, row);
 }
 
-void ti_waits_print(const json_t *waits, struct ti_symbolizer *z, FILE *f)
+void ti_waits_print(const json_t *waits, struct ti_symbolizer *z, int width, FILE *f)
 {
     size_t n;
     struct group *group = groups_of(waits, &n);
@@ -236,7 +226,7 @@ void ti_waits_print(const json_t *waits, struct ti_symbolizer *z, FILE *f)
     if (n)
         fprintf(f, "\nseconds of waiting, of all ranks together\n");
     for (size_t i = 0; i < n && i < ROWS; i++)
-        print_group(&group[i], z, f);
+        print_group(&group[i], z, width, f);
     if (n > ROWS)
         fprintf(f, "  ... and %zu more kinds of waiting: --json has all\n", n - ROWS);
     for (size_t i = 0; i < n; i++) {

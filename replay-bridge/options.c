@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/cli.h"
+#include "common/table.h"
 #include "replay-bridge/options_internal.h"
 #include "replay-bridge/platform/picture.h"
 #include "replay-bridge/platform/platform.h"
@@ -324,6 +325,7 @@ static const struct ti_opt opts[] = {
      "program that was traced, its libraries and their debug\n"
      "information",
      TI_OPT_NAME(debug_dir)},
+    {0, "width", "N", TI_WIDTH_HELP, TI_OPT_INTEGER(width, 0, 1 << 16)},
     {'q', "quiet", NULL, "print only errors", TI_OPT_FLAG(quiet)},
     {'v', "verbose", NULL, "show what smpirun prints", TI_OPT_FLAG(verbose)},
     {0, "json", NULL, "print the result as JSON", TI_OPT_FLAG(json)},
@@ -511,6 +513,7 @@ int ti_replay_parse(struct ti_replay_options *o, int argc, char **argv)
 
     o->start_s = start_s;
     o->noise = TI_NOISE_NONE;
+    o->width = -1;
     o->eager_bytes = EAGER_DEFAULT;
     o->topology.params = "";
     o->topology_text = "cluster";

@@ -90,6 +90,7 @@ struct ti_replay_options {
     const char *debug_dir; /* folders with debug information, separated by ':'; NULL: none */
     bool links;           /* print the load of links */
     const char *keep;     /* folder for all files of the replay; NULL: none */
+    int64_t width;        /* of tables; -1: not given */
     bool quiet, verbose, json, no_progress;
 };
 

@@ -2,12 +2,13 @@
 
 #include <stdlib.h>
 
-#include "common/cli.h"
 #include "common/map.h"
+#include "common/table.h"
 #include "common/units.h"
 
 #define ROWS       10 /* of a table; --json has all */
 #define SITE_BYTES 600
+#define SITE_LEAST 24 /* of a call site or link, in characters */
 
 static double number(const json_t *j, const char *key)
 {
@@ -31,7 +32,7 @@ static double all_of(const json_t *j)
     return number(j, keys[0]) + number(j, keys[1]) + number(j, keys[2]);
 }
 
-static void print_share(const json_t *ranks, int which, FILE *f)
+static void add_share(const json_t *ranks, int which, struct ti_text_table *t)
 {
     double sum = 0, all = 0, least = 101, most = -1;
     size_t i, least_rank = 0, most_rank = 0;
@@ -53,15 +54,29 @@ static void print_share(const json_t *ranks, int which, FILE *f)
             most_rank = i;
         }
     }
-    fprintf(f, "  %-14s %5.1f %%   %5.1f %% (rank %zu)   %5.1f %% (rank %zu)\n", names[which],
-            all > 0 ? 100 * sum / all : 0, least, least_rank, most, most_rank);
+    ti_table_text(t, "  %s", names[which]);
+    ti_table_text(t, "%.1f %%", all > 0 ? 100 * sum / all : 0);
+    ti_table_text(t, "%.1f %%", least);
+    ti_table_text(t, "(rank %zu)", least_rank);
+    ti_table_text(t, "%.1f %%", most);
+    ti_table_text(t, "(rank %zu)", most_rank);
 }
 
-static void print_ranks(const json_t *ranks, FILE *f)
+static void print_ranks(const json_t *ranks, int width, FILE *f)
 {
-    fprintf(f, "\nshare of the time:  all    least           most\n");
+    static const struct ti_table_column columns[] = {{"share of the time", TI_CELLS_TEXT, 0},
+                                                     {"all", TI_CELLS_WORDS, 0},
+                                                     {"least", TI_CELLS_WORDS, 0},
+                                                     {"", TI_CELLS_TEXT, 0},
+                                                     {"most", TI_CELLS_WORDS, 0},
+                                                     {"", TI_CELLS_TEXT, 0}};
+    struct ti_text_table *t = ti_table_new(columns, 6);
+
+    ti_table_line(t, "%s", "");
+    ti_table_titles(t);
     for (int which = 0; which < 3; which++)
-        print_share(ranks, which, f);
+        add_share(ranks, which, t);
+    ti_table_print(t, f, width);
 }
 
 /* ---- operations and call sites ---- */
@@ -84,25 +99,39 @@ static int by_time(const void *a, const void *b)
     return left < right ? 1 : left > right ? -1 : 0;
 }
 
-static void print_rows(const json_t *list, const char *title, struct ti_symbolizer *z, FILE *f)
+/* `title`: of what is left out. */
+static void print_rows(const json_t *list, const char *title, struct ti_symbolizer *z, int width,
+                       FILE *f)
 {
+    static const struct ti_table_column columns[] = {{"", TI_CELLS_TEXT, 15},
+                                                     {"calls", TI_CELLS_COUNTS, 0},
+                                                     {"communicating", TI_CELLS_SECONDS, 0},
+                                                     {"waiting", TI_CELLS_SECONDS, 0},
+                                                     {"computing", TI_CELLS_SECONDS, 0},
+                                                     {"", TI_CELLS_TEXT, SITE_LEAST}};
     size_t n = json_array_size(list), none = 0;
     const json_t **row = ti_grow(NULL, &none, n + 1, sizeof *row);
-    char calls[32], site[SITE_BYTES];
+    struct ti_text_table *t = ti_table_new(columns, 6);
+    char site[SITE_BYTES], unit[32];
 
     for (size_t i = 0; i < n; i++)
         row[i] = json_array_get(list, i);
     qsort(row, n, sizeof *row, by_time);
-    fprintf(f, "\nseconds of all ranks       calls  communicating     waiting  computing before\n");
+    ti_table_line(t, "%s", "");
+    ti_table_titles(t);
     for (size_t i = 0; i < n && i < ROWS; i++) {
-        ti_site_text(z, text(row[i], "site"), site, sizeof site);
-        ti_print(f, "  %-20s %11s %14.6f %11.6f %17.6f%s%s\n", text(row[i], "operation"),
-                 ti_format_count((uint64_t)number(row[i], "calls"), calls, sizeof calls),
-                 number(row[i], "communicating_s"), number(row[i], "waiting_s"),
-                 number(row[i], "computing_s"), *site ? "  " : "", site);
+        ti_table_text(t, "  %s", text(row[i], "operation"));
+        ti_table_count(t, (uint64_t)number(row[i], "calls"));
+        ti_table_value(t, number(row[i], "communicating_s"));
+        ti_table_value(t, number(row[i], "waiting_s"));
+        ti_table_value(t, number(row[i], "computing_s"));
+        ti_table_text(t, "%s", ti_site_text(z, text(row[i], "site"), site, sizeof site));
     }
     if (n > ROWS)
-        fprintf(f, "  ... and %zu more %s: --json has all\n", n - ROWS, title);
+        ti_table_line(t, "  ... and %zu more %s: --json has all", n - ROWS, title);
+    snprintf(unit, sizeof unit, "%s of all ranks", ti_table_time_unit(t));
+    ti_table_title(t, 0, unit);
+    ti_table_print(t, f, width);
     free(row);
 }
 
@@ -120,30 +149,40 @@ static bool has_sites(const json_t *sites)
     return false;
 }
 
-void ti_profile_print(const json_t *profile, struct ti_symbolizer *symbolizer, FILE *f)
+void ti_profile_print(const json_t *profile, struct ti_symbolizer *symbolizer, int width, FILE *f)
 {
-    print_ranks(json_object_get(profile, "ranks"), f);
-    print_rows(json_object_get(profile, "operations"), "operations", symbolizer, f);
-    if (has_sites(json_object_get(profile, "sites")))
-        print_rows(json_object_get(profile, "sites"), "call sites", symbolizer, f);
+    const json_t *sites = json_object_get(profile, "sites");
+
+    print_ranks(json_object_get(profile, "ranks"), width, f);
+    print_rows(json_object_get(profile, "operations"), "operations", symbolizer, width, f);
+    if (has_sites(sites))
+        print_rows(sites, "call sites", symbolizer, width, f);
 }
 
 /* ---- links ---- */
 
-void ti_profile_print_links(const json_t *links, FILE *f)
+void ti_profile_print_links(const json_t *links, int width, FILE *f)
 {
+    static const struct ti_table_column columns[] = {{"use of links", TI_CELLS_WORDS, 0},
+                                                     {"bytes", TI_CELLS_WORDS, 0},
+                                                     {"messages", TI_CELLS_COUNTS, 0},
+                                                     {"", TI_CELLS_TEXT, SITE_LEAST}};
+    struct ti_text_table *t = ti_table_new(columns, 4);
     size_t n = json_array_size(links);
-    char bytes[32], messages[32];
+    char bytes[TI_UNIT_BYTES_MOST];
 
-    fprintf(f, "\nuse of links      bytes    messages\n");
+    ti_table_line(t, "%s", "");
+    ti_table_titles(t);
     for (size_t i = 0; i < n && i < ROWS; i++) {
         const json_t *link = json_array_get(links, i);
 
-        ti_print(f, "  %6.2f %%    %9s %11s  %s\n", 100 * number(link, "use"),
-                 ti_unit_format(number(link, "bytes"), TI_UNIT_SIZE, bytes, sizeof bytes),
-                 ti_format_count((uint64_t)number(link, "messages"), messages, sizeof messages),
-                 text(link, "link"));
+        ti_table_text(t, "%.2f %%", 100 * number(link, "use"));
+        ti_table_text(t, "%s",
+                      ti_unit_format(number(link, "bytes"), TI_UNIT_SIZE, bytes, sizeof bytes));
+        ti_table_count(t, (uint64_t)number(link, "messages"));
+        ti_table_text(t, "%s", text(link, "link"));
     }
     if (n > ROWS)
-        fprintf(f, "  ... and %zu more links: --json has all\n", n - ROWS);
+        ti_table_line(t, "  ... and %zu more links: --json has all", n - ROWS);
+    ti_table_print(t, f, width);
 }

@@ -13,11 +13,11 @@
  * Prints the profile that ti-smpi-replay wrote.  One table has the shares of computing,
  * communicating and waiting.  Others have the operations and the call sites that take most time.
  * Parts that the profile lacks are omitted.
- * Call sites are named by `symbolizer`.
+ * Call sites are named by `symbolizer`.  `width`: see common/table.h.
  */
-void ti_profile_print(const json_t *profile, struct ti_symbolizer *symbolizer, FILE *f);
+void ti_profile_print(const json_t *profile, struct ti_symbolizer *symbolizer, int width, FILE *f);
 
 /* Prints the links that carry messages, the busiest first. */
-void ti_profile_print_links(const json_t *links, FILE *f);
+void ti_profile_print_links(const json_t *links, int width, FILE *f);
 
 #endif

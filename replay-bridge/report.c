@@ -8,6 +8,7 @@
 #include "common/cli.h"
 #include "common/json.h"
 #include "common/scratch.h"
+#include "common/table.h"
 #include "event/quality.h"
 #include "replay-bridge/causes.h"
 #include "replay-bridge/profile_report.h"
@@ -169,13 +170,13 @@ static void report_text(const struct ti_replay_options *o, const struct ti_repla
     if (o->against)
         ti_against_print(&res->against, ti_verdict_seconds(&res->verdict), stdout);
     if (res->profile)
-        ti_profile_print(res->profile, res->symbolizer, stdout);
+        ti_profile_print(res->profile, res->symbolizer, ti_width(o->width), stdout);
     if (res->profile)
-        ti_waits_print(json_object_get(res->profile, "waits"), res->symbolizer, stdout);
+        ti_waits_print(json_object_get(res->profile, "waits"), res->symbolizer, ti_width(o->width), stdout);
     if (res->causes)
-        ti_causes_print(res->causes, res->symbolizer, stdout);
+        ti_causes_print(res->causes, res->symbolizer, ti_width(o->width), stdout);
     if (res->links)
-        ti_profile_print_links(res->links, stdout);
+        ti_profile_print_links(res->links, ti_width(o->width), stdout);
 }
 
 /* Result of the check of a trace. */

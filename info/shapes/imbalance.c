@@ -9,6 +9,7 @@
 #include "common/cli.h"
 #include "common/json.h"
 #include "common/map.h"
+#include "common/table.h"
 #include "info/shapes/folded.h"
 #include "info/shapes/sums.h"
 
@@ -310,17 +311,20 @@ static const char *name_of(const struct imbalance *x, size_t i, bool phase, char
     return text;
 }
 
-static void print_line(const struct info_sums *s, double all, const char *name)
+static void put_line(struct ti_text_table *t, const struct info_sums *s, double all,
+                     const char *name)
 {
-    char text[3][32], ratio[16] = "-";
-
+    ti_table_text(t, "%.2f %%", all > 0 ? 100 * loss(s) / all : 0);
     if (s->sum)
-        snprintf(ratio, sizeof ratio, "%.3f", (double)s->most / mean(s));
-    ti_print(stdout, "%6.2f %% %9s %18s %18s %7" PRId64 " %18s %7" PRId64 "  %s\n",
-             all > 0 ? 100 * loss(s) / all : 0, ratio,
-             ti_format_count((uint64_t)(mean(s) + 0.5), text[0], sizeof text[0]),
-             ti_format_count(s->least, text[1], sizeof text[1]), s->least_rank,
-             ti_format_count(s->most, text[2], sizeof text[2]), s->most_rank, name);
+        ti_table_text(t, "%.3f", (double)s->most / mean(s));
+    else
+        ti_table_text(t, "-");
+    ti_table_count(t, (uint64_t)(mean(s) + 0.5));
+    ti_table_count(t, s->least);
+    ti_table_count(t, (uint64_t)s->least_rank);
+    ti_table_count(t, s->most);
+    ti_table_count(t, (uint64_t)s->most_rank);
+    ti_table_text(t, "%s", name);
 }
 
 /* Make the lines of the positions or phases, those that lose most first.  Returns their number; the
@@ -340,30 +344,52 @@ static size_t make_table(const struct imbalance *x, enum measure m, bool phases,
     return used;
 }
 
-/* Print the positions or phases that lose most. */
-static void print_table(const struct imbalance *x, enum measure m, bool phases, bool everything)
+/* Add the positions or phases that lose most. */
+static void put_lines(const struct imbalance *x, enum measure m, bool phases,
+                      const struct info_style *style, struct ti_text_table *t)
 {
     struct line *line;
     struct info_sums all;
-    char name[NAME_BYTES], text[32];
+    char name[NAME_BYTES];
     size_t used = make_table(x, m, phases, &line, &all);
-    size_t shown = everything || used <= ROWS_SHOWN + 1 ? used : ROWS_SHOWN;
+    /* what is left out must be more than the line that says so */
+    size_t most = style->top ? (size_t)style->top : used <= ROWS_SHOWN + 1 ? used : ROWS_SHOWN;
+    size_t shown = style->all || used <= most ? used : most;
 
-    if (phases) {
-        printf("\n%s: excess is the maximum less the mean, in %% of what a rank has in all, %s on "
-               "average\n",
-               measure_name[m], ti_format_count((uint64_t)(mean(&all) + 0.5), text, sizeof text));
-        printf("%-8s %9s %18s %18s %7s %18s %7s  %s\n", "excess", "max/mean", "mean", "minimum",
-               "rank", "maximum", "rank", measure_name[m]);
-        print_line(&all, mean(&all), "all");
-    }
-    printf("%s\n", phases ? "phases" : "positions");
+    ti_table_line(t, phases ? "phases" : "positions");
     for (size_t i = 0; i < shown; i++)
-        print_line(&line[i].sums, mean(&all),
-                   name_of(x, line[i].position, phases, name, sizeof name));
+        put_line(t, &line[i].sums, mean(&all),
+                 name_of(x, line[i].position, phases, name, sizeof name));
     if (shown < used)
-        printf("... and %zu further ones; --all shows them\n", used - shown);
+        ti_table_line(t, "... and %zu further ones; --all shows them", used - shown);
     free(line);
+}
+
+static void print_measure(const struct imbalance *x, enum measure m, const struct info_style *style)
+{
+    const struct ti_table_column columns[] = {
+        {"excess", TI_CELLS_WORDS, 0}, {"max/mean", TI_CELLS_WORDS, 0},
+        {"mean", TI_CELLS_COUNTS, 0},  {"minimum", TI_CELLS_COUNTS, 0},
+        {"rank", TI_CELLS_RANKS, 0},   {"maximum", TI_CELLS_COUNTS, 0},
+        {"rank", TI_CELLS_RANKS, 0},   {measure_name[m], TI_CELLS_TEXT, 30}};
+    struct ti_text_table *t = ti_table_new(columns, 8);
+    struct info_sums all;
+    struct line *line;
+    char text[32];
+
+    make_table(x, m, true, &line, &all);
+    free(line);
+    ti_table_line(t, "%s", "");
+    ti_table_line(t,
+                  "%s: excess is the maximum less the mean, in %% of what a rank has in all, %s on "
+                  "average",
+                  measure_name[m],
+                  ti_format_count((uint64_t)(mean(&all) + 0.5), text, sizeof text));
+    ti_table_titles(t);
+    put_line(t, &all, mean(&all), "all");
+    put_lines(x, m, true, style, t);
+    put_lines(x, m, false, style, t);
+    ti_table_print(t, stdout, style->width);
 }
 
 /* Whether a measure can be compared: all ranks have it.  If only some have it, warn. */
@@ -375,7 +401,7 @@ static bool is_complete(const struct imbalance *x, int m)
     return x->with[m] == x->ranks.taken;
 }
 
-static void print_text(const struct imbalance *x, bool everything)
+static void print_text(const struct imbalance *x, const struct info_style *style)
 {
     printf("imbalance of %" PRId64 " of %" PRId64 " ranks; volumes are ", x->ranks.taken,
            x->ranks.np);
@@ -384,10 +410,8 @@ static void print_text(const struct imbalance *x, bool everything)
     info_put_clean(x->unit ? x->unit : "of unknown unit");
     putchar('\n');
     for (int m = 0; m < MEASURES; m++) {
-        if (is_complete(x, m)) {
-            print_table(x, (enum measure)m, true, everything);
-            print_table(x, (enum measure)m, false, everything);
-        }
+        if (is_complete(x, m))
+            print_measure(x, (enum measure)m, style);
     }
 }
 
@@ -509,7 +533,7 @@ ti_status info_imbalance(struct ti_source *s, const struct info_style *style, st
     if (style->json && !err->text[0])
         print_json(s, &x);
     else if (x.nrows && !style->json && !style->quiet)
-        print_text(&x, style->all);
+        print_text(&x, style);
     info_folded_ranks_free(&x.ranks);
     ti_map_free(&x.map);
     ti_names_free(&x.sites);

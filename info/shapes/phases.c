@@ -6,20 +6,25 @@
 #include "callsite/symbolizer.h"
 #include "common/cli.h"
 #include "common/json.h"
+#include "common/map.h"
+#include "common/table.h"
 #include "info/line.h"
 #include "info/shapes/shapes.h"
 
 #define NODES_SHOWN 40 /* of a body, unless all are wanted */
 #define RANKS_BYTES 256
 #define SITE_BYTES  600
+#define CODE_LEAST  48 /* characters of a line of code, while figures can be rounded */
 
 struct printing {
     const struct info_shapes *all;
     const struct info_shape *shape;
     int64_t ranks; /* of the shape */
     uint64_t volume;
-    bool everything; /* no limit */
+    bool everything;   /* no limit */
+    const bool *among; /* by node: it is among those of --top; NULL: all are */
     struct info_line line;
+    struct ti_text_table *table;
 };
 
 /* Sums over the nodes from `i` to `end`, which are side by side; or one of them. */
@@ -62,22 +67,25 @@ static void put_range(struct info_line *line, uint64_t least, uint64_t most)
     put_count(line, most);
 }
 
-/* Append the columns at the left: share, volume, events, bytes. */
-static void put_figures(struct printing *p, struct figures sum)
+/* Begin a row by its figures: share, volume, events, bytes.  NULL: it has none. */
+static void put_figures(struct printing *p, const struct figures *sum)
 {
-    char text[3][32];
-
     p->line.bytes = 0;
-    info_line_printf(&p->line, "%5.1f %%  %18s %12s %16s  ",
-                     p->volume ? 100.0 * (double)sum.volume / (double)p->volume : 0.0,
-                     ti_format_count(sum.volume, text[0], sizeof text[0]),
-                     ti_format_count(sum.events, text[1], sizeof text[1]),
-                     ti_format_count(sum.bytes, text[2], sizeof text[2]));
+    for (int i = 0; !sum && i < 4; i++)
+        ti_table_skip(p->table);
+    if (!sum)
+        return;
+    ti_table_text(p->table, "%.1f %%",
+                  p->volume ? 100.0 * (double)sum->volume / (double)p->volume : 0.0);
+    ti_table_count(p->table, sum->volume);
+    ti_table_count(p->table, sum->events);
+    ti_table_count(p->table, sum->bytes);
 }
 
+/* End a row by its line of code. */
 static void put_line(struct printing *p)
 {
-    puts(p->line.text);
+    ti_table_text(p->table, "%s", p->line.text);
 }
 
 /* Append the volumes of single bursts, and of ranks. */
@@ -191,23 +199,35 @@ static void print_rest(struct printing *p, uint32_t i, uint32_t end, int depth)
 {
     struct figures sum = sum_up(p->shape, i, end);
 
-    put_figures(p, sum);
+    put_figures(p, &sum);
     indent(p, depth);
-    info_line_put(&p->line, "... and ");
+    info_line_put(&p->line, p->among ? "... " : "... and ");
     put_count(&p->line, sum.nodes);
-    info_line_put(&p->line, " further calls and loops; --all shows them");
+    info_line_put(&p->line, p->among ? " more" : " further calls and loops; --all shows them");
     put_line(p);
 }
 
 /* Print the nodes from `i` to `end`. */
 static void print_nodes(struct printing *p, uint32_t i, uint32_t end, int depth)
 {
-    uint32_t shown = last_shown(p, i, end);
+    uint32_t limit = p->among ? end : last_shown(p, i, end);
 
-    for (; i < shown; i = p->shape->node[i].end) {
+    for (; i < limit; i = p->shape->node[i].end) {
         const struct info_node *node = &p->shape->node[i];
+        struct figures sum = figures_of(node);
+        uint32_t rest = i;
 
-        put_figures(p, figures_of(node));
+        while (p->among && rest < limit && !p->among[rest])
+            rest = p->shape->node[rest].end;
+        if (rest > i) {
+            print_rest(p, i, rest, depth);
+            if (rest == limit)
+                return;
+            i = rest;
+            node = &p->shape->node[i];
+            sum = figures_of(node);
+        }
+        put_figures(p, &sum);
         indent(p, depth);
         if (!node->loop) {
             put_call(p, node);
@@ -217,8 +237,7 @@ static void print_nodes(struct printing *p, uint32_t i, uint32_t end, int depth)
         put_loop(p, node);
         put_line(p);
         print_nodes(p, i + 1, node->end, depth + 1);
-        p->line.bytes = 0;
-        info_line_printf(&p->line, "%58s", "");
+        put_figures(p, NULL);
         indent(p, depth);
         info_line_put(&p->line, "}");
         put_line(p);
@@ -228,23 +247,32 @@ static void print_nodes(struct printing *p, uint32_t i, uint32_t end, int depth)
 }
 
 static void print_shape(const struct info_shapes *all, const struct info_shape *shape,
-                        bool everything)
+                        const bool *among, const struct info_style *style)
 {
+    static const struct ti_table_column columns[] = {{"share", TI_CELLS_WORDS, 0},
+                                                     {"volume", TI_CELLS_COUNTS, 0},
+                                                     {"events", TI_CELLS_COUNTS, 0},
+                                                     {"bytes", TI_CELLS_COUNTS, 0},
+                                                     {"", TI_CELLS_TEXT, CODE_LEAST}};
     struct printing p = {.all = all,
                          .shape = shape,
                          .ranks = ti_ranges_count(&shape->ranks),
-                         .everything = everything};
+                         .everything = style->all,
+                         .among = among,
+                         .table = ti_table_new(columns, 5)};
     struct figures sum = sum_up(shape, 0, shape->nnodes);
     char ranks[RANKS_BYTES], text[3][32];
 
     p.volume = sum.volume;
-    printf("\nrank%s %s: volume %s, %s events, %s bytes in messages\n", p.ranks == 1 ? "" : "s",
-           ti_ranges_text(&shape->ranks, ranks, sizeof ranks),
-           ti_format_count(p.volume, text[0], sizeof text[0]),
-           ti_format_count(sum.events, text[1], sizeof text[1]),
-           ti_format_count(sum.bytes, text[2], sizeof text[2]));
-    printf("  share  %18s %12s %16s\n", "volume", "events", "message bytes");
+    ti_table_line(p.table, "%s", "");
+    ti_table_line(p.table, "rank%s %s: volume %s, %s events, %s bytes in messages",
+                  p.ranks == 1 ? "" : "s", ti_ranges_text(&shape->ranks, ranks, sizeof ranks),
+                  ti_format_count(p.volume, text[0], sizeof text[0]),
+                  ti_format_count(sum.events, text[1], sizeof text[1]),
+                  ti_format_count(sum.bytes, text[2], sizeof text[2]));
+    ti_table_titles(p.table);
     print_nodes(&p, 0, shape->nnodes, 0);
+    ti_table_print(p.table, stdout, style->width);
     info_line_free(&p.line);
 }
 
@@ -389,16 +417,80 @@ static void print_json(const struct ti_source *s, const struct info_shapes *all)
 
 /* ---------------------------------------------------------------------- all -- */
 
-static void print_text(const struct info_shapes *shapes, bool everything)
+/* A call, by its place in `info_shapes`. */
+struct call {
+    uint64_t volume;
+    size_t shape;
+    uint32_t node;
+};
+
+/* The costliest call first; among equals, in the order of the trace. */
+static int by_volume(const void *a, const void *b)
 {
-    printf("phases of %" PRId64 " of %" PRId64 " ranks, %zu shape%s; volumes are ",
-           shapes->ranks.taken, shapes->ranks.np, shapes->n, shapes->n == 1 ? "" : "s");
-    if (shapes->estimate)
-        printf("an estimate, in ");
-    info_put_clean(shapes->unit ? shapes->unit : "of unknown unit");
-    putchar('\n');
-    for (size_t i = 0; i < shapes->n; i++)
-        print_shape(shapes, &shapes->shape[i], everything);
+    const struct call *x = a, *y = b;
+
+    if (x->volume != y->volume)
+        return x->volume > y->volume ? -1 : 1;
+    if (x->shape != y->shape)
+        return x->shape < y->shape ? -1 : 1;
+    return x->node < y->node ? -1 : x->node > y->node;
+}
+
+/* Find the `top` costliest calls of all ranks.  Returns a list for each shape: whether a node is
+ * one of them, or a loop around one; NULL if the shape has none.  free() it and its lists. */
+static bool **find_top(const struct info_shapes *all, uint64_t top)
+{
+    struct call *call = NULL;
+    size_t n = 0, cap = 0, none = 0;
+    bool **among = ti_grow(NULL, &none, all->n, sizeof *among);
+
+    for (size_t i = 0; i < all->n; i++)
+        for (uint32_t k = 0; k < all->shape[i].nnodes; k++) {
+            const struct info_node *node = &all->shape[i].node[k];
+
+            if (node->loop)
+                continue;
+            call = ti_grow(call, &cap, n + 1, sizeof *call);
+            call[n++] = (struct call){node->volume.sum, i, k};
+        }
+    if (n)
+        qsort(call, n, sizeof *call, by_volume);
+    for (size_t i = 0; i < n && i < top; i++) {
+        const struct info_shape *shape = &all->shape[call[i].shape];
+        bool **list = &among[call[i].shape];
+
+        none = 0;
+        if (!*list)
+            *list = ti_grow(NULL, &none, shape->nnodes, sizeof **list);
+        for (uint32_t k = 0; k <= call[i].node; k++)
+            (*list)[k] |= k == call[i].node || shape->node[k].end > call[i].node;
+    }
+    free(call);
+    return among;
+}
+
+static void print_text(const struct info_shapes *shapes, const struct info_style *style)
+{
+    bool **among = style->top ? find_top(shapes, (uint64_t)style->top) : NULL;
+    size_t left_out = 0;
+
+    ti_print_wide(stdout, style->width,
+                  "phases of %" PRId64 " of %" PRId64 " ranks, %zu shape%s; volumes are %s%s",
+                  shapes->ranks.taken, shapes->ranks.np, shapes->n, shapes->n == 1 ? "" : "s",
+                  shapes->estimate ? "an estimate, in " : "",
+                  shapes->unit ? shapes->unit : "of unknown unit");
+    for (size_t i = 0; i < shapes->n; i++) {
+        if (!among || among[i])
+            print_shape(shapes, &shapes->shape[i], among ? among[i] : NULL, style);
+        else
+            left_out++;
+        if (among)
+            free(among[i]);
+    }
+    if (left_out)
+        printf("\n... and %zu further shape%s; --all shows %s\n", left_out,
+               left_out == 1 ? "" : "s", left_out == 1 ? "it" : "them");
+    free(among);
 }
 
 ti_status info_phases(struct ti_source *s, int64_t rank, const struct info_style *style,
@@ -411,7 +503,7 @@ ti_status info_phases(struct ti_source *s, int64_t rank, const struct info_style
     if (style->json && !err->text[0])
         print_json(s, &shapes);
     else if (shapes.n && !style->json && !style->quiet)
-        print_text(&shapes, style->all);
+        print_text(&shapes, style);
     info_shapes_free(&shapes);
     return st;
 }

@@ -12,8 +12,8 @@ static const char *const with_commas[] = {"topology", "bandwidth", "latency", "l
                                           "wan",      "cfg",       "start",   "noise"};
 /* Options that select an action or an output rather than the simulation. */
 static const char *const not_swept[] = {
-    "sweep", "list",          "jobs",    "output", "keep",        "timeline", "lint",
-    "quiet", "show-platform", "verbose", "json",   "no-progress", "runs",     "tolerance"};
+    "sweep",         "list",    "jobs", "output",      "keep", "timeline",  "lint", "quiet",
+    "show-platform", "verbose", "json", "no-progress", "runs", "tolerance", "width"};
 
 #define IS_IN(list, name) is_in(list, sizeof list / sizeof *list, name)
 

@@ -15,10 +15,10 @@ run 0 ti-info --traffic a.tib
 tail -n +2 out | diff dir.txt - || fail "bundle and directory differ"
 says out "a.tib: traffic of 5 of 5 ranks, 7 pairs"
 grep -qE '^messages +27 +3,024,768 +112028.4 +313947.2 +64 +1,000,000$' out || fail "totals"
-[ "$(grep -cE '^ +[0-9]+ +[0-9]+ message ' out)" = 7 ] || fail "pairs"
+[ "$(grep -cE '^ +[0-9]+ +[0-9]+  message ' out)" = 7 ] || fail "pairs"
 [ "$(grep -E ' message ' out | awk '{ print $1 "-" $2 }' | xargs)" = "0-2 1-3 2-4 0-1 1-2 2-3 3-4" ] ||
     fail "order of pairs"
-grep -qE '^ +0 +1 message +6 +6,192 +1032.0 +1127.1 +64 +3,000$' out || fail "a pair"
+grep -qE '^ +0 +1  message +6 +6,192 +1032.0 +1127.1 +64 +3,000$' out || fail "a pair"
 # alltoallv: rank r gives counts 0 + i, ..., 4 + i of 4 bytes: 40, 60, 80
 grep -qE '^alltoallv +15 +900 +60.0 +16.3 +40 +80$' out || fail "alltoallv"
 grep -q one-sided out && fail "there are no one-sided operations"
@@ -40,8 +40,8 @@ grep -q further out && fail "--all leaves some out"
 # Histograms
 run 0 ti-info --histogram a.tib
 says out 'messages: 27, 3,024,768 bytes'
-grep -qE '^ +64 +12 #{14} +768 #$' out || fail "64 to 127 bytes"
-grep -qE '^ +524,288 +3 #### +3,000,000 #{14}$' out || fail "1,000,000 bytes"
+grep -qE '^ *64 +12  #{14} +768  #$' out || fail "64 to 127 bytes"
+grep -qE '^ *524,288 +3 +#### +3,000,000  #{14}$' out || fail "1,000,000 bytes"
 says out "collectives, a rank's share in a call: 40, 1,780 bytes"
 says out 'bursts: 121, 18,053,520 instructions'
 run 0 ti-info --histogram --rank 0 a.tib
@@ -50,7 +50,8 @@ says out 'messages: 7, 1,006,192 bytes'
 # Rates: bursts of all ranks take 2 ns an instruction, of ranks 2 and 3 then 4
 mktrace --np 4 --iterations 3 --times t.run
 run 0 ti-info --rates t.rates t.run
-[ -s err ] && fail "--rates: $(cat err)"
+says err "warning: no symbols of 'app' were found"
+[ "$(wc -l <err)" = 2 ] || fail "--rates: $(cat err)"
 says out 'instructions a second'
 grep -qE '^ +all +500,000,000 +0 ' out || fail "the rate of all"
 says t.rates 'reference = 500M'
@@ -122,7 +123,7 @@ done
 mktrace --np 3 --iterations 300 --hold 1 cut.run
 run 1 ti-info --traffic cut.run
 says err 'warning: 1 rank incomplete, counted as far as it goes: 1; rank 1 after '
-grep -qE '^ +1 +2 message ' out || fail "what rank 1 sent before it was cut off"
+grep -qE '^ +1 +2  message ' out || fail "what rank 1 sent before it was cut off"
 [ "$(ti-info --dump --rank 1 cut.run 2>err2 | grep -cE ' (isend|sendrecv) ')" = \
     "$(awk '$1 == 1 && $2 == 2 { print $4 }' out)" ] || fail "messages of a rank that was cut off"
 cp -r a.run damaged.run

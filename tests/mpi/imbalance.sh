@@ -40,7 +40,7 @@ lines = open('%s/imbalance' % folder).read().split('\n')
 assert lines[0].startswith('imbalance of %d of %d ranks; volumes are an estimate, in ' % (np, np))
 for line in lines[1:]:
     whole = re.match(r'(\w+): excess is the maximum less the mean, in % of what a rank has in all, ([\d,]+) on average$', line)
-    head = re.match(r'excess +max/mean +mean +minimum +rank +maximum +rank  (\w+)$', line)
+    head = re.match(r' *excess +max/mean +mean +minimum +rank +maximum +rank  (\w+)$', line)
     row = re.match(r' *([\d.]+) % +([\d.]+|-) +([\d,]+) +([\d,]+) +(\d+) +([\d,]+) +(\d+)  (.*)$', line)
     if whole:
         averages[whole[1]] = whole[2]

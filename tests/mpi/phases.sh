@@ -68,7 +68,7 @@ for line in open('%s/phases' % folder).read().split('\n')[1:]:
         assert node['ranks'] == [[int(r.split('-')[0]), int(r.split('-')[-1])]
                                  for r in head[1].split(',')], line
         continue
-    if line.startswith('  share'):
+    if line.split()[:1] == ['share']:
         continue
     if not line:
         if stack:
@@ -76,9 +76,9 @@ for line in open('%s/phases' % folder).read().split('\n')[1:]:
             stack = []
         continue
     assert stack, line
-    if re.match(r' {58,}}$', line):
-        assert stack.pop()['left'] == [0, 0, 0], line
-        assert line == ' ' * (58 + 4 * (len(stack) - 1)) + '}', line
+    if line.strip() == '}':  # below its loop
+        loop = stack.pop()
+        assert loop['left'] == [0, 0, 0] and line == ' ' * loop['at'] + '}', line
         continue
     row = re.match(r' *([\d.]+) %  +([\d,]+) +([\d,]+) +([\d,]+)  ( *)(.*)$', line)
     assert row and len(row[5]) == 4 * (len(stack) - 1), line
@@ -94,7 +94,7 @@ for line in open('%s/phases' % folder).read().split('\n')[1:]:
         trips = number(loop[3]) if loop[3] else passes * number(loop[1])
         if loop[3]:
             assert number(loop[1]) * passes < trips < number(loop[2]) * passes, line
-        stack.append(dict(left=figures, passes=trips))
+        stack.append(dict(left=figures, passes=trips, at=row.start(6)))
         assert (node['passes'], node['all_trips']) == (passes, trips), (line, node)
         assert node['trips'] == dict(minimum=number(loop[1]), maximum=number(loop[2] or loop[1]))
         continue
@@ -137,6 +137,34 @@ for key, rows in found.items():
 print('ok', nodes, 'nodes for', sum(map(len, volumes.values())), 'events')
 PY
 
+# --top N: the N calls with the largest volumes, in the loops around them; the rest is summed up.
+cat >"$scratch/top.py" <<'PY'
+import json, re, sys
+j, text, n = json.load(open(sys.argv[1])), open(sys.argv[2]).read().split('\n'), int(sys.argv[3])
+number = lambda text: int(text.replace(',', ''))
+calls = []
+def walk(body):
+    for node in body:
+        walk(node['body']) if 'body' in node else calls.append(node['volume'])
+for shape in j['shapes']: walk(shape['body'])
+calls.sort(reverse=True)
+shown, sums, stack = [], {}, []
+for line in text[1:]:
+    row = re.match(r' *[\d.]+ %  +([\d,]+) +[\d,]+ +[\d,]+  ( *)(.*)$', line)
+    if line.startswith('rank'):
+        assert not stack or stack == [0], line
+        stack = [number(re.search('volume ([\d,]+)', line)[1])]
+    elif line.strip() == '}':
+        assert stack.pop() == 0, line
+    elif row:
+        stack[-1] -= number(row[1])
+        if row[3].endswith('{'):
+            stack.append(number(row[1]))
+        elif not row[3].startswith('... '):
+            shown.append(number(row[1]))
+assert stack == [0] and sorted(shown, reverse=True) == calls[:n], (shown, calls[:n])
+PY
+
 # check_program NP PROGRAM ARGUMENT...: trace it, and compare.
 check_program() {
     local np=$1 program=$2 dir rank
@@ -156,6 +184,12 @@ check_program() {
         python3 "$scratch/check.py" "$dir" "$np" $rank >"$dir/found" 2>&1 ||
             fail "$program, rank ${rank:-all}: $(tail -n 4 "$dir/found")"
         echo "# ${program##*/}, rank ${rank:-all}: $(cat "$dir/found")"
+    done
+    for n in 1 3 10 1000; do
+        "$TI_BUILD/ti-info" --phases --json "$dir/trace" >"$dir/phases.json"
+        "$TI_BUILD/ti-info" --phases --top $n "$dir/trace" >"$dir/top"
+        python3 "$scratch/top.py" "$dir/phases.json" "$dir/top" $n >"$dir/found" 2>&1 ||
+            fail "$program, --top $n: $(tail -n 4 "$dir/found")"
     done
     last=$dir
 }
