@@ -31,7 +31,7 @@ t-sweep_src := $(sweep_src) $(replay_src)
 # The replayer: one source, compiled for SMPI and for a real MPI library.  What it shares with
 # the tools is compiled for shared objects, since smpirun loads it as one.
 replayer_files := $(addprefix replay-bridge/replayer/,main.c replay.c p2p.c request.c coll.c comm.c \
-                  rma.c file.c profile.c partners.c path.c waiting.c critical.c timeline.c steady.c \
+                  rma.c file.c profile.c profile_loops.c partners.c path.c waiting.c critical.c timeline.c steady.c \
                   converge.c)
 live_files := $(replayer_files) $(addprefix replay-bridge/replayer/,engine_live.c places.c)
 replayer_tools := $(lower_src) replay-bridge/simulation/state.c $(lib_src)

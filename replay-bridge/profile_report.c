@@ -2,7 +2,9 @@
 
 #include <stdlib.h>
 
+#include "common/cli.h"
 #include "common/map.h"
+#include "common/ranges.h"
 #include "common/table.h"
 #include "common/units.h"
 
@@ -135,6 +137,90 @@ static void print_rows(const json_t *list, const char *title, struct ti_symboliz
     free(row);
 }
 
+/* ---- loops ---- */
+
+static int longest_first(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return x < y ? 1 : x > y ? -1 : 0;
+}
+
+/* The time that the longest loops have at least, so that ROWS of them are printed. */
+static double least_shown(const json_t *loops)
+{
+    size_t n = json_array_size(loops), none = 0;
+    double *time = ti_grow(NULL, &none, n + 1, sizeof *time), least;
+
+    for (size_t i = 0; i < n; i++)
+        time[i] = all_of(json_array_get(loops, i));
+    qsort(time, n, sizeof *time, longest_first);
+    least = time[n < ROWS ? n : ROWS - 1];
+    free(time);
+    return least;
+}
+
+/* Add the ranks and the trip counts of a loop: "3 to 30". */
+static void add_names(const json_t *loop, bool first, struct ti_text_table *t)
+{
+    const json_t *trips = json_object_get(loop, "trips");
+    struct ti_ranges ranks = {.n = 0};
+    char text[64], least[32], most[32];
+    uint64_t low = (uint64_t)number(trips, "minimum"), high = (uint64_t)number(trips, "maximum");
+
+    ti_ranges_of_json(json_object_get(loop, "ranks"), INT64_MAX, &ranks);
+    if (first)
+        ti_table_text(t, "  rank%s %s", ti_ranges_count(&ranks) == 1 ? "" : "s",
+                      ti_ranges_text(&ranks, text, sizeof text));
+    else
+        ti_table_skip(t);
+    ti_ranges_free(&ranks);
+    ti_table_text(t, "%s%s%s", ti_format_count(low, least, sizeof least), low < high ? " to " : "",
+                  low < high ? ti_format_count(high, most, sizeof most) : "");
+}
+
+/* The longest loops, each below those that it is in: a loop is longer than the loops in it. */
+static void print_loops(const json_t *loops, struct ti_symbolizer *z, int width, FILE *f)
+{
+    static const struct ti_table_column columns[] = {
+        {"", TI_CELLS_TEXT, 15},
+        {"trips", TI_CELLS_WORDS, 0},
+        {"communicating", TI_CELLS_SECONDS, 0},
+        {"waiting", TI_CELLS_SECONDS, 0},
+        {"computing", TI_CELLS_SECONDS, 0},
+        {"loop, by its first call", TI_CELLS_TEXT, SITE_LEAST}};
+    struct ti_text_table *t = ti_table_new(columns, 6);
+    double least = least_shown(loops);
+    const json_t *loop, *before = NULL;
+    size_t i, shown = 0;
+    char site[SITE_BYTES], unit[32];
+
+    ti_table_line(t, "%s", "");
+    ti_table_titles(t);
+    json_array_foreach(loops, i, loop)
+    {
+        const json_t *ranks = json_object_get(loop, "ranks");
+
+        if (all_of(loop) < least || shown == ROWS)
+            continue;
+        shown++;
+        add_names(loop, !before || !json_equal(before, ranks), t);
+        before = ranks;
+        ti_table_value(t, number(loop, "communicating_s"));
+        ti_table_value(t, number(loop, "waiting_s"));
+        ti_table_value(t, number(loop, "computing_s"));
+        ti_site_text(z, text(loop, "site"), site, sizeof site);
+        ti_table_text(t, "%*s%s%s%s", 2 * (int)number(loop, "depth"), "", text(loop, "operation"),
+                      *site ? " " : "", site);
+    }
+    if (json_array_size(loops) > shown)
+        ti_table_line(t, "  ... and %zu more loops: --json has all",
+                      json_array_size(loops) - shown);
+    snprintf(unit, sizeof unit, "%s of all ranks", ti_table_time_unit(t));
+    ti_table_title(t, 0, unit);
+    ti_table_print(t, f, width);
+}
+
 /* Whether the call site of any call is known. */
 static bool has_sites(const json_t *sites)
 {
@@ -157,6 +243,8 @@ void ti_profile_print(const json_t *profile, struct ti_symbolizer *symbolizer, i
     print_rows(json_object_get(profile, "operations"), "operations", symbolizer, width, f);
     if (has_sites(sites))
         print_rows(sites, "call sites", symbolizer, width, f);
+    if (json_array_size(json_object_get(profile, "loops")))
+        print_loops(json_object_get(profile, "loops"), symbolizer, width, f);
 }
 
 /* ---- links ---- */

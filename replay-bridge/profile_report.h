@@ -11,7 +11,8 @@
 
 /*
  * Prints the profile that ti-smpi-replay wrote.  One table has the shares of computing,
- * communicating and waiting.  Others have the operations and the call sites that take most time.
+ * communicating and waiting.  Others have the operations, the call sites and the
+ * loops that take most time.
  * Parts that the profile lacks are omitted.
  * Call sites are named by `symbolizer`.  `width`: see common/table.h.
  */

@@ -226,6 +226,11 @@ int ti_folded_next(struct ti_folded *f, struct ti_event *ev)
 
 /* ---------------------------------------------------------------- questions -- */
 
+uint32_t ti_folded_node(const struct ti_folded *f)
+{
+    return f->at - 1;
+}
+
 uint64_t ti_folded_events(const struct ti_folded *f)
 {
     return f->events;

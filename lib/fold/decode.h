@@ -60,4 +60,7 @@ void ti_folded_want_extras(struct ti_folded *f);
  * extra values are valid until the next call. */
 int ti_folded_next(struct ti_folded *f, struct ti_event *ev);
 
+/* The call (fold/shape.h) of the event that ti_folded_next() gave last. */
+uint32_t ti_folded_node(const struct ti_folded *f);
+
 #endif

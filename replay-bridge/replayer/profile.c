@@ -9,22 +9,17 @@
 #include "replay-bridge/replayer/critical.h"
 #include "replay-bridge/replayer/engine.h"
 #include "replay-bridge/replayer/partners.h"
+#include "replay-bridge/replayer/profile_loops.h"
 #include "replay-bridge/replayer/steady.h"
 #include "replay-bridge/replayer/timeline.h"
 #include "replay-bridge/replayer/waiting.h"
-
-/* Seconds. */
-struct times {
-    uint64_t calls;
-    double computing, communicating, waiting;
-};
 
 /* Times of an operation at one call site, on one rank or on all. */
 struct site {
     char *text; /* of the table of all ranks */
     uint32_t op;
     int32_t number; /* the same on all ranks; -1: not known yet */
-    struct times times;
+    struct ti_profile_times times;
 };
 
 struct ti_profile {
@@ -35,10 +30,11 @@ struct ti_profile {
     struct ti_critical *critical; /* NULL: not asked for */
     struct ti_call_sites named;
     size_t eager_bytes; /* sends of fewer bytes do not wait */
-    struct times *rank;
-    struct times op[TI_OP_COUNT];
+    struct ti_profile_times *rank;
+    struct ti_profile_times op[TI_OP_COUNT];
     struct site *site;
     size_t nsites, sites_room;
+    struct ti_profile_loops *loops;
 };
 
 /* The profile of one rank. */
@@ -56,6 +52,7 @@ struct ti_profile_rank {
                             site has several where wrappers end in a jump, or none is known */
     struct site *site;   /* by index */
     size_t sites_room;
+    int64_t group; /* of its loops; -1: it has none */
 };
 
 /* Seconds since time 0 of all jobs. */
@@ -85,6 +82,7 @@ static struct ti_profile *all_of(struct ti_replayer *p)
         all->critical = ti_critical_new(all->np, p->setup->receive_overhead);
     all->partners = ti_partners_new(all->critical ? ti_critical_paths(all->critical) : NULL);
     all->eager_bytes = ti_engine_eager_bytes();
+    all->loops = ti_profile_loops_new();
     all->rank = ti_grow(NULL, &none, (size_t)all->np, sizeof *all->rank);
     if (p->setup->timeline && ti_timeline_open(p->setup->timeline, all->np, &all->timeline, &err))
         ti_replay_fail(p, TI_ERR_IO, "%s", err.text);
@@ -111,14 +109,6 @@ void ti_profile_free(struct ti_replayer *p)
     free(p->profile->site);
     free(p->profile);
     p->profile = NULL;
-}
-
-static void add(struct times *sum, const struct times *t)
-{
-    sum->calls += t->calls;
-    sum->computing += t->computing;
-    sum->communicating += t->communicating;
-    sum->waiting += t->waiting;
 }
 
 /* Adds the sites of a rank to those of all ranks.  The texts are from the rank's reader. */
@@ -159,18 +149,12 @@ static void merge_sites(struct ti_profile *all)
     qsort(all->site, all->nsites, sizeof *all->site, by_text);
     for (size_t i = 1; i < all->nsites; i++)
         if (!by_text(&all->site[n], &all->site[i])) {
-            add(&all->site[n].times, &all->site[i].times);
+            ti_profile_times_add(&all->site[n].times, &all->site[i].times);
             free(all->site[i].text);
         } else {
             all->site[++n] = all->site[i];
         }
     all->nsites = n + 1;
-}
-
-static json_t *times_json(const struct times *t)
-{
-    return json_pack("{s:I, s:f, s:f, s:f}", "calls", (json_int_t)t->calls, "computing_s",
-                     t->computing, "communicating_s", t->communicating, "waiting_s", t->waiting);
 }
 
 static json_t *profile_json(const struct ti_replayer *p)
@@ -179,23 +163,24 @@ static json_t *profile_json(const struct ti_replayer *p)
     json_t *ranks = json_array(), *ops = json_array(), *sites = json_array();
 
     for (int64_t rank = 0; rank < all->np; rank++)
-        json_array_append_new(ranks, times_json(&all->rank[rank]));
+        json_array_append_new(ranks, ti_profile_times_json(&all->rank[rank]));
     for (uint32_t op = 0; op < TI_OP_COUNT; op++)
         if (all->op[op].calls) {
-            json_t *j = times_json(&all->op[op]);
+            json_t *j = ti_profile_times_json(&all->op[op]);
 
             json_object_set_new(j, "operation", json_string(ti_op_info(op)->text));
             json_array_append_new(ops, j);
         }
     for (size_t i = 0; i < all->nsites; i++) {
-        json_t *j = times_json(&all->site[i].times);
+        json_t *j = ti_profile_times_json(&all->site[i].times);
 
         json_object_set_new(j, "operation", json_string(ti_op_info(all->site[i].op)->text));
         json_object_set_new(j, "site", json_string(all->site[i].text));
         json_array_append_new(sites, j);
     }
-    return json_pack("{s:o, s:o, s:o, s:o}", "ranks", ranks, "operations", ops, "sites", sites,
-                     "waits", ti_waiting_json(all->waiting, all->named.list));
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "ranks", ranks, "operations", ops, "sites", sites,
+                     "loops", ti_profile_loops_json(all->loops), "waits",
+                     ti_waiting_json(all->waiting, all->named.list));
 }
 
 static void write_profile(struct ti_replayer *p)
@@ -235,6 +220,7 @@ void ti_profile_end(struct ti_replayer *p, bool last)
         free(all->site[i].text);
     ti_call_sites_free(&all->named);
     ti_partners_free(all->partners);
+    ti_profile_loops_free(all->loops);
     ti_waiting_free(all->waiting);
     ti_critical_free(all->critical);
     free(all->site);
@@ -254,6 +240,8 @@ void ti_profile_event(struct ti_replayer *p)
     mine->event = clock_of(p);
     mine->late = 0;
     mine->ntickets = 0;
+    if (!p->index)
+        mine->group = ti_profile_loops_begin(mine->all->loops, p->r, p->all_rank);
     if (mine->all->timeline && !p->index)
         ti_timeline_rank_starts(mine->all->timeline, p->all_rank, mine->event);
     if (mine->all->critical && !p->index)
@@ -382,7 +370,7 @@ void ti_profile_call(struct ti_replayer *p)
 {
     struct ti_profile_rank *mine = p->profile;
     double now, waiting;
-    struct times t;
+    struct ti_profile_times t;
     uint64_t n;
 
     if (!mine)
@@ -393,13 +381,15 @@ void ti_profile_call(struct ti_replayer *p)
         handed_over(p);
     mine->sending.sent = NULL;
     waiting = waited(p, now);
-    t = (struct times){.calls = n,
-                       .computing = (double)n * (mine->call - mine->event),
-                       .communicating = (double)n * (now - mine->call - waiting),
-                       .waiting = (double)n * waiting};
-    add(&mine->all->rank[p->all_rank], &t);
-    add(&mine->all->op[p->ev->op], &t);
-    add(&site_of(p)->times, &t);
+    t = (struct ti_profile_times){.calls = n,
+                                  .computing = (double)n * (mine->call - mine->event),
+                                  .communicating = (double)n * (now - mine->call - waiting),
+                                  .waiting = (double)n * waiting};
+    ti_profile_times_add(&mine->all->rank[p->all_rank], &t);
+    ti_profile_times_add(&mine->all->op[p->ev->op], &t);
+    ti_profile_times_add(&site_of(p)->times, &t);
+    if (mine->group >= 0)
+        ti_profile_loops_add(mine->all->loops, mine->group, p->r, &t);
     follow(p, waiting, now);
     if (mine->all->timeline)
         ti_timeline_leaves(mine->all->timeline, p->all_rank, mine->call, now, waiting, p->ev->op,

@@ -182,6 +182,66 @@ replay cg --profile --links || fail 'for people'
 grep -q '^  computing  *[0-9.]* %' out && grep -q '^  allreduce ' out && grep -q ' nodes_link_0_UP$' out ||
     { fail 'for people'; cat out; }
 
+# ---- loops ----
+
+# A loop of ten trips of 0.25 s and of five times 0.1 s, after two seconds: rank 0 computes, and rank 1
+# waits for it.
+{
+    echo rank
+    echo '0 init'
+    echo '0 compute 2e9'
+    echo '0 allreduce 8 0'
+    for ((i = 0; i < 10; i++)); do
+        for ((k = 0; k < 5; k++)); do printf '0 compute 1e8\n0 send 1 0 8 2\n'; done
+        printf '0 compute 25e7\n0 barrier\n'
+    done
+    printf '0 finalize\nrank\n1 init\n1 allreduce 8 0\n'
+    for ((i = 0; i < 10; i++)); do
+        for ((k = 0; k < 5; k++)); do echo '1 recv 0 0 8 2'; done
+        echo '1 barrier'
+    done
+    echo '1 finalize'
+} | made loops
+replay loops --json --profile || { fail loops; cat err; }
+json "assert j['profile']['loops'] == []" 'a trace that is not merged has loops'
+"$o/ti-info" -q --merge loops -o loops.merged
+replay loops.merged --json --profile || { fail loops.merged; cat err; }
+json "
+found = {(x['ranks'][0][0], x['depth']): x for x in j['profile']['loops']}
+assert len(found) == len(j['profile']['loops']) == 4, found
+for rank, key in (0, 'computing_s'), (1, 'waiting_s'):
+    # (a message is on its way while the sender computes: the receiver waits that much less)
+    near(found[rank, 0][key], 10 * (0.25 + 5 * 0.1), 0.02); near(found[rank, 1][key], 10 * 5 * 0.1, 0.02)
+    for depth, trips, calls in (0, 10, 60), (1, 5, 50):
+        x = found[rank, depth]
+        assert x['ranks'] == [[rank, rank]] and x['calls'] == calls, x
+        assert x['trips'] == {'minimum': trips, 'maximum': trips} and x['all_trips'] == trips * x['passes'], x
+near(found[0, 1]['computing_s'], 5, 1e-9); near(found[0, 0]['computing_s'], 7.5, 1e-9)" 'times of loops'
+replay loops.merged --profile
+grep -qE '^  rank 0 +10 .* 7\.5000  send$' out || { fail 'loops for people'; cat out; }
+
+# Loops are those of ti-info --phases.
+for name in lu cg hybrid; do
+    "$o/ti-info" -q --merge "$name" -o "$name.merged" >out 2>err || { fail "$name: merge"; cat err; }
+    "$o/ti-info" --phases --json "$name.merged" >phases 2>err
+    replay "$name.merged" --json --profile || { fail "$name.merged"; cat err; }
+    json "
+phases = []
+def walk(body, depth, ranks):
+    for node in body:
+        if 'body' in node:
+            phases.append([str(ranks), depth, node['trips'], node['all_trips'], node['events']])
+            walk(node['body'], depth + 1, ranks)
+for shape in json.load(open('phases'))['shapes']: walk(shape['body'], 0, shape['ranks'])
+own = [[str(x['ranks']), x['depth'], x['trips'], x['all_trips'], x['calls']] for x in j['profile']['loops']]
+assert own and sorted(own, key=str) == sorted(phases, key=str), (own, phases)
+keys = ('computing_s', 'communicating_s', 'waiting_s')
+for k in keys:
+    outer = sum(x[k] for x in j['profile']['loops'] if not x['depth'])
+    assert 0 <= outer <= sum(x[k] for x in j['profile']['ranks']) + 1e-9, k
+assert any(x['file'] for x in j['profile']['loops']) or 'without libdw' in open('help').read()" "$name: loops"
+done
+
 for width in 80 100; do
     replay lu --profile --links --width $width
     [ "$(sed -n '/^share of the time/,$p' out | awk '{ n = length($0) > n ? length($0) : n } END { print n + 0 }')" -le $width ] ||
