@@ -498,8 +498,10 @@ static uint64_t equal_until(const struct ti_steady_rank *m)
 
     if (bursts->as == TI_BURSTS_NOTHING)
         return m->end;
-    if (bursts->as == TI_BURSTS_TIMES || bursts->as == TI_BURSTS_THREADS)
-        return m->p->index; /* the values of extra columns are not compared */
+    /* the values of extra columns are not compared, and noise differs from burst to burst */
+    if (bursts->as == TI_BURSTS_TIMES || bursts->as == TI_BURSTS_THREADS ||
+        bursts->noise.burst > 0 || bursts->noise.rate)
+        return m->p->index;
     alike = ti_folded_alike_volumes(ti_reader_folded(m->p->r), &events);
     return m->p->index + alike * events;
 }

@@ -208,6 +208,9 @@ case('noise', 2, noisy, left_out=300, options=('--steady=2%',), mean=True)
 case('strict', 2, noisy, reason='did not converge', options=('--steady=0.01%',))
 case('growing', 2, times(200, lambda i: [f'* barrier site=here v={1000000 + 10000 * i}']),
      reason='did not converge')
+same = each(400, '* barrier site=here v=1000000')
+case('drawn', 2, same, left_out=300, options=('--steady=2%', '--noise', 'burst:3%'), mean=True)
+case('lasting', 2, same, left_out=390, options=('--noise', 'core:3%'))
 case('free', 2, noisy, left_out=380, options=('--no-compute', '--steady'))
 
 # ---- what must be simulated ----
