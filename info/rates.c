@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "bundle/doubts.h"
-#include "callsite/names.h"
 #include "callsite/symbolizer.h"
 #include "common/cli.h"
+#include "common/names.h"
 #include "common/sums.h"
 #include "info/info.h"
 #include "info/pass.h"

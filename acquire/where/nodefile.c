@@ -8,20 +8,17 @@
 
 #include "acquire/where/batch.h"
 #include "acquire/where/jobs.h"
+#include "common/beside.h"
 #include "common/hostlist.h"
-#include "common/order.h"
-
-struct word {
-    char *name;
-    int64_t order;
-    int cores; /* number of its occurrences */
-};
+#include "common/map.h"
+#include "common/names.h"
 
 struct job {
     const char *system, *id, *source; /* "OAR", "1234", "OAR_NODEFILE" */
     enum ti_sites_origin origin;
-    struct word *word;
-    int64_t n, room;
+    struct ti_names nodes;
+    int *cores; /* by number of the node */
+    size_t cap;
     struct ti_err *err;
 };
 
@@ -37,10 +34,11 @@ static ti_status no_memory(struct job *j)
     return ti_err_errno(j->err, TI_ERR_IO, "cannot list the nodes of %s job %s", j->system, j->id);
 }
 
-/* Add a name; `where` says where it was found, for messages. */
-static ti_status add(struct job *j, const char *text, size_t bytes, const char *where)
+/* Add cores of a node; `where` says where its name was found, for messages. */
+static ti_status add(struct job *j, const char *text, size_t bytes, int cores, const char *where)
 {
     char name[TI_HOST_NAME_MAX + 1];
+    size_t i;
 
     for (size_t i = 0; i < bytes; i++)
         if (bytes > TI_HOST_NAME_MAX ||
@@ -51,18 +49,11 @@ static ti_status add(struct job *j, const char *text, size_t bytes, const char *
             return TI_ERR_INPUT;
         }
     snprintf(name, sizeof name, "%.*s", (int)bytes, text);
-    if (j->n == j->room) {
-        int64_t room = j->room ? 2 * j->room : 256;
-        struct word *more =
-            room <= 2 * TI_HOSTLIST_MAX ? realloc(j->word, (size_t)room * sizeof *more) : NULL;
-
-        if (!more)
-            return no_memory(j);
-        j->word = more;
-        j->room = room;
-    }
-    j->word[j->n] = (struct word){.name = strdup(name), .order = j->n, .cores = 1};
-    return j->word[j->n++].name ? TI_OK : no_memory(j);
+    i = ti_names_add(&j->nodes, name);
+    j->cores = ti_grow(j->cores, &j->cap, i + 1, sizeof *j->cores);
+    if (j->cores[i] < TI_SITES_CORES_MAX)
+        j->cores[i] += cores;
+    return TI_OK;
 }
 
 /* Parse a line, which stands for one core; LSF writes the number of slots behind the name. */
@@ -72,7 +63,6 @@ static ti_status parse_line(struct job *j, const char *line, const char *where)
     size_t bytes = strcspn(p, " \t\r\n");
     char *end;
     long slots = 1;
-    ti_status st;
 
     if (!bytes)
         return TI_OK;
@@ -85,10 +75,7 @@ static ti_status parse_line(struct job *j, const char *line, const char *where)
                               where, (int)strcspn(p, "\r\n") < 60 ? (int)strcspn(p, "\r\n") : 60,
                               p);
     }
-    st = add(j, p, bytes, where);
-    if (st == TI_OK)
-        j->word[j->n - 1].cores = (int)slots;
-    return st;
+    return add(j, p, bytes, (int)slots, where);
 }
 
 static ti_status read_file(struct job *j, const char *path)
@@ -122,39 +109,10 @@ static ti_status parse_words(struct job *j, const char *p)
     while (st == TI_OK && *(p += strspn(p, " \t"))) {
         size_t bytes = strcspn(p, " \t");
 
-        st = add(j, p, bytes, j->source);
+        st = add(j, p, bytes, 1, j->source);
         p += bytes;
     }
     return st;
-}
-
-static int by_name(const void *a, const void *b)
-{
-    const struct word *x = a, *y = b;
-    int c = strcmp(x->name, y->name);
-
-    return c ? c : (x->order > y->order) - (x->order < y->order);
-}
-
-TI_ORDER_BY(by_order, struct word, order)
-
-/* Merge equal names and count their cores. */
-static void merge(struct job *j)
-{
-    int64_t out = 0;
-
-    qsort(j->word, (size_t)j->n, sizeof *j->word, by_name);
-    for (int64_t i = 0; i < j->n; i++) {
-        if (out && strcmp(j->word[out - 1].name, j->word[i].name) == 0) {
-            if (j->word[out - 1].cores < TI_SITES_CORES_MAX)
-                j->word[out - 1].cores += j->word[i].cores;
-            free(j->word[i].name);
-        } else {
-            j->word[out++] = j->word[i];
-        }
-    }
-    j->n = out;
-    qsort(j->word, (size_t)j->n, sizeof *j->word, by_order);
 }
 
 /* ------------------------------------------------------------------ build -- */
@@ -188,63 +146,48 @@ static bool build(struct job *j, struct ti_sites *s)
 {
     char cluster[TI_HOST_NAME_MAX + 1], site[TI_HOST_NAME_MAX + 1];
     char other[TI_HOST_NAME_MAX + 1], there[TI_HOST_NAME_MAX + 1];
-    bool *done = calloc((size_t)j->n, sizeof *done), ok = done != NULL;
+    int64_t n = (int64_t)j->nodes.map.n;
+    bool *done = calloc((size_t)n, sizeof *done), ok = done != NULL;
 
-    for (int64_t i = 0; ok && i < j->n; i++) {
-        place(j->word[i].name, cluster, site);
+    for (int64_t i = 0; ok && i < n; i++) {
+        place(j->nodes.text[i], cluster, site);
         ok = site_of(s, site) >= 0;
     }
     for (int at = 0; ok && at < s->nsites; at++)
-        for (int64_t i = 0; ok && i < j->n; i++) {
-            place(j->word[i].name, cluster, site);
+        for (int64_t i = 0; ok && i < n; i++) {
+            place(j->nodes.text[i], cluster, site);
             if (done[i] || strcmp(site, s->site[at].name) != 0)
                 continue;
             ok = ti_sites_add_cluster(s, at, cluster) != NULL;
-            for (int64_t k = i; ok && k < j->n; k++) {
+            for (int64_t k = i; ok && k < n; k++) {
                 struct ti_node *node;
 
-                place(j->word[k].name, other, there);
+                place(j->nodes.text[k], other, there);
                 if (done[k] || strcmp(other, cluster) != 0 || strcmp(there, site) != 0)
                     continue;
                 done[k] = true;
-                node = ti_sites_add_node(s, j->word[k].name);
+                node = ti_sites_add_node(s, j->nodes.text[k]);
                 ok = node != NULL;
                 if (ok)
-                    node->cores = j->word[k].cores;
+                    node->cores = j->cores[k];
             }
         }
     free(done);
     return ok;
 }
 
-static bool on_path(const char *program)
-{
-    const char *p = getenv("PATH");
-
-    while (p && *p) {
-        size_t bytes = strcspn(p, ":");
-        char file[4096];
-
-        if (snprintf(file, sizeof file, "%.*s/%s", (int)bytes, p, program) < (int)sizeof file &&
-            access(file, X_OK) == 0)
-            return true;
-        p += bytes + (p[bytes] != '\0');
-    }
-    return false;
-}
-
 static ti_status finish(struct job *j, struct ti_sites **out, char what[TI_WHERE_BYTES])
 {
+    int64_t n = (int64_t)j->nodes.map.n;
     struct ti_via oarsh;
-    char path[96];
+    char path[96], oarsh_path[PATH_MAX];
 
-    if (!j->n) {
+    if (!n) {
         ti_err_set(j->err, TI_ERR_INPUT, "%s names no node", j->source);
         ti_err_hint(j->err, "--local runs on this machine alone");
         return TI_ERR_INPUT;
     }
-    merge(j);
-    if (j->n == 1 && ti_batch_is_here(j->word[0].name)) {
+    if (n == 1 && ti_batch_is_here(j->nodes.text[0])) {
         snprintf(what, TI_WHERE_BYTES, "%s job %.64s: this machine alone", j->system, j->id);
         return TI_OK;
     }
@@ -252,9 +195,10 @@ static ti_status finish(struct job *j, struct ti_sites **out, char what[TI_WHERE
     *out = ti_sites_new(j->origin, path);
     ti_via_oar(&oarsh);
     if (!*out || !build(j, *out) ||
-        (j->origin == TI_SITES_OAR && on_path("oarsh") && !ti_batch_via(*out, oarsh.word)))
+        (j->origin == TI_SITES_OAR && ti_find_on_path("oarsh", oarsh_path) &&
+         !ti_batch_via(*out, oarsh.word)))
         return no_memory(j);
-    snprintf(what, TI_WHERE_BYTES, "%s, %" PRId64 " node%s", path, j->n, j->n == 1 ? "" : "s");
+    snprintf(what, TI_WHERE_BYTES, "%s, %" PRId64 " node%s", path, n, n == 1 ? "" : "s");
     return TI_OK;
 }
 
@@ -288,9 +232,8 @@ ti_status ti_jobs_nodefile(struct ti_sites **out, char what[TI_WHERE_BYTES], boo
         st = systems[i].is_file ? read_file(&j, value) : parse_words(&j, value);
         if (st == TI_OK)
             st = finish(&j, out, what);
-        for (int64_t k = 0; k < j.n; k++)
-            free(j.word[k].name);
-        free(j.word);
+        ti_names_free(&j.nodes);
+        free(j.cores);
         return st;
     }
     return TI_OK;

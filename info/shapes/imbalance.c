@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "bundle/doubts.h"
-#include "callsite/names.h"
 #include "callsite/symbolizer.h"
 #include "common/cli.h"
 #include "common/json.h"
 #include "common/map.h"
+#include "common/names.h"
 #include "common/table.h"
 #include "info/shapes/folded.h"
 #include "info/shapes/sums.h"

@@ -9,7 +9,7 @@
 #ifndef TI_INFO_SHAPES_SHAPES_H
 #define TI_INFO_SHAPES_SHAPES_H
 
-#include "callsite/names.h"
+#include "common/names.h"
 #include "common/ranges.h"
 #include "info/shapes/folded.h"
 #include "info/shapes/sums.h"

@@ -1,5 +1,5 @@
 # callsite: source lines of call sites.  They need libdw (elfutils).
-callsite_src := $(addprefix lib/callsite/,names.c symbolizer.c)
+callsite_src := lib/callsite/symbolizer.c
 has_libdw := $(shell $(CC) -E -xc -include elfutils/libdw.h /dev/null >/dev/null 2>&1 && echo yes)
 ifeq ($(has_libdw),yes)
 libdw_libs  := -ldw -lelf

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "callsite/names.h"
 #include "common/cli.h"
 #include "common/json.h"
+#include "common/names.h"
 
 #define NAME_BYTES    512
 #define PATH_BYTES    4096

@@ -7,24 +7,23 @@
 #include "common/cli.h"
 #include "common/hostlist.h"
 #include "common/map.h"
-#include "common/order.h"
+#include "common/names.h"
 #include "config/sites.h"
 
 #define SLOTS_MOST (INT64_C(1) << 24)
 
-/* One line of the file. */
+/* The lines of one name. */
 struct entry {
-    char *name;
-    int64_t slots; /* -1: not given */
-    int64_t order;
+    int64_t lines, slots; /* slots: of all lines; one without slots= counts as 1 */
+    bool given;           /* by some line */
 };
 
 struct reading {
     const char *path;
     int line;
     const char *text; /* the current line */
-    struct entry *entry;
-    int64_t n;
+    struct ti_names names;
+    struct entry *entry; /* by number of the name */
     size_t cap;
     struct ti_err *err;
 };
@@ -72,8 +71,8 @@ static ti_status check_name(const struct reading *r, const char *name, size_t by
     return TI_OK;
 }
 
-/* Read "KEY=VALUE ..." after the name. */
-static ti_status parse_settings(const struct reading *r, const char *p, struct entry *e)
+/* Read "KEY=VALUE ..." after the name.  The slots stay as they are if they are not given. */
+static ti_status parse_settings(const struct reading *r, const char *p, int64_t *number_of_slots)
 {
     int64_t most = -1;
 
@@ -99,9 +98,9 @@ static ti_status parse_settings(const struct reading *r, const char *p, struct e
         if (digits >= sizeof number || !isdigit((unsigned char)number[0]) ||
             ti_parse_int(number, "slots", 1, SLOTS_MOST, &v, NULL) != TI_OK)
             return wrong(r, value, "slots are a whole number of 1 or more");
-        *(slots ? &e->slots : &most) = v;
+        *(slots ? number_of_slots : &most) = v;
     }
-    if (most >= 0 && e->slots > most)
+    if (most >= 0 && *number_of_slots > most)
         return wrong(r, r->text, "more slots than max_slots");
     return TI_OK;
 }
@@ -111,23 +110,30 @@ static ti_status parse_line(struct reading *r)
     const char *p = r->text;
     size_t bytes = word(&p);
     const char *name = p - bytes;
+    char text[TI_HOST_NAME_MAX + 1];
+    int64_t slots = -1;
     struct entry *e;
     ti_status st;
+    size_t i;
 
     if (!bytes)
         return *p == '=' ? wrong(r, p, "a name is missing") : TI_OK;
     st = check_name(r, name, bytes);
     if (st != TI_OK)
         return st;
-    if (r->n == TI_HOSTLIST_MAX)
-        return wrong(r, name, "too many lines");
-    r->entry = ti_grow(r->entry, &r->cap, (size_t)r->n + 1, sizeof *e);
-    e = &r->entry[r->n];
-    *e = (struct entry){.name = strndup(name, bytes), .slots = -1, .order = r->n};
-    if (!e->name)
-        return ti_err_errno(r->err, TI_ERR_IO, "cannot read '%s'", r->path);
-    r->n++;
-    return parse_settings(r, p, e);
+    if (r->names.map.n == TI_HOSTLIST_MAX)
+        return wrong(r, name, "too many nodes");
+    st = parse_settings(r, p, &slots);
+    if (st != TI_OK)
+        return st;
+    snprintf(text, sizeof text, "%.*s", (int)bytes, name);
+    i = ti_names_add(&r->names, text);
+    r->entry = ti_grow(r->entry, &r->cap, i + 1, sizeof *e);
+    e = &r->entry[i];
+    e->lines++;
+    e->slots += slots < 0 ? 1 : slots;
+    e->given |= slots >= 0;
+    return TI_OK;
 }
 
 static ti_status parse_file(struct reading *r, FILE *f)
@@ -152,51 +158,17 @@ static ti_status parse_file(struct reading *r, FILE *f)
     return st;
 }
 
-static int by_name(const void *a, const void *b)
-{
-    const struct entry *x = a, *y = b;
-    int c = strcmp(x->name, y->name);
-
-    return c ? c : (x->order > y->order) - (x->order < y->order);
-}
-
-TI_ORDER_BY(by_order, struct entry, order)
-
-/* Merge the lines of each name into its first line, and add up their slots.  A line without slots
- * counts as one, unless it is the only line of the name. */
-static void merge(struct reading *r)
-{
-    int64_t out = 0;
-
-    if (r->n)
-        qsort(r->entry, (size_t)r->n, sizeof *r->entry, by_name);
-    for (int64_t i = 0; i < r->n;) {
-        struct entry e = r->entry[i];
-        int64_t sum = 0, from = i;
-
-        for (; i < r->n && strcmp(r->entry[i].name, e.name) == 0; i++) {
-            sum += r->entry[i].slots < 0 ? 1 : r->entry[i].slots;
-            if (i > from)
-                free(r->entry[i].name);
-        }
-        e.slots = i == from + 1 && e.slots < 0 ? 0 : sum;
-        r->entry[out++] = e;
-    }
-    r->n = out;
-    if (r->n)
-        qsort(r->entry, (size_t)r->n, sizeof *r->entry, by_order);
-}
-
 static ti_status build(const struct reading *r, struct ti_sites **out)
 {
     struct ti_sites *s = ti_sites_new(TI_SITES_HOSTFILE, r->path);
     bool ok = s && ti_sites_add_site(s, "here") && ti_sites_add_cluster(s, 0, "hosts");
 
-    for (int64_t i = 0; ok && i < r->n; i++) {
-        struct ti_node *node = ti_sites_add_node(s, r->entry[i].name);
+    for (size_t i = 0; ok && i < r->names.map.n; i++) {
+        struct ti_node *node = ti_sites_add_node(s, r->names.text[i]);
+        const struct entry *e = &r->entry[i];
 
         if (node)
-            node->slots = r->entry[i].slots;
+            node->slots = e->lines > 1 || e->given ? e->slots : 0;
         ok = node != NULL;
     }
     if (!ok) {
@@ -217,14 +189,11 @@ ti_status ti_sites_read_hostfile(const char *path, struct ti_sites **out, struct
         return ti_err_errno(err, TI_ERR_IO, "cannot open '%s'", path);
     st = parse_file(&r, f);
     fclose(f);
-    if (st == TI_OK && !r.n)
+    if (st == TI_OK && !r.names.map.n)
         st = ti_err_set(err, TI_ERR_INPUT, "%s:1:1: there is no node in it", path);
-    if (st == TI_OK) {
-        merge(&r);
+    if (st == TI_OK)
         st = build(&r, out);
-    }
-    for (int64_t i = 0; i < r.n; i++)
-        free(r.entry[i].name);
+    ti_names_free(&r.names);
     free(r.entry);
     return st;
 }

@@ -2,8 +2,8 @@
  * A table of texts, which are numbered 0, 1, 2, ... in the order in which they are added.  A zeroed
  * struct is an empty table.
  */
-#ifndef TI_CALLSITE_NAMES_H
-#define TI_CALLSITE_NAMES_H
+#ifndef TI_COMMON_NAMES_H
+#define TI_COMMON_NAMES_H
 
 #include "common/map.h"
 

@@ -1,17 +1,16 @@
-#include "callsite/names.h"
+#include "common/names.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/err.h"
-#include "event/event.h"
 
 size_t ti_names_add(struct ti_names *names, const char *text)
 {
-    uint64_t hash = TI_HASH_START;
+    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
 
     for (const char *p = text; *p; p++)
-        hash = ti_hash_word(hash, (unsigned char)*p);
+        hash = (hash ^ (unsigned char)*p) * UINT64_C(0x100000001b3);
     for (int64_t attempt = 0;; attempt++) {
         size_t known = names->map.n;
         size_t i = (size_t)ti_map_add(&names->map, (int64_t)hash, attempt, 0, 0);
