@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/beside.h"
+
 /* The result that the trying child sends. */
 struct answer {
     ti_status status;

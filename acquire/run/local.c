@@ -14,6 +14,7 @@
 #include "acquire/run/measure.h"
 #include "acquire/run/preflight.h"
 #include "acquire/run/supervise.h"
+#include "common/beside.h"
 #include "common/json.h"
 #include "node/watch.h"
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "acquire/skew/skew.h"
+#include "common/beside.h"
 
 ti_status ti_skew_plot_check(const char *path, struct ti_err *err)
 {

@@ -38,7 +38,7 @@ static ti_status no_memory(struct job *j)
 static ti_status add(struct job *j, const char *text, size_t bytes, int cores, const char *where)
 {
     char name[TI_HOST_NAME_MAX + 1];
-    size_t i;
+    size_t node;
 
     for (size_t i = 0; i < bytes; i++)
         if (bytes > TI_HOST_NAME_MAX ||
@@ -49,10 +49,10 @@ static ti_status add(struct job *j, const char *text, size_t bytes, int cores, c
             return TI_ERR_INPUT;
         }
     snprintf(name, sizeof name, "%.*s", (int)bytes, text);
-    i = ti_names_add(&j->nodes, name);
-    j->cores = ti_grow(j->cores, &j->cap, i + 1, sizeof *j->cores);
-    if (j->cores[i] < TI_SITES_CORES_MAX)
-        j->cores[i] += cores;
+    node = ti_names_add(&j->nodes, name);
+    j->cores = ti_grow(j->cores, &j->cap, node + 1, sizeof *j->cores);
+    if (j->cores[node] < TI_SITES_CORES_MAX)
+        j->cores[node] += cores;
     return TI_OK;
 }
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 ti_status ti_beside_here(char out[PATH_MAX], struct ti_err *err)
@@ -38,4 +39,35 @@ bool ti_beside_helper(const char *name, char out[PATH_MAX])
     static const char *const folders[] = {".", "../libexec/tiara", TI_LIBEXECDIR "/tiara", NULL};
 
     return ti_beside_find(folders, name, out);
+}
+
+static bool is_program(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+}
+
+bool ti_find_on_path(const char *name, char *buf)
+{
+    const char *path = getenv("PATH");
+
+    if (strchr(name, '/')) {
+        snprintf(buf, PATH_MAX, "%s", name);
+        return is_program(buf);
+    }
+    if (!path)
+        path = "/usr/bin:/bin";
+    for (const char *end; *name; path = end + 1) {
+        int len;
+
+        end = strchrnul(path, ':');
+        len = (int)(end - path);
+        snprintf(buf, PATH_MAX, "%.*s%s%s", len, path, len ? "/" : "", name);
+        if (is_program(buf))
+            return true;
+        if (!*end)
+            break;
+    }
+    return false;
 }

@@ -20,4 +20,7 @@ bool ti_beside_find(const char *const *folders, const char *name, char out[PATH_
 /* Find a program that only other programs start. */
 bool ti_beside_helper(const char *name, char out[PATH_MAX]);
 
+/* Find the file that execvp() would execute for `name`; buf has PATH_MAX bytes. */
+bool ti_find_on_path(const char *name, char *buf);
+
 #endif

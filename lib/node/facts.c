@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/beside.h"
 #include "common/json.h"
 #include "common/sha256.h"
 #include "node/machine.h"

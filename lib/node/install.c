@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "common/beside.h"
 #include "common/crc32c.h"
 #include "common/hex.h"
 #include "common/write.h"

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/beside.h"
+
 #define PHDRS_MAX   256
 #define NEEDED_MAX  64
 #define DYNAMIC_MAX (1 << 16)
@@ -24,37 +26,6 @@
 #endif
 
 /* --- finding ------------------------------------------------------------- */
-
-static bool is_program(const char *path)
-{
-    struct stat st;
-
-    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
-}
-
-bool ti_find_on_path(const char *name, char *buf)
-{
-    const char *path = getenv("PATH");
-
-    if (strchr(name, '/')) {
-        snprintf(buf, PATH_MAX, "%s", name);
-        return is_program(buf);
-    }
-    if (!path)
-        path = "/usr/bin:/bin";
-    for (const char *end; *name; path = end + 1) {
-        int len;
-
-        end = strchrnul(path, ':');
-        len = (int)(end - path);
-        snprintf(buf, PATH_MAX, "%.*s%s%s", len, path, len ? "/" : "", name);
-        if (is_program(buf))
-            return true;
-        if (!*end)
-            break;
-    }
-    return false;
-}
 
 static ti_status not_found(const char *given, struct ti_err *err)
 {

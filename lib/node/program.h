@@ -41,7 +41,4 @@ ti_status ti_program_find(const char *given, struct ti_program *p, struct ti_err
 ti_status ti_program_elsewhere(const char *given, struct ti_program *p, struct ti_err *err);
 void ti_program_free(struct ti_program *p);
 
-/* Find the file that execvp() would execute for `name`; buf has PATH_MAX bytes. */
-bool ti_find_on_path(const char *name, char *buf);
-
 #endif

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/beside.h"
 #include "common/cli.h"
 #include "common/clock.h"
 #include "common/map.h"
@@ -27,17 +28,10 @@
 
 ti_status ti_sim_available(struct ti_err *err)
 {
-    const char *path = getenv("PATH");
-    char file[4096];
+    char file[PATH_MAX];
 
-    while (path && *path) {
-        size_t n = strcspn(path, ":");
-
-        snprintf(file, sizeof file, "%.*s/smpirun", (int)n, path);
-        if (access(file, X_OK) == 0)
-            return TI_OK;
-        path += n + (path[n] == ':');
-    }
+    if (ti_find_on_path("smpirun", file))
+        return TI_OK;
     ti_err_set(err, TI_ERR_IO, "smpirun is not in PATH");
     ti_err_hint(err, "it comes with SimGrid 3.32 or later (Debian: apt install libsimgrid-dev)");
     return TI_ERR_IO;
