@@ -168,7 +168,7 @@ ti_status ti_replay_name_call_sites(const struct ti_replay_options *o, struct ti
 {
     ti_status st = TI_OK;
 
-    if (!res->profile && !o->timeline)
+    if (!res->profile && !res->causes && !o->timeline)
         return TI_OK;
     res->symbolizer = ti_symbolizer_open(o->debug_dir);
     add_programs(res->symbolizer, res);

@@ -332,7 +332,8 @@ grep -q '^critical path, to the end of rank [0-9]' out && grep -q '^  MPI overhe
     grep -q '^what would help most' out || { fail 'for people'; cat out; }
 [ "$(sed -n '/^what would help/,$p' out | wc -l)" -le 11 ] || { fail 'more than ten'; cat out; }
 ! grep -q '^share of the time' out || fail '--causes prints the profile'
-COLUMNS=80 replay cg --causes --profile || fail 'with the profile'
+"$o/ti-info" --help | grep -q 'without libdw' || grep -q '(.* cg.c:[0-9]*), ranks\? ' out || { fail 'no source lines'; cat out; }
+replay cg --causes --profile --width 80 || fail 'with the profile'
 sed -n '/^seconds of waiting/,$p' out | awk 'length > 80 { print; bad = 1 } NR > 5 { seen = 1 } END { exit bad || !seen }' ||
     { fail 'wider than 80 columns, or empty'; cat out; }
 
