@@ -101,6 +101,23 @@ assert v[0] == v[1] and v[2] == v[3] and v[0] != v[2], v
 assert v[4:] == [v[0], v[2], v[0], v[2]], v
 E_PY
 
+# Trips with noise are left out by their mean: the time is that of the whole replay, within the share.
+"$o/ti-info" --merge of4 -o of4.tib >/dev/null 2>&1 || fail 'ti-info --merge'
+replay of4.tib "${free[@]}" --noise 2% --seed 7
+whole=$(clock)
+replay of4.tib "${free[@]}" --noise 2% --seed 7 --steady=0.5% --json
+python3 - "$whole" <<'E_PY' || { fail '--steady with noise'; cat out; }
+import json, sys
+whole, j = float(sys.argv[1]), json.load(open("out"))
+s = j["steady"]
+assert s["trips_left_out"] > 1000 and all(l["mean"] for l in s["loops"]), s
+assert 0 < s["expected_error_pct"] <= 0.5, s
+assert abs(j["clock_s"] / whole - 1) < 0.01 and j["clock_s"] != whole, (j["clock_s"], whole)
+E_PY
+# Where only cores differ, trips are alike.
+replay of4.tib "${free[@]}" --noise core:2% --steady --json
+grep -q '"mean": false' out || { fail '--steady with slow cores'; cat out; }
+
 # A calibration says how much; a number of the command line wins.  So does a rate file, for the
 # classes of which it knows the deviation.
 printf '[noise]\nburst = 0.05\ncore = 0.04\nnode = 0.03\n' >noise.conf
