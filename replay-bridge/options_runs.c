@@ -27,6 +27,7 @@ int ti__replay_check_runs(const struct ti_replay_options *o)
                          : o->show      ? "show-platform"
                          : o->timeline  ? "timeline"
                          : o->profile   ? "profile"
+                         : o->causes    ? "causes"
                          : o->links     ? "links"
                          : o->against   ? "against"
                                         : NULL;
