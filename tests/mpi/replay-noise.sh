@@ -57,7 +57,7 @@ for ranks in 1 4 32; do
     [[ $(clock) = 1.50000000000* ]] || fail "without noise: $(clock) s"
     for deviation in 2 40; do
         replay of$ranks "${free[@]}" --noise $deviation% --seed 7
-        python3 theory.py "$(clock)" $ranks 0.$(printf %02d $deviation) 1500 ||
+        python3 theory.py "$(clock)" $ranks "0.$(printf %02d $deviation)" 1500 ||
             fail "$ranks ranks, $deviation %: not what the theory says"
     done
 done

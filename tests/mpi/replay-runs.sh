@@ -26,11 +26,11 @@ single() { # TRACE RUNS OPTION...: the times, by seed
     done
 }
 for engine in stock tiara; do
-    single four 9 --noise 30% --engine $engine >times
+    single four 9 --noise 30% --engine $engine >seeds.txt
     replay four --noise 30% --engine $engine --runs 9 -j 2 --json
-    python3 - <<'END_PY' || { fail "$engine: nine runs"; cat out times; }
+    python3 - <<'END_PY' || { fail "$engine: nine runs"; cat out seeds.txt; }
 import json
-times = [float(t) for t in open("times")]
+times = [float(t) for t in open("seeds.txt")]
 j = json.load(open("out"))
 r, s = j["runs"], sorted(times)
 assert r["values_s"] == times and len(set(times)) == 9, r
@@ -49,12 +49,12 @@ says '^platform: *cluster of 4 hosts, 1 Gf, ' out
 
 # The seed drives volumes that are drawn from statistics, too; and both together.
 for noise in 0% 10%; do
-    single stats.tib 3 --noise $noise >times
+    single stats.tib 3 --noise $noise >seeds.txt
     replay stats.tib --runs 3 --noise $noise --json
-    python3 - <<'END_PY' || { fail "statistics, noise $noise"; cat out times; }
+    python3 - <<'END_PY' || { fail "statistics, noise $noise"; cat out seeds.txt; }
 import json
 j = json.load(open("out"))
-assert j["runs"]["values_s"] == [float(t) for t in open("times")], j
+assert j["runs"]["values_s"] == [float(t) for t in open("seeds.txt")], j
 assert len(set(j["runs"]["values_s"])) == 3 and j["drawn_ranks"] == 4, j
 END_PY
 done
@@ -71,11 +71,11 @@ says '^points: *2, 3 runs of each' out
 says '^fastest: .* speed=2Gf latency=1us$' out
 replay four --noise 30% --sweep speed=1Gf,2Gf --sweep latency=1us --runs 5 -o study
 says '6 of 10 points have their result already' err
-single four 5 --noise 30% --speed 1Gf --latency 1us >times
-single four 5 --noise 30% --speed 2Gf --latency 1us >>times
-python3 - <<'END_PY' || { fail 'runs of a sweep'; cat study/results.csv times; }
+single four 5 --noise 30% --speed 1Gf --latency 1us >seeds.txt
+single four 5 --noise 30% --speed 2Gf --latency 1us >>seeds.txt
+python3 - <<'END_PY' || { fail 'runs of a sweep'; cat study/results.csv seeds.txt; }
 import csv, json, xml.dom.minidom
-times = [float(t) for t in open("times")]
+times = [float(t) for t in open("seeds.txt")]
 rows = list(csv.DictReader(open("study/results.csv")))
 assert [(r["speed"], r["seed"]) for r in rows] == \
     [(s, str(i)) for s in ("1Gf", "2Gf") for i in range(5)], rows
