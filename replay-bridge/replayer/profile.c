@@ -398,6 +398,12 @@ void ti_profile_call(struct ti_replayer *p)
 
 /* ---- actions of the rank ---- */
 
+/* Whether nobody asks with whom the rank communicates. */
+static bool is_alone(const struct ti_replayer *p)
+{
+    return !p->profile && !p->steady;
+}
+
 static uint64_t mix(uint64_t hash, uint64_t more)
 {
     hash = (hash ^ more) * 0x9e3779b97f4a7c15u;
@@ -429,7 +435,7 @@ void ti_profile_comm(struct ti_replayer *p, struct ti_replay_comm *c, const stru
 {
     uint64_t members;
 
-    if (!p->profile && !p->steady)
+    if (is_alone(p))
         return;
     if (made->member) /* the order of the two groups depends on the rank */
         members = hash_of(made->member, made->size) + hash_of(made->remote, made->remote_size);
@@ -487,7 +493,7 @@ void ti_profile_send(struct ti_replayer *p, const struct ti_replay_comm *c, int 
     struct ti_profile_rank *mine = p->profile;
     struct ti_arrival me;
 
-    if (peer == MPI_PROC_NULL)
+    if (is_alone(p) || peer == MPI_PROC_NULL)
         return;
     ti_steady_message(p, &key, true);
     if (!mine)
@@ -508,6 +514,8 @@ void ti_profile_receive(struct ti_replayer *p, const struct ti_replay_comm *c, i
     struct ti_message_key key = {.comm = c->id, .from = peer, .to = own_rank(c), .tag = tag};
     struct ti_arrival me;
 
+    if (is_alone(p))
+        return;
     if (peer != MPI_PROC_NULL && is_wild(peer, tag))
         ti_steady_wild(p);
     if (is_wild(peer, tag)) /* remaining wildcards never match */
@@ -541,6 +549,8 @@ void ti_profile_collective(struct ti_replayer *p, struct ti_replay_comm *c,
     bool waits = from_root ? !root : ti_op_is(ev->op, TI_T_TO_ROOT) ? root : true;
     struct ti_arrival me;
 
+    if (is_alone(p))
+        return;
     ti_steady_collective(p, c->id, ev->op, own_rank(c), c->members);
     if (!p->profile)
         return;

@@ -229,9 +229,10 @@ void ti_steady_collective(struct ti_replayer *p, uint64_t comm, uint32_t op, int
         p->steady->balance += own ? hash : hash - (uint64_t)members * hash;
 }
 
-void ti_steady_event(struct ti_replayer *p)
+/* Whether a trip with such an event must be simulated. */
+static bool changes_more(const struct ti_event *ev)
 {
-    uint32_t op = p->ev->op;
+    uint32_t op = ev->op;
     bool sends = ti_op_is(op, TI_T_SENDS) || ti_op_is(op, TI_T_RECEIVES);
     bool requests =
         ti_op_is(op, TI_T_REQUEST) || ti_op_is(op, TI_T_STARTS) || ti_op_is(op, TI_T_COMPLETES);
@@ -240,12 +241,17 @@ void ti_steady_event(struct ti_replayer *p)
     bool uses = ti_op_is(op, TI_T_PARTITIONED) || ti_op_is(op, TI_T_PUTS) ||
                 ti_op_is(op, TI_T_GETS) || ti_op_is(op, TI_T_READS) || ti_op_is(op, TI_T_WRITES);
 
+    return uses || (ev->mask & TI_M_NEWCOMM) ||
+           !(sends || requests || probes || ti_op_collective(op) || op == TI_OP_PCONTROL);
+}
+
+void ti_steady_event(struct ti_replayer *p)
+{
     if (!p->steady)
         return;
     if (p->index == p->steady->first)
         p->steady->site = p->ev->site;
-    if (uses || (p->ev->mask & TI_M_NEWCOMM) ||
-        !(sends || requests || probes || ti_op_collective(op) || op == TI_OP_PCONTROL))
+    if (changes_more(p->ev))
         p->steady->changes = true;
 }
 

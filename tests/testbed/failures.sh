@@ -426,17 +426,23 @@ tell() { # tell CASE STATUS
 
 wanted=("$@")
 [ $# -gt 0 ] || wanted=("${cases[@]}")
-declare -A pid=()
+# Their status is in a file: the shell forgets a child if a later one has the same number.
+begun=()
 for c in "${wanted[@]}"; do
-    case " ${slow[*]} " in *" $c "*) one "$c" >"$scratch/$c.log" 2>&1 & pid[$c]=$! ;; esac
+    case " ${slow[*]} " in
+        *" $c "*)
+            { one "$c" >"$scratch/$c.log" 2>&1; echo $? >"$scratch/$c.status"; } &
+            begun+=("$c")
+            ;;
+    esac
 done
 for c in "${wanted[@]}"; do
-    [ -z "${pid[$c]:-}" ] || continue
+    case " ${begun[*]} " in *" $c "*) continue ;; esac
     one "$c" >"$scratch/$c.log" 2>&1
     tell "$c" $?
 done
-for c in "${!pid[@]}"; do
-    wait "${pid[$c]}"
-    tell "$c" $?
+wait
+for c in "${begun[@]}"; do
+    tell "$c" "$(cat "$scratch/$c.status" || echo 2)"
 done
 finish
