@@ -21,7 +21,7 @@
 struct ti_path_set;
 struct ti_path; /* a step, and with it the path that ends there */
 
-/* What a part of a path is.  Numbers from 0 on are messages of one kind, which the caller numbers.
+/* Kinds of parts of a path.  Numbers from 0 on are messages of one kind, which the caller numbers.
  */
 enum { TI_PATH_COMPUTING = -1, TI_PATH_OVERHEAD = -2, TI_PATH_START = -3 };
 

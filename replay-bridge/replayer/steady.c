@@ -72,8 +72,9 @@ struct ti_steady_rank {
                                     after it stand for them in a profile */
     uint64_t weight, weight_end; /* see ti_steady_weight(): up to this event */
     bool changes;                /* the present trip does what cannot be left out */
-    /* What the present trip has sent and not received, and so on: a sum of hashes, modulo 2^64,
-     * that is 0 over all ranks if a trip of each is closed.  And that of the trip before. */
+    /* Messages that the present trip has sent and not received, and the like: a sum of hashes,
+     * modulo 2^64, which is 0 over all ranks if a trip of each is closed.  And that of the trip
+     * before. */
     uint64_t balance, last_balance;
     uint64_t requests; /* at the begin of the present trip: a hash */
     uint64_t asked;    /* questions to the reader ahead, and whether it was ahead */
@@ -134,7 +135,7 @@ static json_t *loop_json(const struct left_out *l)
                      "left_out_s", l->out_s, "expected_error_s", l->error_s, "mean", l->mean);
 }
 
-/* What was left out, of a replay that ends at `end` on the reported clock. */
+/* The trips that were left out, of a replay that ends at `end` on the reported clock. */
 static json_t *report_json(const struct ti_replay_setup *setup, double end)
 {
 #define TI_STEADY_TEXT(name, text) [TI_STEADY_##name] = text,

@@ -38,13 +38,13 @@ void ti_steady_trip(struct ti_replayer *p);
 /* The rank begins the current event. */
 void ti_steady_event(struct ti_replayer *p);
 
-/* It sends, or receives, a message. */
+/* The rank sends, or receives, a message. */
 void ti_steady_message(struct ti_replayer *p, const struct ti_message_key *key, bool sends);
 
-/* It receives a message of which the sender or the tag is not known. */
+/* The rank receives a message of which the sender or the tag is not known. */
 void ti_steady_wild(struct ti_replayer *p);
 
-/* Its member `own` of communicator `comm`, which has so many, calls a collective. */
+/* The rank, which is member `own` of `members` in communicator `comm`, calls a collective. */
 void ti_steady_collective(struct ti_replayer *p, uint64_t comm, uint32_t op, int64_t own,
                           int64_t members);
 
