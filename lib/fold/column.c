@@ -251,12 +251,29 @@ bool ti_cursor_run(struct ti_cursor *c)
     return true;
 }
 
+/* n * (n - 1) / 2 modulo 2^64 */
+static uint64_t triangle(uint64_t n)
+{
+    return n & 1 ? (n - 1) / 2 * n : n / 2 * (n - 1);
+}
+
+/* Pass the next `n` values of the present run; returns their sum. */
+static uint64_t pass_run(struct ti_cursor *c, uint64_t n)
+{
+    uint64_t sum = n * c->last + c->stride * triangle(n + 1);
+
+    c->left -= n;
+    c->last += n * c->stride;
+    return sum;
+}
+
 /* Pass whole circles, as many as there are among the next *n values, if the cursor is at the start
- * of one.  Subtracts their values from *n, and what is read from *runs; false if malformed. */
-static bool skip_circles(struct ti_cursor *c, uint64_t *n, uint64_t *runs)
+ * of one.  Subtracts their values from *n, and what is read from *runs, and adds up their values;
+ * false if malformed. */
+static bool pass_circles(struct ti_cursor *c, uint64_t *n, uint64_t *runs, uint64_t *sum)
 {
     struct ti_cursor circle = *c; /* goes through it once */
-    uint64_t before = c->again, values = 0, all = *n, whole, step;
+    uint64_t before = c->again, values = 0, once = 0, all = *n, whole, step;
 
     if (c->next != c->circle && c->next != c->circle_end)
         return true;
@@ -267,8 +284,7 @@ static bool skip_circles(struct ti_cursor *c, uint64_t *n, uint64_t *runs)
             return false;
         --*runs;
         values += circle.left;
-        circle.last += circle.left * circle.stride;
-        circle.left = 0;
+        once += pass_run(&circle, circle.left);
     } while (circle.next != circle.circle_end);
     whole = before / (before - circle.again);
     whole = whole < all / values ? whole : all / values;
@@ -276,30 +292,39 @@ static bool skip_circles(struct ti_cursor *c, uint64_t *n, uint64_t *runs)
     c->again -= whole * (before - circle.again);
     c->last += whole * step;
     *n -= whole * values;
+    *sum += whole * once + values * step * triangle(whole);
     return true;
+}
+
+bool ti_cursor_sum(struct ti_cursor *c, uint64_t n, uint64_t *sum)
+{
+    uint64_t runs = TI_RUNS_MAX;
+
+    *sum = 0;
+    for (;;) {
+        uint64_t some = n < c->left ? n : c->left;
+
+        *sum += pass_run(c, some);
+        n -= some;
+        if (n && c->again && !pass_circles(c, &n, &runs, sum))
+            return false;
+        if (n == 0 || (c->at == c->end && c->again == 0)) {
+            *sum += n * c->last;
+            return true;
+        }
+        if (runs-- == 0 || !ti_cursor_run(c))
+            return false;
+    }
 }
 
 bool ti_cursor_skip(struct ti_cursor *c, uint64_t n)
 {
-    uint64_t runs = TI_RUNS_MAX;
+    uint64_t sum;
 
-    if (c->draw) {
-        ti_draw_skip(c->draw, n);
-        return true;
-    }
-    for (;;) {
-        uint64_t some = n < c->left ? n : c->left;
-
-        c->left -= some;
-        c->last += some * c->stride;
-        n -= some;
-        if (n && c->again && !skip_circles(c, &n, &runs))
-            return false;
-        if (n == 0 || (c->at == c->end && c->again == 0))
-            return true;
-        if (runs-- == 0 || !ti_cursor_run(c))
-            return false;
-    }
+    if (!c->draw)
+        return ti_cursor_sum(c, n, &sum);
+    ti_draw_skip(c->draw, n);
+    return true;
 }
 
 bool ti_cursor_take(struct ti_cursor *c, uint64_t n, uint64_t *runs, struct ti_pool *pool,
@@ -334,12 +359,6 @@ struct adder {
     struct ti_bounds bounds;
     uint64_t runs; /* that may still be read */
 };
-
-/* n * (n - 1) / 2 modulo 2^64 */
-static uint64_t triangle(uint64_t n)
-{
-    return n & 1 ? (n - 1) / 2 * n : n / 2 * (n - 1);
-}
 
 /* Whether value + step * n is within the bounds, and equal modulo 2^64 to what it is without them.
  */

@@ -71,6 +71,9 @@ void ti_cursor_start(struct ti_cursor *c, uint64_t first, const uint8_t *blob, s
  * call it for a new cursor only, see ti_draw_skip(). */
 bool ti_cursor_skip(struct ti_cursor *c, uint64_t n);
 
+/* The same for a list of tokens, and add up the values modulo 2^64. */
+bool ti_cursor_sum(struct ti_cursor *c, uint64_t n, uint64_t *sum);
+
 /* Append the next `n` values to a column in memory, run by run, with the memory of `pool`.  The
  * runs that were read are subtracted from *runs; false if the blob is malformed, or there would be
  * more. Not for values of a histogram. */

@@ -135,7 +135,7 @@ static void must_hold(const struct ti_column *c, const struct values *l)
     free(b.data);
 }
 
-/* From any value on, skipping leads to the same values as reading. */
+/* From any value on, skipping and adding up lead to the same values as reading. */
 static void must_skip(const struct ti_column *c, const struct values *l)
 {
     struct ti_buffer b = blob_of(c);
@@ -149,8 +149,17 @@ static void must_skip(const struct ti_column *c, const struct values *l)
         while (at < l->n) {
             size_t n = records_below(3) ? records_below(l->n - at + 1) : records_below(3);
 
+            uint64_t sum = 0, of;
+
             n = n < l->n - at ? n : l->n - at;
-            assert_true(ti_cursor_skip(&cursor, n));
+            for (size_t i = at; i < at + n; i++)
+                sum += l->v[i];
+            if (round % 2) {
+                assert_true(ti_cursor_skip(&cursor, n));
+            } else {
+                assert_true(ti_cursor_sum(&cursor, n, &of));
+                assert_true(of == sum);
+            }
             at += n;
             for (size_t few = records_below(4); few && at < l->n; few--) {
                 assert_true(ti_cursor_next(&cursor, &value));
@@ -499,6 +508,10 @@ static void test_far(void **state)
             assert_true(v == at / 10 * 110 + (at % 10 < 4 ? at % 10 : 100 + 2 * (at % 10 - 4)));
         }
     }
+    ti_cursor_start(&cursor, 0, b.data, b.n);
+    assert_true(ti_cursor_sum(&cursor, 7, &v) && v == 6 + 306);
+    assert_true(ti_cursor_sum(&cursor, last / 10 * 10 - 7, &v));
+    assert_true(v == last / 10 * (6 + 630) + 1100 * (last / 10 * (last / 10 - 1) / 2) - 312);
     assert_true(ti_column_stats(0, b.data, b.n, last / 10 * 10, &stats));
     assert_true(stats.min == 0 && stats.max == (int64_t)((last / 10 - 1) * 110 + 110));
     assert_true(stats.sum == last / 10 * (6 + 630) + 1100 * (last / 10 * (last / 10 - 1) / 2));
