@@ -498,3 +498,61 @@ void ti_draw_stats(const struct ti_draw *d, struct ti_column_stats *out)
 {
     *out = (struct ti_column_stats){.n = d->n, .sum = d->sum, .min = d->min, .max = d->max};
 }
+
+/* ------------------------------------------------------------------- another n -- */
+
+/* Append the bins of a histogram as if it had `n` values, and count them in *bins. */
+static void put_bins(const struct pattern *t, const struct histogram *h, uint64_t first, uint64_t n,
+                     struct ti_buffer *b, uint64_t *bins)
+{
+    uint64_t before = 0, put = 0; /* values of lower bins; those that have been put */
+
+    for (const struct bin *bin = bins_of(t, h); bin < end_of(t, h); bin++) {
+        uint64_t values, more;
+
+        before += bin->n;
+        values = (uint64_t)((u128)before * n / h->n) - put;
+        more = (uint64_t)((u128)bin->more * values / bin->n);
+        if (!values)
+            continue;
+        ti_buffer_varint(b, values);
+        ti_buffer_varint(b, ti_zigzag((int64_t)(values * (bin->low - first) + more)));
+        put += values;
+        ++*bins;
+    }
+}
+
+uint32_t ti_draw_period(const struct ti_draw *d)
+{
+    return d->is_levels ? 1 : d->pattern.period;
+}
+
+bool ti_draw_put(const struct ti_draw *d, uint64_t first, uint64_t n, struct ti_buffer *b)
+{
+    static const uint8_t heads[][2] = {{TI_HISTOGRAM}, {TI_CODED, TI_CODE_PATTERN}};
+    const struct pattern *t = &d->pattern;
+
+    for (uint32_t i = 0; i < t->histograms; i++)
+        if (of_class(t, i, behind(t, n)) == 0)
+            return false;
+    ti_buffer_put(b, heads[t->class != NULL], t->class ? 2 : 1);
+    if (t->class) {
+        ti_buffer_varint(b, t->lead);
+        if (t->lead)
+            ti_buffer_varint(b, ti_zigzag((int64_t)(t->front - first)));
+        ti_buffer_varint(b, t->period);
+        ti_buffer_varint(b, t->histograms);
+        ti_buffer_put(b, t->class, t->period);
+    }
+    for (uint32_t i = 0; i < t->histograms; i++) {
+        struct ti_buffer all = {NULL, 0, 0};
+        uint64_t bins = 0;
+
+        put_bins(t, &t->histogram[i], first, of_class(t, i, behind(t, n)), &all, &bins);
+        if (t->class)
+            ti_buffer_varint(b, bins);
+        ti_buffer_put(b, all.data, all.n);
+        free(all.data);
+    }
+    return true;
+}

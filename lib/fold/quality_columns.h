@@ -87,6 +87,14 @@ size_t ti_draw_shares(struct ti_draw *d, uint64_t n, struct ti_draw_share *share
 /* The next value; after `n` values, the last one again. */
 uint64_t ti_draw_next(struct ti_draw *d);
 uint64_t ti_draw_sum(const struct ti_draw *d);
+
+/* Append a blob of `n` values in place of those of `d`, which is not of levels: the value in front
+ * stays, and the bins keep their shares.  `first` is the first value of the column.  False, and
+ * nothing is appended, if `n` is so small that a class of a pattern would be empty. */
+bool ti_draw_put(const struct ti_draw *d, uint64_t first, uint64_t n, struct ti_buffer *b);
+
+/* Values after which the phases of a pattern repeat; 1 if there is one histogram. */
+uint32_t ti_draw_period(const struct ti_draw *d);
 void ti_draw_stats(const struct ti_draw *d, struct ti_column_stats *out);
 void ti_draw_free(struct ti_draw *d); /* NULL is fine */
 

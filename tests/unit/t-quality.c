@@ -1,4 +1,5 @@
 /* Bounded columns and histograms against the values that they stand for. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -219,6 +220,56 @@ static void histograms_keep_what_they_promise(void **state)
     }
     assert_true(histograms > 500);
     assert_true(orders > histograms / 2);
+}
+
+/* A blob of another number of values has them in the same shares, phase by phase. */
+static void histograms_get_other_numbers(void **state)
+{
+    enum { MOST = 3000, TIMES = 7 };
+    const struct ti_quality q = {TI_STATISTICS, 0};
+    static uint64_t value[MOST], got[MOST * TIMES];
+    int histograms = 0, patterns = 0, too_few = 0;
+
+    (void)state;
+    for (int round = 0; round < 1000; round++) {
+        size_t n = 100 + rnd(MOST - 100), other = rnd(2) ? n * TIMES : 1 + rnd(rnd(2) ? n : 8);
+        struct encoded e, more = {{NULL, 0, 0}, 0};
+        struct ti_draw *draw;
+        uint32_t period;
+        double mean, is;
+
+        make_values(value, n);
+        e = encode(value, n, &q);
+        assert_true(ti_draw_new((uint64_t)e.first, e.blob.data, e.blob.n, n, &draw));
+        if (!draw) {
+            free(e.blob.data);
+            continue;
+        }
+        more.first = e.first;
+        period = ti_draw_period(draw);
+        patterns += period > 1;
+        histograms += period == 1;
+        if (!ti_draw_put(draw, (uint64_t)e.first, other, &more.blob)) {
+            too_few++;
+            assert_true(other <= TI_PATTERN_PERIOD && !more.blob.n);
+        } else {
+            assert_true(decode(&more, other, 3, got));
+            mean = (double)sum_of(value, n) / (double)n;
+            is = (double)sum_of(got, other) / (double)other;
+            qsort(value, n, sizeof *value, by_value);
+            if (is_code(&e, TI_CODE_PATTERN)) /* the value in front has another share */
+                assert_true(mean > 1e15 || other < 1000 || (is < mean * 1.2 && is > mean * 0.8));
+            else if (other == n * TIMES)
+                assert_true(sum_of(got, other) == TIMES * sum_of(value, n));
+            else /* of each bin, one value more or less */
+                assert_true(mean > 1e15 ||
+                            fabs(is - mean) * (double)other < 16 * (double)value[n - 1]);
+        }
+        ti_draw_free(draw);
+        free(e.blob.data);
+        free(more.blob.data);
+    }
+    assert_true(histograms > 100 && patterns > 50 && too_few > 2);
 }
 
 /* Quantiles of noise that is spread evenly: the eighths of a histogram are those of the values. */
@@ -460,6 +511,7 @@ int main(void)
         cmocka_unit_test(noise_becomes_a_few_bytes),
         cmocka_unit_test(large_noise_becomes_small_symbols),
         cmocka_unit_test(histograms_keep_what_they_promise),
+        cmocka_unit_test(histograms_get_other_numbers),
         cmocka_unit_test(histograms_are_balanced),
         cmocka_unit_test(rare_values_remain_rare),
         cmocka_unit_test(patterns_keep_phases),
