@@ -33,6 +33,10 @@ struct ti_record {
  * (ti_record_rehash() in merged/builder.h). */
 void ti_record_set(struct ti_record *record, size_t k, int64_t value);
 
+/* A hash of all of a folded record with totals but its first number.  That number is the hash of all
+ * events; or this one, where the events are too many to be read for it. */
+uint64_t ti_record_hash(const struct ti_record *r);
+
 /* Free record->memory, which may be NULL; *record is empty then. */
 void ti_record_free(struct ti_record *record);
 

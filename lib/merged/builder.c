@@ -410,33 +410,6 @@ bool ti__builder_record(struct ti_builder *b, bool core, struct ti_record *out)
 
 /* --------------------------------------------------------------------- hash -- */
 
-static uint64_t hash_bytes(uint64_t hash, const struct ti_bytes *bytes)
-{
-    uint64_t word = 0;
-    size_t at = 0;
-
-    for (; bytes->n - at >= sizeof word; at += sizeof word) {
-        memcpy(&word, bytes->data + at, sizeof word);
-        hash = ti_hash_word(hash, word);
-    }
-    word = bytes->n;
-    for (; at < bytes->n; at++)
-        word = word << 8 | bytes->data[at];
-    return ti_hash_word(hash, word);
-}
-
-/* A hash of all of a record but its hash. */
-static uint64_t hash_record(const struct ti_record *r)
-{
-    uint64_t hash = hash_bytes(TI_HASH_START, &r->pattern);
-
-    for (size_t i = 1; i < r->nnumbers; i++)
-        hash = ti_hash_word(hash, (uint64_t)r->number[i]);
-    for (size_t i = 0; i < r->nblobs; i++)
-        hash = hash_bytes(hash, &r->blob[i]);
-    return hash;
-}
-
 ti_status ti_record_rehash(struct ti_record *record, uint32_t nranks, uint64_t most,
                            struct ti_err *err)
 {
@@ -450,7 +423,7 @@ ti_status ti_record_rehash(struct ti_record *record, uint32_t nranks, uint64_t m
     if (wrong)
         return ti_err_set(err, TI_ERR_INPUT, "rank %u: %s", record->rank, wrong);
     if (tables.have_totals && ti_folded_events(f) > most)
-        hash = hash_record(record);
+        hash = ti_record_hash(record);
     else
         while (tables.have_totals && (more = ti_folded_next(f, &ev)) > 0)
             hash = ti_hash_event(hash, &ev);

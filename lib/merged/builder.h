@@ -116,10 +116,8 @@ ti_status ti_builder_finish(struct ti_builder *b, uint32_t nranks, uint64_t hash
  * (ti_record_set()).  With up to `most` events, it is that of the events, which are read: some 20
  * ns each.  With more, it is a hash of the record, so that equal records have equal hashes.
  *
- * Comparisons begin with this hash (ti-info --compare).  A check that leaves out trips that are
- * alike (trace/alike.h) takes the hash as it is.  A check that finds none reads all events, and
- * says that the trace is damaged if the hash is another one.  So `most` is for traces with loops of
- * which the trips are alike; TI_HASH_ALL is right for all.
+ * Comparisons begin with this hash (ti-info --compare), and go on with the events where it differs.
+ * A tool that reads all events accepts either hash (ti_reader_hash_is()).
  *
  * TI_ERR_INPUT: the record is malformed.
  */

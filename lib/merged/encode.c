@@ -72,7 +72,9 @@ static ti_status scan(struct ti_encoder *e, struct ti_err *err)
     }
     if (more < 0)
         return TI_ERR_INPUT;
-    if (ti_reader_totals(e->r, &totals) && memcmp(&totals, &e->sums, sizeof totals) != 0)
+    if (ti_reader_totals(e->r, &totals) &&
+        (totals.events != e->sums.events || totals.volume != e->sums.volume ||
+         !ti_reader_hash_is(e->r, e->sums.hash)))
         return ti_err_set(err, TI_ERR_INPUT,
                           "'%s' is damaged: its events do not add up to its totals",
                           ti_reader_name(e->r));

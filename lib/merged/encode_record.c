@@ -143,7 +143,7 @@ bool ti__record_fold(const struct ti_encoder *e, const struct ti_fold_node *shap
     if (!make(e, shape, false, out))
         return false;
     if (ti_reader_totals(e->r, &totals))
-        ti_record_set(out, 0, (int64_t)totals.hash);
+        ti_record_set(out, 0, (int64_t)e->sums.hash);
     return true;
 }
 

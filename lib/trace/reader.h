@@ -147,6 +147,10 @@ const char *ti_end_text(enum ti_end end);
 bool ti_reader_totals(const struct ti_reader *r, struct ti_totals *out); /* false: no TOT */
 uint64_t ti_reader_events(const struct ti_reader *r); /* events returned or skipped so far */
 
+/* Whether the totals, which must be there, fit a hash of all events.  A record of many events may
+ * have a hash of its own there (ti_record_hash()), which then is compared instead. */
+bool ti_reader_hash_is(const struct ti_reader *r, uint64_t hash);
+
 /* Text of string `number` of a kind, among those met so far; NULL if there is none.  The number is
  * an event's site, or its field TI_F_CALL or TI_F_NAME. */
 const char *ti_reader_string(const struct ti_reader *r, enum ti_string kind, int64_t number);

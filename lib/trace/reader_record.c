@@ -248,6 +248,11 @@ ti_status ti_reader_file(const struct ti_reader *r, uint8_t **data, size_t *byte
     return st;
 }
 
+bool ti_reader_hash_is(const struct ti_reader *r, uint64_t hash)
+{
+    return r->totals.hash == hash || (r->folded && r->totals.hash == ti_record_hash(r->source));
+}
+
 ti_status ti__record_end(struct ti_reader *r, struct ti_err *err)
 {
     const struct ti_buffer *t = &r->folded_end;

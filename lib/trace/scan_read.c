@@ -73,7 +73,7 @@ ti_status ti_scan_end(struct ti_scan *scan, const struct ti_reader *r, struct ti
             ti_reader_rank(r));
     if (ti_reader_totals(r, &totals) &&
         (totals.events != scan->events || totals.volume != scan->volume ||
-         totals.hash != scan->hash))
+         !ti_reader_hash_is(r, scan->hash)))
         return ti_err_set(err, TI_ERR_INPUT,
                           "rank %u's trace is damaged: its events do not add up to its totals",
                           ti_reader_rank(r));

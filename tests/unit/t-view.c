@@ -17,6 +17,7 @@
 #include "merged/view.h"
 #include "tests/unit/programs.h"
 #include "tests/unit/records.h"
+#include "trace/scan.h"
 
 enum { RANKS = 24 };
 
@@ -342,6 +343,49 @@ static void hashes_follow_changes(void **state)
     ti_record_free(&trips);
 }
 
+/* Read a record, which is released, as all tools do. */
+static ti_status scan(struct ti_record *record)
+{
+    struct ti_scan sums;
+    struct ti_reader *r;
+    struct ti_err err;
+    ti_status st;
+
+    assert_int_equal(ti_reader_open_record(record, RANKS, records_run_id, "ring", &r, &err), TI_OK);
+    st = ti_scan_read(r, &sums, &err);
+    assert_true(st || !sums.left_out);
+    ti_scan_free(&sums);
+    ti_reader_close(r);
+    return st;
+}
+
+/* A tool that reads all events accepts a hash of these, or of the record, and no other. */
+static void either_hash_fits(void **state)
+{
+    struct ti_record events = ring_record(2, 3), whole = ring_record(2, 3), wrong, other;
+    const struct ti_qualities stats = {{TI_STATISTICS, 0}, {TI_EXACT, 0}};
+    struct ti_reader *r;
+    struct ti_err err;
+
+    (void)state;
+    assert_int_equal(ti_record_rehash(&whole, RANKS, 5, &err), TI_OK);
+    assert_true(whole.number[0] != events.number[0]);
+    wrong = ring_record(2, 3);
+    ti_record_set(&wrong, 0, whole.number[0] + 1);
+    other = ring_record(2, 4);
+    ti_record_set(&other, 0, whole.number[0]);
+    assert_int_equal(scan(&events), TI_OK);
+    assert_int_equal(scan(&wrong), TI_ERR_INPUT);
+    assert_int_equal(scan(&other), TI_ERR_INPUT);
+    assert_int_equal(ti_reader_open_record(&whole, RANKS, records_run_id, "ring", &r, &err), TI_OK);
+    assert_int_equal(ti_folded_encode(r, &stats, &whole, &err), TI_OK);
+    ti_reader_close(r);
+    assert_int_equal(scan(&whole), TI_OK);
+    whole = ring_record(2, 3);
+    assert_int_equal(ti_record_rehash(&whole, RANKS, 5, &err), TI_OK);
+    assert_int_equal(scan(&whole), TI_OK);
+}
+
 /* ------------------------------------------------------------------------- views -- */
 
 static void check_values(struct ti_view *v)
@@ -490,8 +534,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rebuilt_is_equal),      cmocka_unit_test(cursors_take_runs),
         cmocka_unit_test(a_record_from_nothing), cmocka_unit_test(wrong_records_are_refused),
-        cmocka_unit_test(hashes_follow_changes), cmocka_unit_test(groups_and_formulas),
-        cmocka_unit_test(damage_is_told),
+        cmocka_unit_test(hashes_follow_changes), cmocka_unit_test(either_hash_fits),
+        cmocka_unit_test(groups_and_formulas),   cmocka_unit_test(damage_is_told),
     };
 
     return cmocka_run_group_tests(tests, program_setup, program_cleanup);
