@@ -140,6 +140,19 @@ void ti_builder_info(struct ti_builder *b, const char *key, const char *value, b
         put_blob(p, value, strlen(value));
 }
 
+void ti_builder_leave_out(struct ti_builder *b, const char *const *keys)
+{
+    b->left_out = keys;
+}
+
+static bool is_left_out(const struct ti_builder *b, const char *key)
+{
+    for (const char *const *k = b->left_out; k && *k; k++)
+        if (strcmp(*k, key) == 0)
+            return true;
+    return false;
+}
+
 static void put_members(struct parts *p, const int32_t *member, int64_t size)
 {
     struct ti_pool pool = {.at = NULL};
@@ -208,7 +221,8 @@ void ti_builder_tables(struct ti_builder *b, const struct ti_reader *r)
 
     ti_builder_end(b, ti_reader_totals(r, &totals) ? ti_reader_end(r) : TI_END_KILLED);
     for (int i = 0; ti_reader_info_at(r, i, &key, &value); i++)
-        ti_builder_info(b, key, value, i >= ti_reader_info_first(r));
+        if (!is_left_out(b, key))
+            ti_builder_info(b, key, value, i >= ti_reader_info_first(r));
     for (int64_t i = 0; ti_reader_comm(r, i); i++)
         ti_builder_comm(b, ti_reader_comm(r, i));
     for (int k = 0; k < 2; k++)

@@ -49,6 +49,11 @@ void ti_builder_end(struct ti_builder *b, enum ti_end end);
 /* Add metadata.  `at_end`: as known at the end of a run, in the totals. */
 void ti_builder_info(struct ti_builder *b, const char *key, const char *value, bool at_end);
 
+/* Metadata that ti_builder_tables() and ti_builder_all_but_shape() leave out: a list of keys that
+ * ends with NULL and must outlive the builder.  For what a transformation changes, or makes untrue.
+ */
+void ti_builder_leave_out(struct ti_builder *b, const char *const *keys);
+
 /* Add a communicator. */
 void ti_builder_comm(struct ti_builder *b, const struct ti_comm *comm);
 

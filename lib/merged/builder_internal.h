@@ -29,10 +29,11 @@ struct ti_builder {
     uint32_t rank, nvolumes;
     enum ti_end end;
     uint64_t hash;
-    bool inexact;             /* a column, or metadata, has another quality */
-    uint32_t npairs[2];       /* metadata: at the start, at the end */
-    struct ti_buffer keys[2]; /* of it */
-    struct parts value[2];    /* forms, numbers and texts of it */
+    bool inexact;                /* a column, or metadata, has another quality */
+    const char *const *left_out; /* keys; NULL: none */
+    uint32_t npairs[2];          /* metadata: at the start, at the end */
+    struct ti_buffer keys[2];    /* of it */
+    struct parts value[2];       /* forms, numbers and texts of it */
     uint32_t ncomms, nstrings[3], nsymbols;
     struct parts comms, strings[3], symbols, shape;
     int64_t *element; /* of all vectors */

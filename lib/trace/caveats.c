@@ -116,6 +116,8 @@ const char *ti_caveats_words(const struct ti_caveats *c, const char *counter, bo
 
     if (estimate)
         return "an estimate";
+    if (c->changed)
+        return "changed";
     if (covers != TI_COVERS_PART && (!exact || ti_caveats_approximate(c)))
         return "not exact";
     return words[covers];
@@ -125,7 +127,7 @@ json_t *ti_caveats_exact(const struct ti_caveats *c, const char *counter, bool e
 {
     enum ti_coverage covers = ti_caveats_coverage(c, counter);
 
-    if (!exact || ti_caveats_approximate(c) || covers == TI_COVERS_PART)
+    if (!exact || c->changed || ti_caveats_approximate(c) || covers == TI_COVERS_PART)
         return json_false();
     return covers == TI_COVERS_ALL ? json_true() : json_null();
 }
@@ -135,8 +137,11 @@ json_t *ti_caveats_exact(const struct ti_caveats *c, const char *counter, bool e
 void ti_caveats_add_quality(struct ti_caveats *c, const struct ti_reader *r, bool with_extras)
 {
     const char *volumes = ti_reader_info(r, "volumes"), *extras = ti_reader_info(r, "extras");
+    const char *change = ti_reader_info(r, TI_INFO_CHANGED);
     struct ti_quality q = {TI_EXACT, 0};
 
+    if (change && !c->changed++)
+        snprintf(c->change, sizeof c->change, "%s", change);
     if (volumes && ti_quality_parse(volumes, &q)) {
         c->bounded += q.kind == TI_BOUNDED;
         c->drawn += q.kind == TI_STATISTICS;
@@ -172,6 +177,8 @@ void ti_caveats_merge(struct ti_caveats *c, const struct ti_caveats *more)
 #undef SUM
     for (int i = 0; i < TI_UNCOUNTED_MAX; i++)
         add_uncounted(c, more->uncounted_in[i].name, more->uncounted_in[i].samples);
+    if (!c->change[0])
+        memcpy(c->change, more->change, sizeof c->change);
     if (more->bound_ppm > c->bound_ppm)
         c->bound_ppm = more->bound_ppm;
     if (more->exit_status)
@@ -238,6 +245,17 @@ static bool failed(const struct ti_caveats *c, char *buf, size_t bytes)
     if (!c->exit_status)
         return false;
     snprintf(buf, bytes, "the program ended with status %d when it was traced", c->exit_status);
+    return true;
+}
+
+static bool changed(const struct ti_caveats *c, char *buf, size_t bytes)
+{
+    if (!c->changed)
+        return false;
+    snprintf(buf, bytes,
+             "%" PRIu64 " rank%s changed after %s traced, by %s: no run had these events",
+             c->changed, c->changed == 1 ? " was" : "s were",
+             c->changed == 1 ? "it was" : "they were", c->change[0] ? c->change : "another tool");
     return true;
 }
 
@@ -361,9 +379,18 @@ static bool extras_from_statistics(const struct ti_caveats *c, char *buf, size_t
 
 bool ti_caveats_text(const struct ti_caveats *c, int i, char *buf, size_t bytes)
 {
-    static bool (*const all[])(const struct ti_caveats *, char *, size_t) = {
-        failed,        nothing_recorded, threaded,     misses_code,     misses_unknown_code,
-        may_miss_code, asked_for_nodes,  within_bound, from_statistics, extras_from_statistics};
+    static bool (*const all[])(const struct ti_caveats *, char *,
+                               size_t) = {failed,
+                                          changed,
+                                          nothing_recorded,
+                                          threaded,
+                                          misses_code,
+                                          misses_unknown_code,
+                                          may_miss_code,
+                                          asked_for_nodes,
+                                          within_bound,
+                                          from_statistics,
+                                          extras_from_statistics};
 
     for (size_t k = 0; k < sizeof all / sizeof *all; k++)
         if (all[k](c, buf, bytes) && i-- == 0)

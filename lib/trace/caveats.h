@@ -30,7 +30,12 @@
     X(blocks, "")                       /* ranks that `blocks` counted: it cannot sum threads */   \
     X(bounded, "")      /* ranks whose volumes are not exact, but within a bound */                \
     X(drawn, "")        /* those whose volumes are drawn from statistics */                        \
-    X(drawn_extras, "") /* those whose extra values are */
+    X(drawn_extras, "") /* those whose extra values are */                                         \
+    X(changed, "")      /* ranks that were changed after they were traced */
+
+/* Metadata of a rank that was changed after it was traced: the commands that did so, as in
+ * "ti-info --trips 'norm lu.c:291=20'". */
+#define TI_INFO_CHANGED "changed"
 
 /* The program or a library, and its share of the `uncounted` samples. */
 struct ti_uncounted {
@@ -46,14 +51,15 @@ struct ti_caveats {
     struct ti_uncounted uncounted_in[TI_UNCOUNTED_MAX]; /* in descending order; others have no
                                                          * entry */
     uint64_t bound_ppm; /* the largest bound, in millionths of a volume */
+    char change[256];   /* TI_INFO_CHANGED of the first rank that has it, cut; "": none has */
     int exit_status;    /* of the application, from RUN.json; 0: success, or not known */
 };
 
 /* Add a rank, whose reader is at the end. */
 void ti_caveats_add(struct ti_caveats *c, const struct ti_reader *r);
 
-/* Add only the quality of a rank's volumes and, if wanted, of its extra values.  The reader may be
- * at any place. */
+/* Add only the quality of a rank's volumes and, if wanted, of its extra values, and whether it was
+ * changed.  The reader may be at any place. */
 void ti_caveats_add_quality(struct ti_caveats *c, const struct ti_reader *r, bool with_extras);
 
 /* Add `more` to *c. */
@@ -95,11 +101,13 @@ bool ti_caveats_partial(const char *counter);
 enum ti_coverage ti_caveats_coverage(const struct ti_caveats *c, const char *counter);
 
 /* A word for the volumes: "exact", "exact for that code" (if the coverage is not known),
- * "not of all code", "not exact", "an estimate".  exact, estimate: what the metadata says. */
+ * "not of all code", "not exact", "an estimate", "changed".  exact, estimate: what the metadata
+ * says. */
 const char *ti_caveats_words(const struct ti_caveats *c, const char *counter, bool exact,
                              bool estimate);
 
-/* Whether the volumes are exact: JSON true or false, or null if the coverage is not known. */
+/* Whether the volumes are those of a run, and exact: JSON true or false, or null if the coverage is
+ * not known. */
 json_t *ti_caveats_exact(const struct ti_caveats *c, const char *counter, bool exact);
 
 /* Whether the volumes of any rank are not exact since it was merged: bounded, or drawn. */

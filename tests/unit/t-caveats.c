@@ -115,6 +115,23 @@ static void threads_are_summed_by_other_counters(void **state)
     assert_string_equal(strstr(text, "trace with"), "trace with --threads sum");
 }
 
+/* A trace that was changed says so, and by which command. */
+static void changes_are_named(void **state)
+{
+    struct ti_caveats c = {.ranks = 2, .changed = 1, .change = "ti-info --trips 'a.c:1=2'"},
+                      all = {0};
+    char text[512];
+
+    (void)state;
+    ti_caveats_merge(&all, &(struct ti_caveats){.ranks = 1});
+    assert_false(ti_caveats_text(&all, 0, text, sizeof text));
+    ti_caveats_merge(&all, &c);
+    assert_true(ti_caveats_text(&all, 0, text, sizeof text));
+    assert_string_equal(text, "1 rank was changed after it was traced, by ti-info --trips "
+                              "'a.c:1=2': no run had these events");
+    assert_false(ti_caveats_text(&all, 1, text, sizeof text));
+}
+
 static void words_are_those_of_the_numbers(void **state)
 {
     static const struct {
@@ -134,6 +151,9 @@ static void words_are_those_of_the_numbers(void **state)
         {{.samples = 10, .uncounted = 9}, "blocks", true, false, "not of all code", 0},
         {{.samples = 1000, .drawn = 1}, "blocks", true, false, "not exact", 0},
         {{.samples = 10, .bounded = 1}, "blocks", true, false, "not exact", 0},
+        {{.changed = 4}, "valgrind", true, false, "changed", 0},
+        {{.changed = 4, .bounded = 4}, "valgrind", true, false, "changed", 0},
+        {{.changed = 4}, "cputime", false, true, "an estimate", 0},
     };
 
     (void)state;
@@ -156,6 +176,7 @@ int main(void)
         cmocka_unit_test(bounds_hold_for_any_number),
         cmocka_unit_test(samples_decide_once_for_all_tools),
         cmocka_unit_test(threads_are_summed_by_other_counters),
+        cmocka_unit_test(changes_are_named),
         cmocka_unit_test(words_are_those_of_the_numbers),
     };
 
