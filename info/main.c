@@ -18,6 +18,7 @@ struct settings {
     bool dump, verify, traffic, histogram, phases, imbalance, merge, split, no_progress;
     const char *volumes, *extras;
     struct ti_qualities quality;
+    struct ti_trips trips;
     struct info_style style;
 };
 
@@ -30,6 +31,11 @@ struct settings {
 #else
 #define LIBDW_TEXT ""
 #endif
+
+static ti_status add_trips(void *options, const char *arg, struct ti_err *err)
+{
+    return ti_trips_add(&((struct settings *)options)->trips, arg, err);
+}
 
 static const struct ti_opt opts[] = {
     {0, "verify", NULL,
@@ -62,7 +68,12 @@ static const struct ti_opt opts[] = {
     {0, "volumes", "QUALITY", TI_VOLUMES_HELP, TI_OPT_TEXT(volumes)},
     {0, "extras", "QUALITY", TI_EXTRAS_HELP, TI_OPT_TEXT(extras)},
     {0, "split", NULL, "write a file for each rank into the new folder OUT", TI_OPT_FLAG(split)},
-    {'o', "output", "OUT", "what --merge and --split write; must not exist", TI_OPT_NAME(output)},
+    {0, "trips", "LOOP=N",
+     "write a merged trace of TRACE in which LOOP, a name that\n"
+     "--phases shows, has N trips; may be given several times",
+     TI_OPT_FUNCTION(add_trips)},
+    {'o', "output", "OUT", "what --merge, --split and --trips write; must not exist",
+     TI_OPT_NAME(output)},
     TI_OPT_HEADING("Events"),
     {0, "call-sites", NULL,
      "with --dump, --at and --compare: show the call sites, with\n"
@@ -111,7 +122,8 @@ static const struct ti_cli cli = {
                 "  ti-info --rank 3 --at volume=1e9 lu.tib\n"
                 "  ti-info --rates lu.rates lu.tib\n"
                 "  ti-info --merge lu.run -o lu.tib\n"
-                "  ti-info --split lu.tib -o lu.run\n",
+                "  ti-info --split lu.tib -o lu.run\n"
+                "  ti-info --trips 'main lu.c:471=1000' lu.tib -o lu.1000\n",
     .opts = opts,
     .after = "Exit status: 0 fine, 1 ranks missing or incomplete (all but the summary) or\n"
              "different (--compare), 2 usage, 3 damaged or not sound, 4 local I/O.\n" LIBDW_TEXT
@@ -123,19 +135,26 @@ static int check_options(const struct settings *s)
 {
     int modes = s->verify + s->dump + (s->other != NULL) + s->traffic + s->histogram + s->phases +
                 s->imbalance + (s->rates != NULL);
+    int writes = s->merge + s->split + (s->trips.n > 0);
 
-    if (modes + s->merge + s->split > 1)
+    if (modes + writes > 1)
         return (int)ti_cli_usage(&cli, "one of --verify, --dump, --compare, --traffic, "
-                                       "--histogram, --phases, --imbalance, --rates, --merge and "
-                                       "--split at a time");
-    if ((s->merge || s->split) != (s->output != NULL))
-        return (int)ti_cli_usage(&cli, "--merge and --split need -o, and only they have it");
+                                       "--histogram, --phases, --imbalance, --rates, --merge, "
+                                       "--split and --trips at a time");
+    if ((writes > 0) != (s->output != NULL))
+        return (int)ti_cli_usage(&cli,
+                                 "--merge, --split and --trips need -o, and only they have it");
+    if (s->trips.n && info_is_bundle_name(s->output))
+        return (int)ti_cli_usage(&cli,
+                                 "--trips writes a merged trace, not a bundle: '%s' would be "
+                                 "taken for one",
+                                 s->output);
     if ((s->volumes || s->extras) && !s->merge)
         return (int)ti_cli_usage(&cli, "--volumes and --extras are for --merge");
-    if ((s->verify || s->other || s->imbalance || s->merge || s->split) && s->rank >= 0)
+    if ((s->verify || s->other || s->imbalance || writes) && s->rank >= 0)
         return (int)ti_cli_usage(&cli, "--rank is not for --verify, --compare, --imbalance, "
-                                       "--merge and --split");
-    if (s->at && (modes > s->dump || s->merge || s->split))
+                                       "--merge, --split and --trips");
+    if (s->at && (modes > s->dump || writes))
         return (int)ti_cli_usage(&cli, "--at is for --dump, or alone");
     if (s->at && s->rank < 0)
         return (int)ti_cli_usage(&cli, "--at needs --rank");
@@ -148,9 +167,10 @@ static int check_options(const struct settings *s)
     if (s->style.top && (s->style.all || (!s->traffic && !s->phases && !s->imbalance)))
         return (int)ti_cli_usage(&cli, "--top is for --traffic, --phases and --imbalance, without "
                                        "--all");
-    if (s->debug_dir && !s->style.call_sites && !s->rates && !s->phases && !s->imbalance && !s->at)
+    if (s->debug_dir && !s->style.call_sites && !s->rates && !s->phases && !s->imbalance &&
+        !s->at && !s->trips.n)
         return (int)ti_cli_usage(&cli, "--debug-dir is for --call-sites, --rates, --phases, "
-                                       "--imbalance and --at");
+                                       "--imbalance, --trips and --at");
     return TI_CLI_END;
 }
 
@@ -186,7 +206,7 @@ static ti_status compare(struct ti_source *source, const struct settings *s, str
     return st;
 }
 
-static ti_status read_trace(const struct settings *s, struct ti_err *err)
+static ti_status read_trace(struct settings *s, struct ti_err *err)
 {
     struct ti_source *source;
     ti_status st = ti_source_open(s->trace, &source, err);
@@ -210,6 +230,8 @@ static ti_status read_trace(const struct settings *s, struct ti_err *err)
         st = info_histogram(source, s->rank, &s->style, err);
     else if (s->split)
         st = info_split(source, s->output, &s->style, err);
+    else if (s->trips.n)
+        st = info_trips(source, &s->trips, s->output, &s->style, err);
     else if (s->imbalance)
         st = info_imbalance(source, &s->style, err);
     else if (s->phases)
@@ -224,7 +246,7 @@ static ti_status read_trace(const struct settings *s, struct ti_err *err)
     return st;
 }
 
-static ti_status info(const struct settings *s, struct ti_err *err)
+static ti_status info(struct settings *s, struct ti_err *err)
 {
     ti_status st = s->merge
                        ? info_merge(s->traces, s->ntraces, s->output, &s->quality, &s->style, err)
@@ -252,6 +274,7 @@ int main(int argc, char **argv)
     if (!s.style.quiet)
         ti_symbolizer_advise(s.style.symbolizer);
     ti_symbolizer_close(s.style.symbolizer);
+    ti_trips_free(&s.trips);
     if (st > TI_ERR_PARTIAL && err.text[0])
         ti_cli_fail(&cli, (ti_status)st, &err);
     if (ti_stopped())

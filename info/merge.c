@@ -234,7 +234,7 @@ static ti_status write_bundle(struct merging *g, struct ti_err *err)
     return st;
 }
 
-static bool is_bundle_name(const char *name)
+bool info_is_bundle_name(const char *name)
 {
     size_t n = strlen(name), suffix = strlen(BUNDLE_SUFFIX);
 
@@ -243,7 +243,7 @@ static bool is_bundle_name(const char *name)
 
 static ti_status write_output(struct merging *g, struct ti_err *err)
 {
-    bool bundle = is_bundle_name(g->output);
+    bool bundle = info_is_bundle_name(g->output);
     ti_status st = bundle ? write_bundle(g, err) : write_merged(g, err);
 
     if (st == TI_OK)

@@ -7,6 +7,7 @@
 
 #include "event/quality.h"
 #include "info/info.h"
+#include "trips/trips.h"
 
 /*
  * Merge the ranks of n sources into `output`, which must not exist: a bundle if its name ends in
@@ -17,9 +18,17 @@
 ti_status info_merge(char *const *sources, int n, const char *output, const struct ti_qualities *q,
                      const struct info_style *style, struct ti_err *err);
 
+/* Whether a name is that of a bundle: it ends in ".tib". */
+bool info_is_bundle_name(const char *name);
+
 /* Write the traces of a source as rank files into the new folder `output`, with its RUN.json and
  * MANIFEST.json. */
 ti_status info_split(struct ti_source *s, const char *output, const struct info_style *style,
                      struct ti_err *err);
+
+/* Write the traces of a source, changed so that loops have other trips, into the merged trace
+ * `output`, which must not exist.  TI_ERR_INPUT as of ti_trips_write(). */
+ti_status info_trips(struct ti_source *s, struct ti_trips *trips, const char *output,
+                     const struct info_style *style, struct ti_err *err);
 
 #endif

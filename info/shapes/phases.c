@@ -175,7 +175,7 @@ static void put_loop(struct printing *p, const struct info_node *node)
         put_count(&p->line, trips->sum);
         info_line_put(&p->line, " in all");
     }
-    info_line_put(&p->line, " {");
+    info_line_printf(&p->line, " {  # %s", node->name);
 }
 
 static void indent(struct printing *p, int depth)
@@ -382,6 +382,7 @@ static json_t *nodes_json(const struct info_shapes *all, const struct info_shape
             continue;
         }
         out = json_object();
+        json_object_set_new(out, "loop", info_json_text(node->name));
         json_object_set_new(out, "passes", ti_json_u64(node->values.n));
         json_object_set_new(
             out, "trips",

@@ -10,8 +10,7 @@
 #include "fold/seek.h"
 #include "info/event_json.h"
 #include "info/shapes/folded.h"
-
-#define SITE_BYTES 600
+#include "trips/names.h"
 
 /* A place that is asked for. */
 enum what { EVENT, VOLUME, TIME };
@@ -135,22 +134,19 @@ static uint32_t first_call(const struct ti_folded *f, uint32_t node)
     return node;
 }
 
-/* Print the loops around the place: each by the call site of its first call. */
-static void print_loops(const struct ti_reader *r, const struct ti_folded *f,
-                        const struct ti_place *place, const struct info_style *style)
+/* Print the loops around the place. */
+static void print_loops(const struct ti_reader *r, const struct ti_place *place,
+                        const struct info_style *style)
 {
-    char site[SITE_BYTES], trip[32], trips[32];
+    struct ti_loop_names *names = ti_loop_names_of(r, style->symbolizer);
+    char name[TI_LOOP_NAME_BYTES], trip[32], trips[32];
 
-    for (uint32_t d = 0; d < place->depth; d++) {
-        uint32_t call = first_call(f, place->loop[d].loop);
-
-        ti_site_text(style->symbolizer,
-                     ti_reader_string(r, TI_STRING_SITE, ti_shape_node(f, call).site), site,
-                     sizeof site);
-        ti_print(stdout, "%*sloop at %s: trip %s of %s\n", (int)(2 * d), "", *site ? site : "?",
+    for (uint32_t d = 0; d < place->depth; d++)
+        ti_print(stdout, "%*sloop at %s: trip %s of %s\n", (int)(2 * d), "",
+                 ti_loop_name(names, place->loop[d].loop, name, sizeof name),
                  ti_format_count(place->loop[d].trip, trip, sizeof trip),
                  ti_format_count(place->loop[d].trips, trips, sizeof trips));
-    }
+    ti_loop_names_free(names);
 }
 
 static void print_sums(const struct ti_reader *r, const struct ti_place *place, const uint64_t *all)
@@ -174,7 +170,7 @@ static ti_status print(struct ti_reader *r, const struct ti_place *place, const 
     printf("rank %" PRIu32 ", event %s of %s\n", ti_reader_rank(r),
            ti_format_count(place->event, n, sizeof n),
            ti_format_count(ti_folded_events(f), of, sizeof of));
-    print_loops(r, f, place, style);
+    print_loops(r, place, style);
     print_sums(r, place, all);
     one.count = 1;
     return info_dump_rest(r, &one, err);
@@ -187,13 +183,18 @@ static json_t *loops_json(const struct ti_reader *r, const struct ti_place *plac
                           const struct info_style *style)
 {
     const struct ti_folded *f = ti_reader_folded(r);
+    struct ti_loop_names *names = ti_loop_names_of(r, style->symbolizer);
     json_t *list = json_array();
+    char name[TI_LOOP_NAME_BYTES];
 
     for (uint32_t d = 0; d < place->depth; d++) {
         uint32_t call = first_call(f, place->loop[d].loop);
         const char *site = ti_reader_string(r, TI_STRING_SITE, ti_shape_node(f, call).site);
         json_t *one = json_object();
 
+        json_object_set_new(
+            one, "loop",
+            info_json_text(ti_loop_name(names, place->loop[d].loop, name, sizeof name)));
         json_object_set_new(one, "call", json_string(ti_op_info(ti_shape_node(f, call).op)->text));
         json_object_set_new(one, "site", ti_json_text(site && *site ? site : NULL));
         ti_site_line_json(ti_symbolizer_find(style->symbolizer, site), one);
@@ -201,6 +202,7 @@ static json_t *loops_json(const struct ti_reader *r, const struct ti_place *plac
         json_object_set_new(one, "trips", ti_json_u64(place->loop[d].trips));
         json_array_append_new(list, one);
     }
+    ti_loop_names_free(names);
     return list;
 }
 

@@ -6,6 +6,7 @@
 #include "callsite/symbolizer.h"
 #include "common/map.h"
 #include "info/line.h"
+#include "trips/names.h"
 
 static const unsigned peers[] = {TI_F_PEER, TI_F_PEER2, TI_F_FROM};
 
@@ -239,6 +240,24 @@ static struct info_shape *shape_of(struct info_shapes *all, uint64_t hash, uint3
     return shape;
 }
 
+/* Name the loops of a shape that is new. */
+static void name_loops(const struct adding *a)
+{
+    struct ti_loop_names *names = ti_loop_names_of(a->r, a->all->symbolizer);
+    char text[TI_LOOP_NAME_BYTES];
+
+    for (uint32_t i = 0; i < a->shape->nnodes; i++) {
+        struct info_node *node = &a->shape->node[i];
+
+        if (!node->loop)
+            continue;
+        node->name = strdup(ti_loop_name(names, i, text, sizeof text));
+        if (!node->name)
+            TI_BUG("no memory for the name of a loop");
+    }
+    ti_loop_names_free(names);
+}
+
 /* Note what the metadata of a rank says. */
 static void add_metadata(const struct adding *a)
 {
@@ -268,6 +287,8 @@ static ti_status take_rank(void *arg, struct ti_reader *r, struct ti_err *err)
     ti_ranges_add(&a.shape->ranks, ti_reader_rank(r));
     if (!add_rank(&a))
         TI_BUG("a record that was checked is malformed");
+    if (a.first)
+        name_loops(&a);
     free(a.volume);
     return TI_OK;
 }
@@ -297,6 +318,7 @@ void info_shapes_free(struct info_shapes *s)
     for (size_t i = 0; i < s->n; i++) {
         for (uint32_t k = 0; k < s->shape[i].nnodes; k++) {
             free(s->shape[i].node[k].field);
+            free(s->shape[i].node[k].name);
             for (int t = 0; t < INFO_TEXTS; t++)
                 free(s->shape[i].node[k].text[t]);
         }

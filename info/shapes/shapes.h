@@ -28,6 +28,7 @@ struct info_node {
     bool loop;
     uint32_t op, mask;
     size_t site;                   /* number in info_shapes.sites */
+    char *name;                    /* of a loop, as in trips/names.h; else NULL */
     uint64_t events, bytes;        /* bytes: of messages sent, without persistent ones */
     struct ti_column_stats values; /* of a loop its trip counts, of a call its volumes */
     struct info_sums volume;       /* of ranks */

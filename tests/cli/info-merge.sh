@@ -69,7 +69,7 @@ says err "rank 1 is missing from 'some.ti'"
 
 # what cannot be merged
 run 2 ti-info --merge a.run
-says err '--merge and --split need -o'
+says err '--merge, --split and --trips need -o'
 run 2 ti-info --merge a.run -o a.ti
 says err "'a.ti' exists"
 run 2 ti-info --merge --split a.run -o x.ti

@@ -19,13 +19,6 @@ $(O)/tests/stretch: $(call obj,tests/cli/stretch.c $(merger_src) $(lib_src))
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) $(LDLIBS)
 
-# The smallest transformation of a merged trace.
-test_programs += $(O)/tests/repeat
-
-$(O)/tests/repeat: $(call obj,tests/cli/repeat.c $(merger_src) $(lib_src))
-	@mkdir -p $(@D)
-	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) $(LDLIBS)
-
 # A program that prints the words of traces.
 test_programs += $(O)/tests/vocabulary
 

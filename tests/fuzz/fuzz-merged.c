@@ -1,7 +1,8 @@
 /*
  * Merged traces, over any bytes.  What verifies can be read, and what can be read gives the same
  * records once it is merged again.  Views give the numbers of these records, and a builder makes
- * the record of each group's lowest rank again, with the same events.  The first byte chooses:
+ * the record of each group's lowest rank again, with the same events.  Its loops are given other
+ * trips, which makes a sound record or a refusal.  The first byte chooses:
  *
  *   even   a file is made of the rest: u8 ranks - 1, u8 groups, u8 pages, u8 blobs; u8 runs, then
  *          u8 ranks and u8 group + 1 of each; u16 length and bytes of each section.  Its container
@@ -22,6 +23,7 @@
 #include "merged/merger.h"
 #include "merged/view.h"
 #include "tests/fuzz/fuzz.h"
+#include "trips/internal.h"
 
 enum {
     RANKS = 256,
@@ -317,6 +319,37 @@ static void build_again(const struct ti_reader *r)
     ti_builder_free(b);
 }
 
+/* The first loops get other trips.  What comes out can be read, and has these trips. */
+static void change_trips(struct ti_reader *r)
+{
+    static const uint64_t trips[] = {1, 2, 3, 50, 1000000000};
+    struct ti_folded *f = ti_reader_folded(r);
+    struct ti_err err;
+
+    for (uint32_t i = 0; i < ti_shape_nodes(f) && i < 64; i++) {
+        struct ti__change c = {.trips = trips[i % (sizeof trips / sizeof *trips)]};
+        struct ti_record record;
+        struct ti_reader *is;
+        struct ti_column_stats stats;
+
+        if (!ti_shape_node(f, i).loop || ti_shape_node(f, i).passes > EVENTS_READ)
+            continue;
+        must(ti__periods_find(f, i, c.trips, &c.same, &c.alike), "checked, but malformed");
+        if (ti__change_rank(r, i, &c, "fuzz", EVENTS_READ, &record, &err)) {
+            must(err.text[0] != '\0', "an error without a text");
+            continue;
+        }
+        must(ti_reader_open_record(&record, ti_reader_nranks(r), ti_reader_run_id(r), "changed",
+                                   &is, &err) == TI_OK &&
+                 ti_folded_check(ti_reader_folded(is)),
+             "changed, but cannot be read");
+        must(ti_shape_trips(ti_reader_folded(is), i, &stats) && stats.min == (int64_t)c.trips &&
+                 stats.max == stats.min && stats.n == ti_shape_node(f, i).passes,
+             "changed to other trips");
+        ti_reader_close(is);
+    }
+}
+
 /* The values of all parts are those of the records. */
 static void check_values(struct ti_view *v, bool verified)
 {
@@ -363,8 +396,11 @@ static void read_view(struct ti_merged *m, uint32_t group, bool verified)
             must(ti_view_find(v, &part, k >= ti_view_numbers(v)) >= 0, "a part is not found");
     }
     check_values(v, verified);
-    if (ti_reader_folded(ti_view_reader(v)))
+    if (ti_reader_folded(ti_view_reader(v))) {
         build_again(ti_view_reader(v));
+        if (ti_folded_check(ti_reader_folded(ti_view_reader(v))))
+            change_trips(ti_view_reader(v));
+    }
     ti_view_close(v);
 }
 

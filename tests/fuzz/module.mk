@@ -17,7 +17,8 @@ fuzz_wrapped     := ti_now ti__now poll ti_paths_find ti_sha256_end ti_task_star
 fuzz_libs_messages := $(fuzz_wrapped:%=-Wl,--wrap=%)
 fuzz_src_blocks  := $(blocks_src)
 fuzz_src_sites   := $(sites_src)
-fuzz_src_merged  := $(merger_src)
+fuzz_src_merged  := $(merger_src) $(trips_src) $(callsite_src)
+fuzz_libs_merged := $(libdw_libs)
 fuzz_src_folded  := $(merger_src)
 fuzz_src_simgrid := $(filter-out $(sound_src),$(convert_src)) $(writer_src)
 fuzz_libs_simgrid := -lm -Wl,--wrap=ti_warn

@@ -59,6 +59,7 @@ for line in open('%s/phases' % folder).read().split('\n')[1:]:
     head = re.match(r'ranks? ([-0-9, ]+): volume ([\d,]+), ([\d,]+) events?, ([\d,]+) bytes in messages$', line)
     if head:
         assert not stack
+        names = set()  # of loops: each is that of one loop
         own = sum(int(r.split('-')[-1]) - int(r.split('-')[0]) + 1 for r in head[1].split(','))
         ranks += own
         stack = [dict(left=[number(head[i]) for i in (2, 3, 4)], passes=own)]
@@ -89,8 +90,10 @@ for line in open('%s/phases' % folder).read().split('\n')[1:]:
     assert [node[k] for k in ('volume', 'events', 'message_bytes')] == figures, (line, node)
     assert depth == len(stack), line
     passes, nodes = stack[-1]['passes'], nodes + 1
-    loop = re.match(r'loop ([\d,]+)(?: to ([\d,]+) times, ([\d,]+) in all| times?) {$', row[6])
+    loop = re.match(r'loop ([\d,]+)(?: to ([\d,]+) times, ([\d,]+) in all| times?) {  # (.+)$', row[6])
     if loop:
+        assert loop[4] == node['loop'] and loop[4] not in names, line
+        names.add(loop[4])
         trips = number(loop[3]) if loop[3] else passes * number(loop[1])
         if loop[3]:
             assert number(loop[1]) * passes < trips < number(loop[2]) * passes, line
@@ -158,7 +161,7 @@ for line in text[1:]:
         assert stack.pop() == 0, line
     elif row:
         stack[-1] -= number(row[1])
-        if row[3].endswith('{'):
+        if row[3].startswith('loop '):
             stack.append(number(row[1]))
         elif not row[3].startswith('... '):
             shown.append(number(row[1]))
@@ -204,7 +207,7 @@ check_program 2 "$examples/ring" 1000 8 100
 says() { grep -qE -- "$2" "$1" || { fail "$1 does not say: $2"; cat "$1"; }; }
 "$TI_BUILD/ti-info" --phases --rank 0 "$last/trace" >"$scratch/ring"
 says "$scratch/ring" '^phases of 1 of 2 ranks, 1 shape; volumes are an estimate, in '
-says "$scratch/ring" ' 2,000 +8,000  loop 1,000 times \{$'
+says "$scratch/ring" ' 2,000 +8,000  loop 1,000 times \{  # main ring.c:[0-9]+$'
 says "$scratch/ring" ' 1,000 +8,000      send comm=0 peer=\+1\(1\) tag=0 bytes=8 esize=1  # '
 says "$scratch/ring" ' 1,000 +0      recv comm=0 peer=-?\+?1\(1\) tag=0 bytes=8 esize=1  # '
 finish

@@ -1,0 +1,237 @@
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/cli.h"
+#include "common/map.h"
+#include "common/scratch.h"
+#include "merged/merger.h"
+#include "sound/check.h"
+#include "trips/internal.h"
+
+/* The hash of a rank with more events is that of its record. */
+#define HASHED_EVENTS (UINT64_C(1) << 14)
+
+/* Events of a rank that are accepted if all of them must be read to check the result. */
+#define LONG_EVENTS (UINT64_C(1) << 30)
+
+#define CHANGED_BYTES 4096
+
+/* ----------------------------------------------------------------- one rank -- */
+
+/* The text for TI_INFO_CHANGED: what was done before, and now. */
+static void changed_text(const struct ti_reader *r, const struct ti_trips *t, const char *tool,
+                         char buf[CHANGED_BYTES])
+{
+    const char *before = ti_reader_info(r, TI_INFO_CHANGED);
+    size_t n = (size_t)snprintf(buf, CHANGED_BYTES, "%.1000s%s%s", before ? before : "",
+                                before ? "; " : "", tool);
+
+    for (int i = 0; i < t->n && n < CHANGED_BYTES; i++)
+        n += (size_t)snprintf(buf + n, CHANGED_BYTES - n, " --trips '%s=%" PRIu64 "'",
+                              t->loop[i].loop, t->loop[i].trips);
+}
+
+/* Whether all trips, but perhaps those at the beginning, have the same calls, so that a check reads
+ * one of them only. */
+static bool is_short_work(const struct ti__job *j)
+{
+    for (int k = 0; k < j->n; k++)
+        if (!j->loop[k].asked->same)
+            return false;
+    return true;
+}
+
+static ti_status check_length(const struct ti_record *record, uint32_t nranks, struct ti_err *err)
+{
+    struct ti_folded_tables tables;
+    struct ti_folded *f;
+    const char *wrong = ti_folded_open(record, nranks, &f, &tables);
+    uint64_t events;
+
+    if (wrong)
+        return ti_err_set(err, TI_ERR_INPUT, "rank %u: %s", record->rank, wrong);
+    events = ti_folded_events(f);
+    ti_folded_close(f);
+    ti_folded_tables_free(&tables);
+    return events <= LONG_EVENTS
+               ? TI_OK
+               : ti_err_set(err, TI_ERR_INPUT,
+                            "rank %u would have %" PRIu64 " events.  Calls, fields or inner loops "
+                            "differ from trip to trip, so that all of them would have to be read "
+                            "to check the result: at most %" PRIu64 " are",
+                            record->rank, events, LONG_EVENTS);
+}
+
+static ti_status change_rank(const struct ti__job *j, const struct ti_trips *t, const char *tool,
+                             int64_t rank, struct ti_record *out, struct ti_err *err)
+{
+    const struct ti__loop_places *places = &j->places[rank];
+    const struct ti__loop_place *last;
+    char changed[CHANGED_BYTES];
+    struct ti_reader *r;
+    ti_status st;
+
+    if (!places->n)
+        return ti_source_record(j->s, rank, NULL, out, err);
+    st = ti__rank_open_changed(j, rank, j->n, places->n - 1, &r, err);
+    if (st)
+        return st;
+    last = &places->place[places->n - 1];
+    changed_text(r, t, tool, changed);
+    st = ti__change_rank(r, last->node, &j->loop[j->order[last->number]].change, changed,
+                         HASHED_EVENTS, out, err);
+    if (!st && !is_short_work(j)) {
+        st = check_length(out, ti_reader_nranks(r), err);
+        if (st)
+            ti_record_free(out);
+    }
+    ti_reader_close(r);
+    return st;
+}
+
+/* ----------------------------------------------------------------- all ranks -- */
+
+static ti_status merge_ranks(const struct ti__job *j, const struct ti_trips *t, const char *tool,
+                             struct ti_merger *m, struct ti_err *err)
+{
+    ti_status st = TI_OK;
+
+    for (int64_t rank = 0; rank < j->np && !st; rank++) {
+        struct ti_record record;
+
+        ti_progress("changing rank %" PRId64 " of %" PRId64, rank, j->np);
+        st = ti_stop_check(err);
+        if (!st)
+            st = change_rank(j, t, tool, rank, &record, err);
+        if (st)
+            return st;
+        st = ti_merger_add(m, &record, err);
+        ti_record_free(&record);
+    }
+    return st;
+}
+
+static ti_status write_file(struct ti_merger *m, const char *path, struct ti_err *err)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    ti_status st;
+
+    if (fd < 0)
+        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
+    st = ti_merger_write(m, fd, path, err);
+    if (close(fd) != 0 && !st)
+        st = ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
+    return st;
+}
+
+static ti_status merge(const struct ti__job *j, const struct ti_trips *t, const char *tool,
+                       const char *path, struct ti_err *err)
+{
+    struct ti_merger *m;
+    ti_status st = ti_merger_new((uint32_t)j->np, ti_source_run_id(j->s), NULL, &m, err);
+
+    if (st)
+        return st;
+    st = merge_ranks(j, t, tool, m, err);
+    if (!st)
+        st = write_file(m, path, err);
+    ti_merger_free(m);
+    return st;
+}
+
+/* --------------------------------------------------------------------- check -- */
+
+static ti_status whole_rank(void *arg, int64_t rank, struct ti_walk *w, enum ti_read_state state,
+                            ti_status st, struct ti_err *err)
+{
+    (void)arg;
+    (void)w;
+    if (state == TI_READ_WHOLE)
+        return TI_OK;
+    return st ? st : ti_err_set(err, TI_ERR_INPUT, "rank %" PRId64 " cannot be read", rank);
+}
+
+/* The check counts for itself; nothing is counted here. */
+static void remember(void *arg, uint32_t depth)
+{
+    (void)arg;
+    (void)depth;
+}
+
+static void repeat(void *arg, uint32_t depth, uint64_t times)
+{
+    (void)arg;
+    (void)depth;
+    (void)times;
+}
+
+static ti_status pause_check(void *arg, struct ti_err *err)
+{
+    (void)arg;
+    return ti_stop_check(err);
+}
+
+static ti_status not_sound(const struct ti_problems *ps, struct ti_err *err)
+{
+    const struct ti_problem *p = &ps->list[0];
+    char event[32] = "";
+
+    if (p->event != TI_NO_EVENT)
+        snprintf(event, sizeof event, ", event %" PRIu64, p->event);
+    ti_err_set(err, TI_ERR_INPUT,
+               "with these trips, the trace is not sound (%" PRIu64 " problem%s): rank %" PRId64
+               "%s%s%s: %s",
+               ps->n, ps->n == 1 ? "" : "s", p->rank, event, p->call[0] ? ", " : "", p->call,
+               p->why);
+    ti_err_hint(err, "calls inside the loop and outside belong together, such as requests that are "
+                     "made in it and completed behind it, or other ranks make their part in "
+                     "another loop: change that one, too");
+    return TI_ERR_INPUT;
+}
+
+static ti_status check(const char *path, struct ti_err *err)
+{
+    static const struct ti_visitor visitor = {
+        .rank = whole_rank, .remember = remember, .repeat = repeat, .pause = pause_check};
+    struct ti_problems problems = {.n = 0};
+    struct ti_source *s;
+    struct ti_check result;
+    ti_status st = ti_source_open(path, &s, err);
+
+    if (st)
+        return st;
+    st = ti_check(s, &visitor, &result, &problems, err);
+    if (!st && problems.n)
+        st = not_sound(&problems, err);
+    ti_check_free(&result);
+    ti_source_close(s);
+    return st;
+}
+
+/* ----------------------------------------------------------------------- all -- */
+
+ti_status ti_trips_write(struct ti_trips *t, struct ti_source *s, const char *tool,
+                         struct ti_symbolizer *z, const char *path, struct ti_err *err)
+{
+    struct ti__job j = {.s = s, .z = z, .np = ti_source_nranks(s), .n = t->n};
+    size_t cap = 0;
+    ti_status st;
+
+    j.places = ti_grow(NULL, &cap, (size_t)j.np + 1, sizeof *j.places);
+    for (int k = 0; k < t->n; k++)
+        j.loop[k] = (struct ti__asked_loop){.asked = &t->loop[k], .number = k, .rank = -1};
+    st = ti__survey(&j, err);
+    if (!st)
+        st = merge(&j, t, tool, path, err);
+    if (!st)
+        st = check(path, err);
+    ti_progress_clear();
+    for (int64_t rank = 0; rank < j.np; rank++)
+        free(j.places[rank].place);
+    free(j.places);
+    return st;
+}
