@@ -1,10 +1,13 @@
 #include "replay-bridge/steps.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "callsite/symbolizer.h"
 #include "common/map.h"
+#include "common/scratch.h"
 #include "replay-bridge/simulation/engines.h"
+#include "replay-bridge/trace/files.h"
 
 static ti_status open_traces(const struct ti_replay_options *o, struct ti_replay_result *res,
                              struct ti_err *err)
@@ -25,6 +28,35 @@ static ti_status open_traces(const struct ti_replay_options *o, struct ti_replay
     return st;
 }
 
+/* Replaces the trace by one with the trips of --trips.  The replays of a sweep do so themselves. */
+static ti_status change_trips(struct ti_replay_options *o, struct ti_replay_trace *t,
+                              struct ti_err *err)
+{
+    struct ti_symbolizer *z;
+    struct ti_source *changed;
+    ti_status st;
+
+    if (!o->trips.n || o->sweep.sweep.n || o->ntolerances || o->show)
+        return TI_OK;
+    st = ti_scratch_open(o->keep, err);
+    if (st)
+        return st;
+    t->changed = strdup(ti_scratch_path(TI_SIM_CHANGED));
+    if (!t->changed)
+        return ti_err_errno(err, TI_ERR_IO, "cannot change '%s'", t->path);
+    z = ti_symbolizer_open(o->debug_dir);
+    st = ti_trips_write(&o->trips, t->source, "ti-replay", z, t->changed, err);
+    if (!st)
+        st = ti_source_open(t->changed, &changed, err);
+    ti_symbolizer_close(z);
+    if (st)
+        return st;
+    ti_source_close(t->source);
+    t->source = changed;
+    ti_source_seed(t->source, (uint64_t)o->seed);
+    return TI_OK;
+}
+
 ti_status ti_replay_load(struct ti_replay_options *o, struct ti_replay_result *res,
                          struct ti_err *err)
 {
@@ -33,7 +65,9 @@ ti_status ti_replay_load(struct ti_replay_options *o, struct ti_replay_result *r
     res->engine = ti_engine_asked(o);
     if (!st)
         st = ti_replay_read_rates(o, err);
-    return st ? st : open_traces(o, res, err);
+    if (!st)
+        st = open_traces(o, res, err);
+    return st ? st : change_trips(o, res->trace, err);
 }
 
 void ti_replay_free(struct ti_replay_options *o, struct ti_replay_result *res)
@@ -54,6 +88,7 @@ void ti_replay_free(struct ti_replay_options *o, struct ti_replay_result *res)
     for (int i = 0; i < res->ntraces; i++) {
         ti_lint_free(&res->trace[i].lint);
         ti_source_close(res->trace[i].source);
+        free(res->trace[i].changed);
     }
     free(res->trace);
     free(res->job);
@@ -61,6 +96,7 @@ void ti_replay_free(struct ti_replay_options *o, struct ti_replay_result *res)
     if (o->calibration)
         ti_calibrated_free(&o->calibrated);
     ti_rates_free(o->rates);
+    ti_trips_free(&o->trips);
     ti_sweep_free(&o->sweep.sweep);
     ti_args_free(&o->sweep.base);
 }

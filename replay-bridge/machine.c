@@ -303,7 +303,7 @@ ti_status ti_replay_show_platform(const struct ti_replay_options *o, struct ti_s
 ti_status ti_replay_write_platform(const struct ti_replay_options *o, struct ti_replay_result *res,
                                    struct ti_err *err)
 {
-    ti_status st = ti_scratch_open(o->keep, err);
+    ti_status st = ti_scratch_dir()[0] ? TI_OK : ti_scratch_open(o->keep, err);
 
     if (!st)
         st = o->platform ? use_platform(o, res, err) : make_platform(o, res, err);

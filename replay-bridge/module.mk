@@ -17,7 +17,7 @@ ti-replay_src := $(addprefix replay-bridge/,main.c load.c plan.c check.c act.c o
                    machine.c advice.c call_sites.c report.c profile_report.c \
                    causes.c causes_report.c runs.c tolerance.c) \
                  $(call rb,sweep,sweep_command.c) $(call rb,replayer,timeline.c) \
-                 $(sweep_src) $(replay_src) $(callsite_src)
+                 $(sweep_src) $(replay_src) $(trips_src) $(callsite_src) $(merger_src)
 ti-replay_libs := -lm $(libdw_libs)
 t-replay-trace_src := $(replay_src) tests/unit/script.c
 t-replay-platform_src := $(replay_src)

@@ -136,6 +136,11 @@ static ti_status parse_noise(void *options, const char *arg, struct ti_err *err)
     return ti_noise_parse(arg, &o->noise, err);
 }
 
+static ti_status parse_trips(void *options, const char *arg, struct ti_err *err)
+{
+    return ti_trips_add(&((struct ti_replay_options *)options)->trips, arg, err);
+}
+
 static ti_status parse_timeline(void *options, const char *arg, struct ti_err *err)
 {
     struct ti_replay_options *o = options;
@@ -251,6 +256,10 @@ static const struct ti_opt opts[] = {
      "core:2%,burst:3%; calibration or rate takes it from the\n"
      "file of that option [default: none]",
      TI_OPT_FUNCTION(parse_noise)},
+    {0, "trips", "LOOP=N",
+     "replay the trace as if LOOP, a name that ti-info --phases\n"
+     "shows, had N trips; may be given several times",
+     TI_OPT_FUNCTION(parse_trips)},
     {0, "seed", "N",
      "of what is drawn: noise, and the order of volumes in a\n"
      "trace that has only statistics of them [default: 0]",
@@ -321,9 +330,9 @@ static const struct ti_opt opts[] = {
      "write each burst and call into FILE: NAME.paje for\npajeng and vite, or NAME.csv",
      TI_OPT_FUNCTION(parse_timeline)},
     {0, "debug-dir", "DIR[:DIR]...",
-     "with --profile, --causes and --timeline: look here first for the\n"
-     "program that was traced, its libraries and their debug\n"
-     "information",
+     "with --profile, --causes, --timeline and --trips: look\n"
+     "here first for the program that was traced, its\n"
+     "libraries and their debug information",
      TI_OPT_NAME(debug_dir)},
     {0, "width", "N", TI_WIDTH_HELP, TI_OPT_INTEGER(width, 0, 1 << 16)},
     {'q', "quiet", NULL, "print only errors", TI_OPT_FLAG(quiet)},
@@ -414,6 +423,8 @@ static int check_jobs(const struct ti_replay_options *o, int n)
         return (int)ti_cli_usage(&ti_replay_cli,
                                  "--sweep, --runs, --tolerance, --show-platform and "
                                  "--lint are for one trace");
+    if (n > 1 && o->trips.n)
+        return (int)ti_cli_usage(&ti_replay_cli, "--trips is for one trace, not for %d", n);
     if (o->nstarts > jobs)
         return (int)ti_cli_usage(&ti_replay_cli, "--start: %d times for %lld job%s", o->nstarts,
                                  (long long)jobs, jobs == 1 ? "" : "s");
@@ -497,8 +508,9 @@ static int check_options(const struct ti_replay_options *o, int n, char **operan
                                  o->times        ? "--times"
                                  : o->no_compute ? "--no-compute"
                                                  : "--threads");
-    if (o->debug_dir && !o->profile && !o->causes && !o->timeline)
-        return (int)ti_cli_usage(&ti_replay_cli, "--debug-dir is for --profile, --causes and --timeline");
+    if (o->debug_dir && !o->profile && !o->causes && !o->timeline && !o->trips.n)
+        return (int)ti_cli_usage(&ti_replay_cli,
+                                 "--debug-dir is for --profile, --causes, --timeline and --trips");
     if (o->hosts && o->topology.hosts && o->hosts != o->topology.hosts)
         return (int)ti_cli_usage(&ti_replay_cli, "--hosts: the topology %s has %lld hosts",
                                  o->topology_text, (long long)o->topology.hosts);

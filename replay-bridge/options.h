@@ -16,6 +16,7 @@
 #include "replay-bridge/sweep/sweep_command.h"
 #include "replay-bridge/trace/lint.h"
 #include "replay-bridge/trace/noise.h"
+#include "trips/trips.h"
 
 #define TI_REPLAY_CFG_MAX   64
 #define TI_TOLERANCE_SHARES 16
@@ -76,6 +77,7 @@ struct ti_replay_options {
     const char *steady;      /* error up to which trips are left out; NULL: none are */
     bool seed_given;
     struct ti_noise noise;   /* of bursts; without its seed */
+    struct ti_trips trips;   /* of loops; n is 0: as they are */
     const char *reduce_rate; /* bandwidth of the arithmetic of reductions; NULL: no time */
     bool lint_only;
     struct ti_sweep_command sweep;

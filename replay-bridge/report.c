@@ -134,7 +134,7 @@ static void report_text(const struct ti_replay_options *o, const struct ti_repla
 {
     const struct ti_replay_trace *t = res->trace;
     struct ti_untimed all = untimed(res);
-    char a[32], b[32], c[32];
+    char a[32], b[32], c[32], text[2048];
 
     if (o->lint_only) {
         printf("%s can be replayed: %lld ranks, %s events, %s messages, %s calls of collectives\n",
@@ -166,6 +166,9 @@ static void report_text(const struct ti_replay_options *o, const struct ti_repla
     ti_replay_print_drawn(o, all_drawn(o, res));
     print_steady(o, res);
     ti_replay_print_noise(o);
+    for (int i = 0; i < o->trips.n; i++)
+        ti_print(stdout, "changed:        %s\n",
+                 ti_trips_text(&o->trips.loop[i], text, sizeof text));
     printf("wall time:      %.2f s\n", res->wall_s);
     if (o->against)
         ti_against_print(&res->against, ti_verdict_seconds(&res->verdict), stdout);
@@ -195,6 +198,8 @@ static void add_lint(json_t *j, const struct ti_replay_trace *t)
             j, "exact", ti_caveats_exact(&t->lint.caveats, volumes->counter, !volumes->inexact));
         json_object_set_new(j, "estimate", json_boolean(volumes->estimate));
     }
+    if (t->lint.caveats.change[0])
+        json_object_set_new(j, "changed", ti_json_text(t->lint.caveats.change));
     json_object_set_new(j, "problem_count", json_integer((json_int_t)t->problems.n));
     json_object_set_new(j, "problems", ti_problems_json(&t->problems));
 }
@@ -265,6 +270,8 @@ static void add_simulation(json_t *j, const struct ti_replay_options *o,
         json_object_set_new(
             j, "rates",
             json_pack("{s:o, s:s}", "file", ti_json_text(o->rate), "reference", o->reference));
+    if (o->trips.n && res->trace[0].changed)
+        json_object_set_new(j, "trips", ti_trips_json(&o->trips));
     if (ti_noise_any(&o->noise))
         json_object_set_new(j, "noise", noise_json(&o->noise));
     if (o->seed || ti_noise_any(&o->noise))

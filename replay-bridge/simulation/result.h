@@ -21,7 +21,8 @@ struct ti_symbolizer;
 
 /* A trace of the command line; several jobs may share it. */
 struct ti_replay_trace {
-    const char *path;
+    const char *path; /* as given, for messages */
+    char *changed;    /* file of the trace that is replayed instead (--trips); NULL: none */
     struct ti_source *source;
     bool linted;
     struct ti_lint lint; /* valid if `linted` */

@@ -85,9 +85,11 @@ static ti_status add_traces(struct ti_args *args, const struct ti_replay_result 
     ti_status st = TI_OK;
 
     for (int j = 0; !st && j < res->njobs; j++) {
-        if (!j || res->job[j].trace != res->job[j - 1].trace) {
+        const struct ti_replay_trace *t = res->job[j].trace;
+
+        if (!j || t != res->job[j - 1].trace) {
             snprintf(link, sizeof link, "trace-%d", j);
-            st = ti_smpirun_word(res->job[j].trace->path, link, source, err);
+            st = ti_smpirun_word(t->changed ? t->changed : t->path, link, source, err);
         }
         if (!st)
             ti_args_add(args, source);

@@ -9,7 +9,8 @@
 
 /* Options whose values have commas, so that only '|' separates these. */
 static const char *const with_commas[] = {"topology", "bandwidth", "latency", "loopback",
-                                          "wan",      "cfg",       "start",   "noise"};
+                                          "wan",      "cfg",       "start",   "noise",
+                                          "trips"};
 /* Options that select an action or an output rather than the simulation. */
 static const char *const not_swept[] = {
     "sweep",         "list",    "jobs", "output",      "keep", "timeline",  "lint", "quiet",

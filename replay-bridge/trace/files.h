@@ -10,7 +10,8 @@
 #define TI_SIM_PLATFORM "platform.xml"
 #define TI_SIM_HOSTS    "hostfile"
 #define TI_SIM_TRACES   "traces.txt"
-#define TI_SIM_STATE    "state" /* see state.h */
+#define TI_SIM_CHANGED  "changed.ti" /* the trace with the trips of --trips */
+#define TI_SIM_STATE    "state"      /* see state.h */
 #define TI_SIM_PROFILE  "profile.json"
 #define TI_SIM_STEADY   "steady.json" /* of --left-out */
 #define TI_SIM_MESSAGES "messages" /* a FIFO while smpirun runs, see messages.h */
