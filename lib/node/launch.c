@@ -237,26 +237,32 @@ static ssize_t read_proc(pid_t pid, const char *name, char *buf, size_t bytes)
     return got < 0 && !used ? -1 : (ssize_t)used;
 }
 
-/* Whether the process is between its old program and its new one: it has memory, and no environment
- * yet.  Kernel threads and processes that end have no memory.  proc(5), /proc/pid/stat. */
-static bool replaces_program(pid_t pid)
+/* Whether `bytes` are the whole environment of the process, or there is no more to come.  A process
+ * that replaces its program has, for a moment, none; what was opened before is then that of memory
+ * which is gone, and ends early.  Kernel threads and processes that end have no memory.  proc(5),
+ * /proc/pid/stat. */
+static bool is_whole(pid_t pid, ssize_t bytes)
 {
-    enum { FLAGS = 9, ENV_END = 51, EXITING = 0x4, KERNEL_THREAD = 0x200000 };
+    enum { FLAGS = 9, ENV_START = 50, ENV_END = 51, EXITING = 0x4, KERNEL_THREAD = 0x200000 };
     char buf[1024], state;
-    unsigned long flags = 0, env_end = 1;
+    unsigned long flags = 0, env_start = 0, env_end = 0;
     const char *p;
 
-    if (read_proc(pid, "stat", buf, sizeof buf) <= 0 || !(p = strrchr(buf, ')')) ||
-        sscanf(p + 1, " %c", &state) != 1 || state == 'Z' || state == 'X')
-        return false;
+    if (bytes < 0 || bytes == TI_ENVIRON_MAX - 1 || read_proc(pid, "stat", buf, sizeof buf) <= 0 ||
+        !(p = strrchr(buf, ')')) || sscanf(p + 1, " %c", &state) != 1 || state == 'Z' ||
+        state == 'X')
+        return true;
     for (int field = 2; p && field <= ENV_END; field++) {
         if (field == FLAGS)
             flags = strtoul(p, NULL, 10);
+        else if (field == ENV_START)
+            env_start = strtoul(p, NULL, 10);
         else if (field == ENV_END)
             env_end = strtoul(p, NULL, 10);
         p = strchr(p + 1, ' ');
     }
-    return env_end == 0 && !(flags & (EXITING | KERNEL_THREAD));
+    return (flags & (EXITING | KERNEL_THREAD)) ||
+           (env_end != 0 && env_end - env_start == (unsigned long)bytes);
 }
 
 static bool carries(pid_t pid, const char *run_id, char *buf)
@@ -265,13 +271,15 @@ static bool carries(pid_t pid, const char *run_id, char *buf)
     double until = ti_now() + EXEC_WAIT_S;
     ssize_t bytes;
 
-    while ((bytes = read_proc(pid, "environ", buf, TI_ENVIRON_MAX)) == 0 && replaces_program(pid) &&
-           ti_now() < until)
+    for (;;) {
+        bytes = read_proc(pid, "environ", buf, TI_ENVIRON_MAX);
+        for (const char *p = buf; bytes > 0 && p < buf + bytes; p += strlen(p) + 1)
+            if (strncmp(p, name, sizeof name - 1) == 0)
+                return strcmp(p + sizeof name - 1, run_id) == 0;
+        if (is_whole(pid, bytes) || ti_now() >= until)
+            return false;
         nanosleep(&(struct timespec){0, 200000L}, NULL);
-    for (const char *p = buf; bytes > 0 && p < buf + bytes; p += strlen(p) + 1)
-        if (strncmp(p, name, sizeof name - 1) == 0)
-            return strcmp(p + sizeof name - 1, run_id) == 0;
-    return false;
+    }
 }
 
 /* Parent and state of a process; 0 if it is gone. */

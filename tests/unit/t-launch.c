@@ -15,7 +15,7 @@
 #include "node/launch.h"
 
 #define RUN_ID "00112233445566778899aabbccddeeff"
-#define LOOKS  1000
+#define LOOKS  20000
 
 /* While a process replaces its program it has, for a moment, no environment. */
 static _Noreturn void replace_program(void)
@@ -29,9 +29,11 @@ static _Noreturn void replace_program(void)
 
 static void test_found_while_it_replaces_its_program(void **state)
 {
+    char *buf = malloc(TI_ENVIRON_MAX);
     pid_t pid = fork();
 
     (void)state;
+    assert_non_null(buf);
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
         replace_program();
@@ -40,10 +42,13 @@ static void test_found_while_it_replaces_its_program(void **state)
     while (ti_launch_each(RUN_ID, NULL, NULL) == 0)
         assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
     for (int look = 0; look < LOOKS; look++)
+        assert_true(ti_launch_is_of(pid, RUN_ID, buf));
+    for (int look = 0; look < 100; look++)
         assert_int_equal(ti_launch_each(RUN_ID, NULL, NULL), 1);
     kill(pid, SIGKILL);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
     assert_int_equal(ti_launch_each(RUN_ID, NULL, NULL), 0);
+    free(buf);
 }
 
 static void test_not_found_without_environment(void **state)
