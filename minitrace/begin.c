@@ -253,7 +253,8 @@ static bool open_all(struct ti_err *err)
     return false;
 }
 
-/* In a child of fork(): nothing is recorded, and tables shared with the parent are left alone. */
+/* In a child of fork(), where the kernel has not cleared ti_flags: nothing is recorded, and tables
+ * shared with the parent are left alone. */
 static void in_child(void)
 {
     ti_threads_end();
@@ -266,7 +267,7 @@ void ti_recording_begin(double start, int provided, int level)
     struct ti_err err;
     int saved = errno;
 
-    if (ti_state.writer || ti_state.active)
+    if (ti_state.writer || ti_flags.active)
         return;
     ti_state.init_start = start;
     ti_state.level = level;

@@ -4,7 +4,7 @@
 void ti_set_stopped(bool stopped)
 {
     ti_state.stopped = stopped;
-    ti_state.slow_emit = stopped || ti_state.extras || !ti_state.active;
+    ti_flags.fast_emit = !stopped && !ti_state.extras && ti_flags.active;
 }
 
 /* The column `longest` of the event's burst.  The next burst begins at the entry of this call. */
@@ -44,7 +44,7 @@ static __attribute__((noinline)) void emit_slow(const struct ti_mpi_call *c, str
     ti_state.burst = 0;
     if (ti_state.extras)
         ti_extra_read(ti_state.account, ti_state.stopped, longest, extra);
-    if (!ti_state.active || (ti_state.stopped && !always))
+    if (!ti_flags.active || (ti_state.stopped && !always))
         return;
     ev->site = ti_site(c->site);
     st = ti_state.extras ? ti_writer_event_extra(ti_state.writer, ev, extra)
@@ -56,7 +56,7 @@ static __attribute__((noinline)) void emit_slow(const struct ti_mpi_call *c, str
 void ti_emit(const struct ti_mpi_call *c, struct ti_event *ev, bool always)
 {
     ev->op = c->op;
-    if (__builtin_expect(ti_state.slow_emit, 0)) {
+    if (__builtin_expect(!ti_flags.fast_emit, 0)) {
         emit_slow(c, ev, always);
         return;
     }

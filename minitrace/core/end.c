@@ -58,7 +58,7 @@ void ti_stop_recording(const char *fmt, ...)
     int saved = errno;
     va_list ap;
 
-    if (!ti_state.active || ti_state.pid != getpid())
+    if (!ti_flags.active || ti_state.pid != getpid())
         return;
     va_start(ap, fmt);
     vsnprintf(reason, sizeof reason, fmt, ap);
@@ -75,7 +75,7 @@ void ti_stop_call(const char *why)
     /* operation names are the names of MPI calls in lower case */
     const char *text = ti_op_info(ti_current()->op)->text;
 
-    if (!ti_state.active)
+    if (!ti_flags.active)
         return;
     ti_stop_recording("MPI_%c%s, after event %llu: %s", toupper((unsigned char)text[0]), text + 1,
                       (unsigned long long)ti_writer_events(ti_state.writer), why);
@@ -136,7 +136,7 @@ void ti_recording_end(enum ti_end end)
     double now = ti_seconds();
 
     /* a child made by _Fork() has run no handler of pthread_atfork() */
-    if (!ti_state.active || ti_state.pid != getpid())
+    if (!ti_flags.active || ti_state.pid != getpid())
         return;
     if (end != TI_END_STOPPED && ti_thread_conflict()) {
         ti_stop_conflict();
@@ -194,6 +194,6 @@ void ti_recording_end(enum ti_end end)
  * or in a signal handler during recording, the file keeps the chunks written so far. */
 __attribute__((destructor)) static void at_exit(void)
 {
-    if (ti_state.active && ti_thread_acquire() && !ti_writer_busy(ti_state.writer))
+    if (ti_flags.active && ti_thread_acquire() && !ti_writer_busy(ti_state.writer))
         ti_recording_end(TI_END_NO_FINALIZE);
 }

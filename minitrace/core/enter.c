@@ -4,6 +4,7 @@
 static const volatile uint64_t no_word;
 
 struct ti_state ti_state;
+_Alignas(TI_FLAGS_BYTES) union ti_flags ti_flags;
 const volatile uint64_t *ti_now_word = &no_word;
 
 static bool is_poll(unsigned op)
@@ -343,7 +344,7 @@ struct ti_mpi_call *ti_enter(uint64_t now, unsigned op, enum ti_binding binding,
                              const void *frame)
 {
     if (__builtin_expect(!ti_thread.fast || ti_state.inside.phase != TI_OUTSIDE ||
-                             !__atomic_load_n(&ti_state.no_conflict, __ATOMIC_RELAXED),
+                             !__atomic_load_n(&ti_flags.no_conflict, __ATOMIC_RELAXED),
                          0))
         return enter_slow(now, op, binding, site, frame);
     if (ti_state.counter.read)

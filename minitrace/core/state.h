@@ -59,11 +59,26 @@ struct ti_cpu {
     uint64_t thread, process;
 };
 
+/*
+ * What is true while this process records.  The kernel clears the page of these flags in a child
+ * (MADV_WIPEONFORK), also in one that _Fork() or clone(2) made, which runs no handler of
+ * pthread_atfork().  So a child takes the slow paths and finds that nothing is recorded: it must
+ * not change tables in files, which it shares with its parent (memory.c).
+ */
+#define TI_FLAGS_BYTES 4096 /* a page; the kernel refuses where pages are larger */
+union ti_flags {
+    struct {
+        bool active;      /* between MPI_Init and MPI_Finalize, no failure so far; atomic */
+        bool no_conflict; /* active, and no thread made a call that cannot be recorded; atomic */
+        bool fast_emit;   /* active, and ti_emit() may take its fast path */
+    };
+    char page[TI_FLAGS_BYTES];
+};
+
+extern union ti_flags ti_flags __attribute__((visibility("hidden")));
+
 struct ti_state {
-    bool active;      /* between MPI_Init and MPI_Finalize, no failure so far; atomic */
-    bool no_conflict; /* active, and no thread made a call that cannot be recorded; atomic */
-    bool stopped;     /* MPI_Pcontrol(0) holds */
-    bool slow_emit;   /* ti_emit() must take its slow path; true also when not active */
+    bool stopped; /* MPI_Pcontrol(0) holds */
     struct ti_writer *writer;
     struct ti_counter counter;
     int extras;                 /* number of extra columns */

@@ -67,7 +67,7 @@ bool ti_is_nested(const struct ti_inside *in, const void *frame);
 
 static inline bool ti_is_active(void)
 {
-    return __atomic_load_n(&ti_state.active, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&ti_flags.active, __ATOMIC_ACQUIRE);
 }
 
 static inline bool ti_is_owner(const struct ti_thread *me)

@@ -1,3 +1,5 @@
+#include <sys/mman.h>
+
 #include "minitrace/core/thread.h"
 
 _Thread_local struct ti_thread ti_thread;
@@ -39,16 +41,17 @@ void ti_threads_begin(int level)
     if (ti_state.counter.read)
         ti_mpi_backend.read_before_shims(read_before_shim);
     __atomic_store_n(&ti_now_word, ti_state.counter.word, __ATOMIC_RELAXED);
-    __atomic_store_n(&ti_state.no_conflict, true, __ATOMIC_RELAXED);
-    __atomic_store_n(&ti_state.active, true, __ATOMIC_RELEASE);
+    madvise(&ti_flags, sizeof ti_flags, MADV_WIPEONFORK);
+    __atomic_store_n(&ti_flags.no_conflict, true, __ATOMIC_RELAXED);
+    __atomic_store_n(&ti_flags.active, true, __ATOMIC_RELEASE);
     ti_set_stopped(false);
 }
 
 void ti_threads_end(void)
 {
-    __atomic_store_n(&ti_state.active, false, __ATOMIC_RELAXED);
-    __atomic_store_n(&ti_state.no_conflict, false, __ATOMIC_RELAXED);
-    ti_state.slow_emit = true;
+    __atomic_store_n(&ti_flags.active, false, __ATOMIC_RELAXED);
+    __atomic_store_n(&ti_flags.no_conflict, false, __ATOMIC_RELAXED);
+    ti_flags.fast_emit = false;
 }
 
 bool ti_thread_is_first(void)
@@ -78,7 +81,7 @@ const char *ti_why_conflict(void)
 
 bool ti_thread_conflict(void)
 {
-    return __builtin_expect(!__atomic_load_n(&ti_state.no_conflict, __ATOMIC_RELAXED), 0);
+    return __builtin_expect(!__atomic_load_n(&ti_flags.no_conflict, __ATOMIC_RELAXED), 0);
 }
 
 void ti_stop_conflict(void)
@@ -88,7 +91,7 @@ void ti_stop_conflict(void)
 
 void ti_note_conflict(unsigned op)
 {
-    __atomic_store_n(&ti_state.no_conflict, false, __ATOMIC_RELAXED);
+    __atomic_store_n(&ti_flags.no_conflict, false, __ATOMIC_RELAXED);
     /* MPI allows no other call during or after MPI_Finalize, so no owner is disturbed */
     if (op == TI_OP_FINALIZE && !ti_state.shared &&
         __atomic_load_n(&ti_state.inside.phase, __ATOMIC_RELAXED) == TI_OUTSIDE)

@@ -56,7 +56,7 @@ static void on_tick(int number, siginfo_t *info, void *context)
     uint64_t pc = (uint64_t)((const ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
 
     (void)number;
-    if (info->si_code != SI_TIMER || !ti_state.no_conflict || ti_state.stopped ||
+    if (info->si_code != SI_TIMER || !ti_flags.no_conflict || ti_state.stopped ||
         ti_state.inside.phase != TI_OUTSIDE)
         return;
     for (uint64_t i = 0; i < PROBES; i++) {

@@ -27,7 +27,7 @@ static int freed(MPI_Comm comm, int key, void *value, void *extra)
     (void)key;
     (void)value;
     (void)extra;
-    if (ti_state.active)
+    if (ti_flags.active)
         ti_handle_forget(&comms, (uintptr_t)comm);
     return MPI_SUCCESS;
 }

@@ -38,7 +38,7 @@ static int freed(MPI_Win win, int key, void *value, void *extra)
     (void)key;
     (void)value;
     (void)extra;
-    if (ti_state.active)
+    if (ti_flags.active)
         ti_handle_forget(&windows, (uintptr_t)win);
     return MPI_SUCCESS;
 }
