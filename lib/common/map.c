@@ -16,13 +16,15 @@ void *ti_grow(void *array, size_t *cap, size_t n, size_t size)
         return array;
     while (now < n)
         now *= 2;
-    more = reallocarray(array, now, size);
+    /* calloc() does not touch the pages of a large array */
+    more = array ? reallocarray(array, now, size) : calloc(now, size);
     if (!more) {
         fprintf(stderr, "%s: out of memory: cannot have %zu elements of %zu bytes\n",
                 program_invocation_short_name, now, size);
         exit(TI_ERR_IO);
     }
-    memset(more + was * size, 0, (now - was) * size);
+    if (array)
+        memset(more + was * size, 0, (now - was) * size);
     *cap = now;
     return more;
 }

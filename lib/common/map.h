@@ -29,8 +29,9 @@ void ti_map_free(struct ti_map *map);
 
 /*
  * Make room for at least `n` elements of `size` bytes in `array`, which has room for *cap.  Returns
- * the array, which may have moved; new elements are zeroed.  When memory is short, this prints a
- * message and ends the program with TI_ERR_IO: these tables are small compared with the traces.
+ * the array, which may have moved; new elements are zeroed.  The memory of a new large array is not
+ * touched.  When memory is short, this prints a message and ends the program with TI_ERR_IO: these
+ * tables are small compared with the traces.
  */
 void *ti_grow(void *array, size_t *cap, size_t n, size_t size);
 

@@ -300,6 +300,27 @@ trace "$tmp/ns" 2 cputime "$examples/ring" 1 1000 20000000 >"$tmp/out" 2>&1 || f
 replay 2 --bursts sleep --speed 1e7 "$tmp/ns" || fail '--bursts sleep'
 awk '/^wall time/ { seen = $3 > 0.2 } END { exit !seen }' "$tmp/out" || { fail 'does not sleep'; cat "$tmp/out"; }
 
+# ---- memory ----
+
+# What is offered to MPI is not touched: 1 GiB for buffered sends, and dynamic windows.
+"$o/tests/mkscript" 1 "$tmp/offers" <<'END' || fail mkscript
+0 init level=0
+0 bsend peer=0 tag=1 bytes=8 esize=8
+0 recv peer=0 tag=1 bytes=8 esize=8
+0 win_create_dynamic win=0
+0 win_free win=0
+0 finalize
+END
+cat >"$tmp/most.py" <<'END'
+import resource, subprocess, sys
+status = subprocess.run(sys.argv[2:]).returncode
+with open(sys.argv[1], "w") as out:
+    print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024, file=out)
+sys.exit(status)
+END
+LAUNCH="python3 $tmp/most.py $tmp/mib" replay 1 "$tmp/offers" || { fail 'buffered sends'; cat "$tmp/out"; }
+[ "$(cat "$tmp/mib")" -lt 512 ] || fail "a rank takes $(cat "$tmp/mib") MiB"
+
 # ---- what is wrong ----
 
 one=$tmp/exact.run
