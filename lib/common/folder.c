@@ -14,6 +14,7 @@
 #define PREFIX  "tiara-"
 #define YOUNG_S 60 /* a folder younger than this may not be locked yet */
 
+/* The lock goes last: a folder without one that is not empty is not known as ours. */
 static void remove_tree(int at, const char *name, int depth)
 {
     struct dirent *entry;
@@ -30,8 +31,10 @@ static void remove_tree(int at, const char *name, int depth)
         return;
     }
     while ((entry = readdir(dir)) != NULL)
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+            strcmp(entry->d_name, TI_FOLDER_LOCK) != 0)
             remove_tree(dirfd(dir), entry->d_name, depth + 1);
+    remove_tree(dirfd(dir), TI_FOLDER_LOCK, depth + 1);
     closedir(dir);
     unlinkat(at, name, AT_REMOVEDIR);
 }
@@ -50,7 +53,7 @@ static bool is_our_name(const char *name)
     return strncmp(name, PREFIX, n) == 0 && strlen(name) == n + 6 && strspn(name + n, letters) == 6;
 }
 
-/* Whether `name` is a folder of ours whose owner has died: its lock is free. */
+/* Whether `name` is a folder of ours whose owner has died: its lock is free, or it is empty. */
 static bool is_left_behind(int base, const char *name)
 {
     struct stat sb;
@@ -68,9 +71,10 @@ static bool is_left_behind(int base, const char *name)
     }
     lock = openat(dir, TI_FOLDER_LOCK, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
     close(dir);
-    free_again = lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0;
-    if (lock >= 0)
-        close(lock);
+    if (lock < 0)
+        return unlinkat(base, name, AT_REMOVEDIR) == 0;
+    free_again = flock(lock, LOCK_EX | LOCK_NB) == 0;
+    close(lock);
     return free_again;
 }
 
@@ -86,20 +90,29 @@ static void sweep(const char *base)
         closedir(dir);
 }
 
+static int create_lock(const char *dir)
+{
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), lock;
+
+    if (fd < 0)
+        return -1;
+    lock = openat(fd, TI_FOLDER_LOCK, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    close(fd);
+    return lock;
+}
+
 bool ti_folder_make(const char *base, char *dir, size_t bytes, int *lock)
 {
-    char path[128];
     int error;
 
     sweep(base);
-    snprintf(dir, bytes, "%s/" PREFIX "XXXXXX", base);
     *lock = -1;
-    if (!mkdtemp(dir)) {
+    errno = ENAMETOOLONG;
+    if (snprintf(dir, bytes, "%s/" PREFIX "XXXXXX", base) >= (int)bytes || !mkdtemp(dir)) {
         dir[0] = '\0';
         return false;
     }
-    snprintf(path, sizeof path, "%s/" TI_FOLDER_LOCK, dir);
-    *lock = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    *lock = create_lock(dir);
     if (*lock >= 0 && flock(*lock, LOCK_EX | LOCK_NB) == 0)
         return true;
     error = errno;

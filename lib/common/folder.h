@@ -1,7 +1,7 @@
 /*
- * Private temporary folders: for sockets and FIFOs, whose paths must be short, and for Open MPI's
- * session files.  The owner holds a lock as long as it lives.  A killed process leaves its folder
- * behind; the next ti_folder_make() in the same place removes it.
+ * Private temporary folders: for sockets and FIFOs, whose paths must be short, for Open MPI's
+ * session files, and for scratch.h.  The owner holds a lock as long as it lives.  A killed process
+ * leaves its folder behind; the next ti_folder_make() in the same place removes it.
  */
 #ifndef TI_COMMON_FOLDER_H
 #define TI_COMMON_FOLDER_H

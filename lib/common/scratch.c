@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,23 +11,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/folder.h"
+
 static char dir[PATH_MAX];
 static bool temporary;
 static pid_t owner;
+static int lock = -1; /* of a temporary one, see common/folder.h */
 static volatile sig_atomic_t stopped, stops;
-
-static int remove_one(const char *path, const struct stat *sb, int type, struct FTW *ftw)
-{
-    (void)sb;
-    (void)type;
-    (void)ftw;
-    return remove(path);
-}
 
 void ti_scratch_close(void)
 {
-    if (temporary && dir[0] && owner == getpid())
-        nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    if (temporary && owner == getpid())
+        ti_folder_remove(dir, lock);
+    lock = -1;
     dir[0] = '\0';
     temporary = false;
 }
@@ -44,14 +39,8 @@ static ti_status open_temporary(struct ti_err *err)
 {
     const char *tmp = temporary_folder();
 
-    if (snprintf(dir, sizeof dir, "%s/ti-replay-XXXXXX", tmp) >= (int)sizeof dir) {
-        dir[0] = '\0';
-        return ti_err_set(err, TI_ERR_IO, "TMPDIR is too long");
-    }
-    if (!mkdtemp(dir)) {
-        dir[0] = '\0';
+    if (!ti_folder_make(tmp, dir, sizeof dir, &lock))
         return ti_err_errno(err, TI_ERR_IO, "cannot make a directory in '%s'", tmp);
-    }
     temporary = true;
     return TI_OK;
 }
@@ -104,6 +93,8 @@ ti_status ti_scratch_open(const char *keep, struct ti_err *err)
 
 ti_status ti_scratch_open_beside(const char *output, struct ti_err *err)
 {
+    const char *slash = strrchr(output, '/');
+    char folder[PATH_MAX];
     struct stat sb;
 
     if (lstat(output, &sb) == 0) {
@@ -111,14 +102,10 @@ ti_status ti_scratch_open_beside(const char *output, struct ti_err *err)
         ti_err_hint(err, "give -o a new name");
         return TI_ERR_USAGE;
     }
-    if (snprintf(dir, sizeof dir, "%s.XXXXXX", output) >= (int)sizeof dir) {
-        dir[0] = '\0';
-        return ti_err_set(err, TI_ERR_IO, "'%s' is too long", output);
-    }
-    if (!mkdtemp(dir)) {
-        dir[0] = '\0';
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - output) + 1 : 1,
+             slash ? output : ".");
+    if (!ti_folder_make(folder, dir, sizeof dir, &lock))
         return ti_err_errno(err, TI_ERR_IO, "cannot make '%s'", output);
-    }
     temporary = true;
     return opened();
 }
@@ -132,8 +119,15 @@ ti_status ti_scratch_publish(const char *name, const char *output, struct ti_err
         chmod(dir, 0777 & ~mask); /* mkdtemp() made it private */
     if (rename(name ? ti_scratch_path(name) : dir, output) != 0)
         return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", output);
-    if (!name)
+    if (!name) {
+        char path[PATH_MAX + sizeof TI_FOLDER_LOCK + 1];
+
+        snprintf(path, sizeof path, "%s/" TI_FOLDER_LOCK, output);
+        unlink(path);
+        close(lock);
+        lock = -1;
         temporary = false;
+    }
     return TI_OK;
 }
 

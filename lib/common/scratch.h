@@ -3,7 +3,7 @@
  *
  * A temporary one is made under TMPDIR and removed, with everything in it, by
  * ti_scratch_close(), at exit(), and after SIGINT, SIGTERM, SIGHUP or
- * SIGPIPE.
+ * SIGPIPE.  One that a killed process left is removed as folder.h says.
  */
 #ifndef TI_COMMON_SCRATCH_H
 #define TI_COMMON_SCRATCH_H

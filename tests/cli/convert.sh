@@ -35,7 +35,7 @@ refuses() {
     from "$@"
     [ $? -eq 3 ] || fail "not refused with status 3: $words"
     grep -qE "$place: .*$words" err || { fail "not refused with '$place: $words'"; cat actions err; }
-    [ -z "$(ls -d run* 2>/dev/null)" ] || fail "'$words': something is left"
+    [ -z "$(ls -d run* tiara-* 2>/dev/null)" ] || fail "'$words': something is left"
 }
 # has RANK LINE: its dump has this
 has() {
@@ -379,7 +379,7 @@ for t in simgrid goal dimemas; do
         "$o/ti-convert" -q --to $t "${speed[@]}" bad -o refused 2>err
         [ $? -eq 3 ] || fail "$what to $t: not refused with status 3"
         grep -qE '^  rank 1, event [0-9]+' err || { fail "$what to $t: not told where"; cat err; }
-        [ -z "$(ls -d refused* 2>/dev/null)" ] || fail "$what to $t: something is left"
+        [ -z "$(ls -d refused* tiara-* 2>/dev/null)" ] || fail "$what to $t: something is left"
     done
 done
 "$o/ti-convert" -q --to simgrid recorded -o refused 2>err
@@ -405,5 +405,5 @@ usage "'sizes' exists" --from simgrid sizes -o sizes
 usage 'no input' --to simgrid -o x
 (ulimit -f 1; trap '' XFSZ; "$o/ti-convert" -q --to goal --speed 1Gf recorded -o full 2>err)
 [ $? -eq 4 ] || fail 'no error where files cannot be written'
-[ -z "$(ls -d full* x* 2>/dev/null)" ] || fail 'something is left'
+[ -z "$(ls -d full* x* tiara-* 2>/dev/null)" ] || fail 'something is left'
 [ $failures -eq 0 ]

@@ -100,14 +100,34 @@ for command in 'merge long.run' 'split long.ti'; do
         rm -rf x.out
         # shellcheck disable=SC2086  # words are meant
         ti-info --$command -o x.out 2>err &
-        until compgen -G 'x.out.*/*' >/dev/null || ! kill -0 $! 2>/dev/null; do sleep 0.02; done
+        until compgen -G 'tiara-*/rank*' >/dev/null || ! kill -0 $! 2>/dev/null; do sleep 0.02; done
         kill -TERM $! 2>/dev/null
         wait $!
         rc=$?
     done
     [ $rc -eq 143 ] || fail "--$command: not ended by SIGTERM"
     compgen -G 'x.out*' && fail "--$command leaves something"
+    compgen -G 'tiara-*' && fail "--$command leaves something"
 done
+
+# killed in place of any call that changes a file, it leaves a folder, which the next one removes
+# when a minute has passed
+for command in 'merge a.run' 'split a.ti'; do
+    for ((at = 1; ; at++)); do
+        rm -rf x.out
+        # shellcheck disable=SC2086  # words are meant
+        { KILLED_AT=$at LD_PRELOAD=$o/tests/killed.so ti-info -q --$command -o x.out; } 2>shell
+        rc=$?
+        [ $rc -eq 137 ] || break
+        touch -c -d '2 minutes ago' tiara-*
+        ls -d tiara-* >/dev/null 2>&1 && folders=$((${folders:-0} + 1))
+        [ "$(compgen -G 'tiara-*' | wc -l)" -le 1 ] || fail "--$command: killed at call $at: $(ls -d tiara-*)"
+    done
+    [ $rc -eq 0 ] || fail "--$command: killed at call $at: status $rc"
+    compgen -G 'tiara-*' && fail "--$command leaves something"
+done
+[ "${folders:-0}" -gt 2 ] || fail "only ${folders:-no} folders were left by those killed"
+rm -rf x.out
 
 # ti-gather does not take ranks for missing that a merged trace has, nor replace a bundle that has more
 run 3 ti-gather d.run -o x.tib
@@ -160,7 +180,7 @@ mktrace --np 1 --iterations 200000 --noise 1000 large.run
 rc=0
 while [ $rc -eq 0 ]; do # unless it was too late
     ti-info --merge large.run -o large.ti >out 2>err &
-    until compgen -G 'large.ti*' >/dev/null || ! kill -0 $! 2>/dev/null; do sleep 0.01; done
+    until compgen -G 'tiara-*' >/dev/null || ! kill -0 $! 2>/dev/null; do sleep 0.01; done
     kill -TERM $! 2>/dev/null
     wait $!
     rc=$?
@@ -169,5 +189,6 @@ done
 [ $rc -eq 143 ] || { fail "interrupted: status $rc"; cat err; }
 says err 'ti-info: interrupted'
 compgen -G 'large.ti*' && fail "interrupted, and something is left"
+compgen -G 'tiara-*' && fail "interrupted, and a folder is left"
 
 exit $failed

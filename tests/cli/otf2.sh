@@ -29,7 +29,7 @@ make() {
 refuses() {
     make wrong "${@:2}"
     { [ $? -eq 3 ] && grep -qE -- "$1" err; } || { fail "not refused with '$1': ${*:2}"; cat err; }
-    [ -z "$(ls -d wrong.* 2>/dev/null)" ] || fail "${*:2}: something is left"
+    [ -z "$(ls -d wrong.* tiara-* 2>/dev/null)" ] || fail "${*:2}: something is left"
 }
 # warns WORDS ARGUMENT...: it is converted, with a warning, and sound
 warns() {
@@ -200,7 +200,7 @@ rc=$?
 [ $rc -eq 143 ] || { fail "ended by SIGTERM with $rc"; cat err; }
 grep -q interrupted err || { fail 'interrupted'; cat err; }
 LD_PRELOAD=$o/tests/stuck.so not 3 "'all/traces.otf2': the OTF2 library failed: Aborted" all/traces.otf2
-[ -z "$(ls -d none.* 2>/dev/null)" ] || fail 'something is left of them'
+[ -z "$(ls -d none.* tiara-* 2>/dev/null)" ] || fail 'something is left of them'
 
 # ---- damaged files: converted or refused, never worse
 cat >damage.py <<'PY'

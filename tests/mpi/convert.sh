@@ -133,5 +133,5 @@ done
 [ $? -eq 3 ] || fail 'cg: not refused'
 grep -q 'rank 0, event [0-9]*, allreduce(.*of all ranks only, this one is of 4 of 8' "$tmp/err" ||
     { fail 'cg: no reason'; cat "$tmp/err"; }
-[ -z "$(find "$tmp" -maxdepth 1 -name 'cg.actions*')" ] || fail "cg: something is left"
+[ -z "$(find "$tmp" -maxdepth 1 '(' -name 'cg.actions*' -o -name 'tiara-*' ')')" ] || fail "cg: something is left"
 finish

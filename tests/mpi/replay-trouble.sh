@@ -59,6 +59,21 @@ for which in smpirun smpimain; do
     grep -q '^hint: the kernel kills processes when memory runs out' "$tmp/err" || fail 'no hint: memory'
     grep -qE 'INFO|is at event' "$tmp/err" && { fail 'says more than it knows'; cat "$tmp/err"; }
 done
+# Killed itself, ti-replay leaves no process, and a folder that a later replay removes.
+"$o/ti-replay" --no-progress "$tmp/wave" >/dev/null 2>&1 &
+replay=$! simulator=''
+while [ -z "$simulator" ] && kill -0 "$replay" 2>/dev/null; do
+    simulator=$(children "$(children "$replay")" smpimain)
+done
+kill -KILL "$replay"
+wait "$replay" 2>/dev/null
+while grep -qs '^State:[[:space:]]*[^ZX]' "/proc/${simulator:?}/status"; do sleep 0.05; done
+[ -n "$(ls -A "$TMPDIR")" ] || fail 'there was no folder'
+touch -d '2 minutes ago' "$TMPDIR"/*
+run "$o/ti-replay" "$tmp/wave"
+[ $rc -eq 0 ] || { fail "the next replay: status $rc"; cat "$tmp/err"; }
+[ -z "$(ls -A "$TMPDIR")" ] || fail "files are left: $(ls -A "$TMPDIR")"
+
 # The simulator that smpirun leaves behind has no end of its own, and goes with it.
 mkdir "$tmp/bin"
 printf '%s\n' '#!/bin/sh' "sleep 3600 & echo \$! >'$tmp/simulator'" 'kill -KILL $$' >"$tmp/bin/smpirun"
