@@ -7,6 +7,8 @@
  *                operation and volume; in the vector forms, the bytes that one rank gives another
  *                are those that the other one expects
  *   requests     each request is made once, and completed once or reported as leaked
+ *   epochs       one-sided communication is in an epoch of its window, and an epoch that ends has
+ *                begun
  *   ends         MPI_Init comes first, MPI_Finalize last
  *
  * The first pass reads each rank once, one after another.  Of the messages between two ranks it

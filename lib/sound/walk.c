@@ -39,6 +39,8 @@ void ti_walk_close(struct ti_walk *w)
     ti_comm_view_free(&w->comms);
     ti_neighbourhoods_free(&w->topologies);
     ti_map_free(&w->channels);
+    ti_map_free(&w->epochs);
+    free(w->open);
     free(w->count);
     free(w->probed);
     free(w->posted);
@@ -122,6 +124,7 @@ int ti_walk_next(struct ti_walk *w, struct ti_step *step, struct ti_err *err)
     step->why[0] = '\0';
     w->nposted = w->ndone = w->ncalls = 0;
     ti__walk_meet(w, step);
+    ti__walk_epoch(w, step);
     if (ti_op_is(step->ev.op, TI_T_BY_ALL))
         ti__walk_call(w, step, &step->ev);
     if (resolve(w, step, err) != TI_OK)

@@ -3,6 +3,7 @@
  *
  *   walk.c           opening, closing, and from event to event
  *   walk_calls.c     communicators, windows and files of an event; calls of collectives
+ *   walk_epochs.c    epochs of windows
  *   walk_messages.c  messages on their channels, matched probes
  *   walk_requests.c  requests, which post messages, complete them, or repeat them
  *   walk_marks.c     trips of loops that are left out
@@ -21,6 +22,7 @@ struct request {
     uint64_t event; /* that made it, or started it last */
     uint32_t op;
     int64_t partitioned;   /* partitioned: as in struct ti_msg */
+    int64_t left;          /* partitions that are not ready; generalized: 0 when complete, else 1 */
     struct ti_event *init; /* persistent: the event that made it */
     struct ti_msg msg[2];
     int nmsgs;
@@ -58,6 +60,10 @@ struct ti_walk {
         uint64_t found_by; /* index of the first probe that told so */
     } * count;             /* by channel */
     size_t counts_cap;
+    struct ti_map epochs; /* see walk_epochs.c */
+    uint8_t *open;        /* by epoch: whether it is open */
+    size_t open_cap;
+    bool epochs_hidden; /* MPI_Pcontrol(0) may hide where epochs begin: they are not checked */
 };
 
 /* -------------------------------------------------------------- walk.c -- */
@@ -76,6 +82,11 @@ void ti__walk_meet(struct ti_walk *w, struct ti_step *step);
 
 /* Add the collective call `ev` to the step. */
 void ti__walk_call(struct ti_walk *w, struct ti_step *step, const struct ti_event *ev);
+
+/* ------------------------------------------------------- walk_epochs.c -- */
+
+/* The event may begin or end an epoch of its window, or need one. */
+void ti__walk_epoch(struct ti_walk *w, struct ti_step *step);
 
 /* ----------------------------------------------------- walk_messages.c -- */
 

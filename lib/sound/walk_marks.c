@@ -13,7 +13,8 @@ struct ti_walk_mark {
     struct count *count;
     struct request *live;
     struct probed *probed;
-    size_t ncounts, counts_cap, nlive, live_cap, nprobed, probed_cap;
+    uint8_t *open;
+    size_t ncounts, counts_cap, nlive, live_cap, nprobed, probed_cap, nepochs, open_cap;
 };
 
 struct ti_walk_mark *ti_walk_mark_new(void)
@@ -30,6 +31,7 @@ void ti_walk_mark_free(struct ti_walk_mark *m)
     free(m->count);
     free(m->live);
     free(m->probed);
+    free(m->open);
     free(m);
 }
 
@@ -46,7 +48,7 @@ static bool is_ahead(const struct ti_walk *w)
 
 size_t ti_walk_extent(const struct ti_walk *w)
 {
-    return w->channels.n + w->nlive + w->nprobed;
+    return w->channels.n + w->nlive + w->nprobed + w->epochs.n;
 }
 
 void ti_walk_remember(const struct ti_walk *w, struct ti_walk_mark *m)
@@ -60,15 +62,19 @@ void ti_walk_remember(const struct ti_walk *w, struct ti_walk_mark *m)
     m->ncounts = w->channels.n;
     m->nlive = w->nlive;
     m->nprobed = w->nprobed;
+    m->nepochs = w->epochs.n;
     m->count = ti_grow(m->count, &m->counts_cap, m->ncounts, sizeof *m->count);
     m->live = ti_grow(m->live, &m->live_cap, m->nlive, sizeof *m->live);
     m->probed = ti_grow(m->probed, &m->probed_cap, m->nprobed, sizeof *m->probed);
+    m->open = ti_grow(m->open, &m->open_cap, m->nepochs, sizeof *m->open);
     if (m->ncounts)
         memcpy(m->count, w->count, m->ncounts * sizeof *m->count);
     if (m->nlive)
         memcpy(m->live, w->live, m->nlive * sizeof *m->live);
     if (m->nprobed)
         memcpy(m->probed, w->probed, m->nprobed * sizeof *m->probed);
+    if (m->nepochs)
+        memcpy(m->open, w->open, m->nepochs * sizeof *m->open);
 }
 
 uint64_t ti_walk_growth(const struct ti_walk *w, const struct ti_walk_mark *m,
@@ -103,7 +109,8 @@ static bool same_request(const struct ti_walk *w, const struct ti_walk_mark *m,
         return true;
     if (is->used != was->used || is->active != was->active || is->persistent != was->persistent ||
         is->cancelled != was->cancelled || is->op != was->op ||
-        is->partitioned != was->partitioned || is->init != was->init || is->nmsgs != was->nmsgs)
+        is->partitioned != was->partitioned || is->left != was->left || is->init != was->init ||
+        is->nmsgs != was->nmsgs)
         return false;
     if (moved && is->event - was->event != w->index - m->index)
         return false;
@@ -118,7 +125,10 @@ bool ti_walk_steady(const struct ti_walk *w, const struct ti_walk_mark *m)
     if (w->ahead.asked != m->asked && (m->is_ahead || is_ahead(w)))
         return false;
     if (w->comms.made != m->made || w->kept != m->kept || w->topologies.entries != m->entries ||
-        w->channels.n != m->ncounts || w->nlive != m->nlive || w->nprobed != m->nprobed)
+        w->channels.n != m->ncounts || w->nlive != m->nlive || w->nprobed != m->nprobed ||
+        w->epochs.n != m->nepochs)
+        return false;
+    if (m->nepochs && memcmp(w->open, m->open, m->nepochs) != 0)
         return false;
     for (size_t i = 0; i < w->nlive; i++)
         if (!same_request(w, m, &w->live[i], &m->live[i]))

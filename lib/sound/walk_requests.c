@@ -76,6 +76,7 @@ ti_status ti__walk_make_request(struct ti_walk *w, struct ti_step *step, struct 
         return TI_OK;
     }
     q->active = true;
+    q->left = step->ev.op == TI_OP_GREQUEST_START;
     if (ti_op_is(step->ev.op, TI_T_PROBED))
         ti__walk_receive_probed(w, step, q);
     return ti__walk_post(w, step, &step->ev, step->ev.arg[TI_F_REQ], q, err);
@@ -101,6 +102,7 @@ ti_status ti__walk_start(struct ti_walk *w, struct ti_step *step, int64_t req, s
         return TI_OK;
     }
     q->active = true;
+    q->left = q->init->arg[TI_F_PART];
     q->event = step->index;
     q->nmsgs = 0;
     if (ti_op_collective(q->op))
@@ -189,15 +191,39 @@ void ti__walk_cancel(struct ti_walk *w, struct ti_step *step)
         q->msg[i].cancelling = true;
 }
 
+/* How many partitions the event makes ready; INT64_MAX if it is more than there can be. */
+static int64_t made_ready(const struct ti_event *ev)
+{
+    const struct ti_vec *v = &ev->vec[0];
+    int64_t first, last;
+
+    if (ev->op == TI_OP_PREADY_LIST)
+        return v->len;
+    if (ev->op != TI_OP_PREADY_RANGE)
+        return ev->op == TI_OP_PREADY;
+    first = v->len == 2 ? ti_vec_at(v, 0) : -1;
+    last = v->len == 2 ? ti_vec_at(v, 1) : -1;
+    return first < 0 || last < first || last == INT64_MAX ? INT64_MAX : last - first + 1;
+}
+
 void ti__walk_use(struct ti_walk *w, struct ti_step *step)
 {
-    const struct request *q = request_at(w, step->ev.arg[TI_F_REQ]);
-    bool general = step->ev.op == TI_OP_GREQUEST_COMPLETE;
+    const struct ti_event *ev = &step->ev;
+    struct request *q = request_at(w, ev->arg[TI_F_REQ]);
+    bool general = ev->op == TI_OP_GREQUEST_COMPLETE;
+    int64_t n = general ? 1 : made_ready(ev);
 
-    if (!q || (!q->active && step->ev.op != TI_OP_PARRIVED) ||
+    if (!q || (!q->active && ev->op != TI_OP_PARRIVED) ||
         (general ? q->op != TI_OP_GREQUEST_START : !ti_op_is(q->op, TI_T_PARTITIONED)))
         ti__walk_wrong(step, "request %lld is no %s request that is active",
-                       (long long)step->ev.arg[TI_F_REQ], general ? "generalized" : "partitioned");
+                       (long long)ev->arg[TI_F_REQ], general ? "generalized" : "partitioned");
+    else if (n > q->left)
+        ti__walk_wrong(step,
+                       general ? "request %lld is complete already"
+                               : "request %lld has fewer partitions that are not ready",
+                       (long long)ev->arg[TI_F_REQ]);
+    else
+        q->left -= n;
 }
 
 void ti__walk_free_requests(struct ti_walk *w)

@@ -50,6 +50,7 @@ void ti_objects_begin(struct ti_objects *o)
 void ti_objects_free(struct ti_objects *o)
 {
     ti_map_free(&o->numbers);
+    ti_map_free(&o->group);
     free(o->object);
     *o = (struct ti_objects){0};
 }
@@ -78,12 +79,22 @@ static bool has_rank(const struct ti_made_object *window, int64_t peer)
     return peer == TI_NULL || (peer >= -window->rank && peer < window->size - window->rank);
 }
 
-static bool has_partners(const struct ti_made_object *window, const struct ti_event *ev)
+/* The only vector of these events is a group, of different ranks. */
+static const char *partner_fault(struct ti_objects *o, const struct ti_made_object *window,
+                                 const struct ti_event *ev)
 {
-    for (int64_t i = 0; i < ev->vec[0].len; i++)
-        if (!has_rank(window, ti_vec_at(&ev->vec[0], i)))
-            return false;
-    return !(ev->mask & TI_M_PEER) || has_rank(window, ev->arg[TI_F_PEER]);
+    ti_map_clear(&o->group);
+    for (int64_t i = 0; i < ev->vec[0].len; i++) {
+        int64_t peer = ti_vec_at(&ev->vec[0], i);
+
+        if (peer == TI_NULL || !has_rank(window, peer))
+            return "its partner is no rank of the window";
+        if (ti_map_add(&o->group, peer, 0, 0, 0) != i)
+            return "its group has a rank twice";
+    }
+    return !(ev->mask & TI_M_PEER) || has_rank(window, ev->arg[TI_F_PEER])
+               ? NULL
+               : "its partner is no rank of the window";
 }
 
 /* The reason if the event makes a communicator that is larger than the one that it is made of.
@@ -102,7 +113,7 @@ static const char *too_large(const struct ti_reader *r, const struct ti_event *e
     return buf;
 }
 
-static const char *refusal(const struct ti_objects *o, const struct ti_reader *r,
+static const char *refusal(struct ti_objects *o, const struct ti_reader *r,
                            const struct ti_event *ev, char *buf, size_t bytes)
 {
     const struct ti_made_object *window;
@@ -119,7 +130,7 @@ static const char *refusal(const struct ti_objects *o, const struct ti_reader *r
     window = find(o, WINDOW, ev->arg[TI_F_WIN]);
     if (!window)
         return missing("window", ev->arg[TI_F_WIN], buf, bytes);
-    return has_partners(window, ev) ? NULL : "its partner is no rank of the window";
+    return partner_fault(o, window, ev);
 }
 
 /* ---- what an event makes and frees ---- */

@@ -17,6 +17,7 @@ struct ti_objects {
     struct ti_made_object *object; /* all that were there once, too */
     size_t cap;
     uint64_t hash;
+    struct ti_map group; /* of the present event */
 };
 
 /* Begin a rank: it has the predefined communicators.  The first call takes zeroed memory; release

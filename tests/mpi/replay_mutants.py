@@ -3,7 +3,7 @@
     replay_mutants.py BUILD FOLDER NUMBER [SEED]
 
 What no check promises is left out: that ranks cannot block each other (a replay that ends in a deadlock
-says so), that epochs of windows are open (so modes stay as they are), and
+says so), that the mode of an epoch allows what is called in it (so modes stay as they are), and
 that a transfer fits into the window of its target (another rank's trace has its size).
 
 NUMBER mutants of the programs below are made, each with one change: another value of a field or in a
@@ -96,6 +96,14 @@ PROGRAMS = {
 0 get win=0 peer=1 bytes=24 esize=8 rbytes=24 resize=8
 0 fetch_and_op win=0 peer=1 bytes=8 esize=8 redop=1
 0 win_unlock win=0 peer=1
+0 win_start win=0 mode=0 v0=1
+1 win_post win=0 mode=0 v0=-1
+0 put win=0 peer=1 bytes=8 esize=8 rbytes=8 resize=8
+0 win_complete win=0
+1 win_wait win=0
+* win_lock_all win=0 mode=0
+1 get win=0 peer=-1 bytes=8 esize=8 rbytes=8 resize=8
+* win_unlock_all win=0
 * win_free win=0
 * file_open file=0 name=a mode=4
 * file_set_view file=0 bytes=8 esize=8 offset=0

@@ -232,7 +232,7 @@ case('makes', 2, ['* COMM 2 d 0,1'] +
      times(50, lambda i: ['* comm_dup comm=0 newcomm=2 site=a', '* barrier comm=2 site=b v=9000',
                           '* comm_free comm=2 site=c']), reason='make communicators')
 case('windows', 2,
-     ['* win_create comm=0 win=0 bytes=100 site=a'] +
+     ['* win_create comm=0 win=0 bytes=100 site=a', '* win_fence win=0 site=e'] +
      each(50, '0 put win=0 peer=1 bytes=8 site=b', '* win_fence win=0 site=c v=9000') +
      ['* win_free win=0 site=d'], reason='use files or windows')
 case('open-wildcards', 2,

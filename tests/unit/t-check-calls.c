@@ -210,6 +210,27 @@ static void test_matched_probes(void **state)
             "1 mprobe peer=-1 tag=1 msg=0\n1 mrecv peer=-1 tag=1 msg=0 bytes=8\n");
 }
 
+static void test_ready(void **state)
+{
+    (void)state;
+#define READY                                                                                      \
+    "0 psend_init peer=1 tag=1 bytes=8 part=4 req=0\n"                                             \
+    "1 precv_init peer=-1 tag=1 bytes=8 part=2 req=0\n* start req=0\n"
+    sound(2, READY "0 pready_list req=0 v0=2,0\n0 pready_range req=0 v0=1,1\n"
+                   "0 pready req=0 part=3\n* wait req=0\n* start req=0\n"
+                   "0 pready_range req=0 v0=0,3\n* wait req=0\n* request_free req=0\n");
+    unsound(1, 0, 4, "fewer partitions that are not ready", 2,
+            READY "0 pready_range req=0 v0=0,2\n0 pready_list req=0 v0=3,1\n"
+                  "* wait req=0\n* request_free req=0\n");
+    unsound(1, 0, 3, "fewer partitions that are not ready", 2,
+            READY "0 pready_range req=0 v0=0,9223372036854775807\n"
+                  "* wait req=0\n* request_free req=0\n");
+    unsound(1, 0, 3, "request 0 is complete already", 1,
+            "0 grequest_start req=0\n0 grequest_complete req=0\n0 grequest_complete req=0\n"
+            "0 wait req=0\n");
+#undef READY
+}
+
 static void test_other_requests(void **state)
 {
     (void)state;
@@ -385,6 +406,40 @@ static void test_windows(void **state)
             "0 win_create bytes=8 win=0\n0 win_create bytes=8 win=0\n");
 }
 
+static void test_epochs(void **state)
+{
+    (void)state;
+#define WINDOW "* win_create bytes=80 win=0\n"
+#define PUT    "0 put win=0 peer=1 bytes=8 rbytes=8\n"
+    sound(2, WINDOW "0 win_start win=0 v0=1\n1 win_post win=0 v0=-1\n" PUT
+                    "0 win_complete win=0\n1 win_wait win=0\n1 win_post win=0 v0=-1\n"
+                    "0 win_start win=0 v0=1\n0 win_complete win=0\n1 win_test win=0\n"
+                    "0 win_lock win=0 peer=1\n0 win_lock win=0 peer=0\n" PUT
+                    "0 win_unlock win=0 peer=1\n0 win_unlock win=0 peer=0\n"
+                    "0 win_lock_all win=0\n" PUT "0 win_unlock_all win=0\n* win_free win=0\n");
+    sound(2, WINDOW "0 put win=0 peer=null bytes=8 rbytes=8\n* win_free win=0\n");
+    unsound(1, 0, 2, "no MPI_Win_start began", 2, WINDOW "0 win_complete win=0\n");
+    unsound(1, 0, 4, "no MPI_Win_start began", 2,
+            WINDOW "0 win_start win=0 v0=1\n0 win_complete win=0\n0 win_complete win=0\n");
+    unsound(1, 1, 2, "no MPI_Win_post began", 2, WINDOW "1 win_wait win=0\n");
+    unsound(1, 1, 2, "no MPI_Win_post began", 2, WINDOW "1 win_test win=0\n");
+    unsound(1, 0, 2, "no MPI_Win_lock of its target began", 2,
+            WINDOW "0 win_unlock win=0 peer=1\n");
+    unsound(1, 0, 3, "no MPI_Win_lock of its target began", 2,
+            WINDOW "0 win_lock win=0 peer=0\n0 win_unlock win=0 peer=1\n");
+    unsound(1, 0, 3, "no MPI_Win_lock_all began", 2,
+            WINDOW "0 win_lock win=0 peer=0\n0 win_unlock_all win=0\n");
+    unsound(1, 0, 2, "no epoch of window 0 is open", 2, WINDOW PUT);
+    unsound(1, 0, 3, "no epoch of window 0 is open", 2, WINDOW "0 win_lock win=0 peer=0\n" PUT);
+    unsound(1, 0, 4, "no epoch of window 1 is open", 2,
+            WINDOW "* win_create bytes=80 win=1\n* win_fence win=0 mode=0\n"
+                   "0 get win=1 peer=1 bytes=8 rbytes=8\n");
+    /* what begins them may be hidden */
+    sound(2, WINDOW "0 pcontrol level=0\n0 pcontrol level=1\n" PUT "0 win_unlock win=0 peer=1\n");
+#undef WINDOW
+#undef PUT
+}
+
 static void test_files(void **state)
 {
     (void)state;
@@ -410,9 +465,10 @@ int main(void)
         cmocka_unit_test(test_persistent),     cmocka_unit_test(test_many_alike),
         cmocka_unit_test(test_cancelled),      cmocka_unit_test(test_perhaps_cancelled),
         cmocka_unit_test(test_probes),         cmocka_unit_test(test_matched_probes),
-        cmocka_unit_test(test_other_requests), cmocka_unit_test(test_forms),
-        cmocka_unit_test(test_neighbours),     cmocka_unit_test(test_groups),
-        cmocka_unit_test(test_created),        cmocka_unit_test(test_windows),
+        cmocka_unit_test(test_other_requests), cmocka_unit_test(test_ready),
+        cmocka_unit_test(test_forms),          cmocka_unit_test(test_neighbours),
+        cmocka_unit_test(test_groups),         cmocka_unit_test(test_created),
+        cmocka_unit_test(test_windows),        cmocka_unit_test(test_epochs),
         cmocka_unit_test(test_files),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -121,7 +121,7 @@ static void one_sided_operations_have_a_direction(void **state)
 {
     (void)state;
     expect(2,
-           "* win_create comm=0 bytes=64 esize=1 win=0\n"
+           "* win_create comm=0 bytes=64 esize=1 win=0\n* win_fence win=0 mode=0\n"
            "0 put win=0 peer=1 bytes=8 esize=1 rbytes=8 resize=1\n"
            "0 get win=0 peer=1 bytes=4 esize=1 rbytes=6 resize=1\n"
            "0 put win=0 peer=null bytes=8 esize=1 rbytes=8 resize=1\n"
@@ -330,6 +330,7 @@ static void loops_are_read_once(void **state)
         say_body(loops, 0, 4);
         snprintf(text, sizeof text,
                  "* init level=0\n* win_create comm=0 bytes=64 esize=1 win=0\n"
+                 "* win_fence win=0 mode=0\n"
                  "0 send_init comm=0 peer=1 tag=4 bytes=4 esize=1 req=0\n");
         for (; trips && strlen(text) + strlen(loops) + 64 < sizeof text; trips--)
             strcat(text, loops);
@@ -359,6 +360,7 @@ static void endless_loops(void **state)
     const int64_t to[] = {INT64_C(1) << 40, INT64_C(1) << 40};
     static struct items a, b;
     char text[8192] = "* init level=0\n* win_create comm=0 bytes=64 esize=1 win=0\n"
+                      "* win_fence win=0 mode=0\n"
                       "0 send_init comm=0 peer=1 tag=4 bytes=4 esize=1 req=0\n";
     struct ti_source *s;
 

@@ -200,12 +200,16 @@ static void test_counts(void **state)
     assert_string_equal(
         counts_of(tiara, "* COMM 2 d 0,1\n* barrier comm=2\n* comm_dup newcomm=2\n"),
         "communicator 2 does not exist here");
-    assert_string_equal(counts_of(tiara, "* win_create bytes=8 win=0\n* win_free win=0\n"
+    assert_string_equal(counts_of(tiara, "* win_create bytes=8 win=0\n"
+                                         "* win_fence win=0 mode=0\n* win_free win=0\n"
                                          "0 put win=0 peer=1 bytes=8 rbytes=8\n"),
                         "window 0 does not exist here");
-    assert_string_equal(counts_of(live, "* win_create bytes=8 win=0\n"
+    assert_string_equal(counts_of(live, "* win_create bytes=8 win=0\n* win_fence win=0 mode=0\n"
                                         "0 put win=0 peer=2 bytes=8 rbytes=8\n* win_free win=0\n"),
                         "its partner is no rank of the window");
+    assert_string_equal(counts_of(live, "* win_create bytes=8 win=0\n1 win_post win=0 v0=-1,-1\n"
+                                        "1 win_wait win=0\n* win_free win=0\n"),
+                        "its group has a rank twice");
     assert_string_equal(counts_of(tiara, "0 COMM 2 s 0\n1 COMM 2 s 1\n* COMM 3 c 0,1\n"
                                          "0 comm_split color=0 key=0 newcomm=2\n"
                                          "1 comm_split color=1 key=0 newcomm=2\n"
