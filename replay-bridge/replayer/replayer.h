@@ -110,7 +110,10 @@ struct ti_replay_window {
     struct ti_replay_comm of; /* copy of its communicator, which may be freed before the window */
     void *memory;             /* freed with the window; NULL: none */
     int epochs;               /* number of open epochs in the trace */
+    int started, posted;      /* number of those that MPI_Win_start and MPI_Win_post began */
+    int locked;               /* number of those that MPI_Win_lock and MPI_Win_lock_all began */
     MPI_Aint *address;        /* dynamic window: address of each rank's memory; else NULL */
+    MPI_Aint *bytes;          /* live run: size of each rank's memory */
 };
 
 struct ti_replayer {

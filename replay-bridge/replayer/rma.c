@@ -60,6 +60,16 @@ static void make_window(struct ti_replayer *p, const struct ti_event *ev,
 
 #else
 
+/* Exchanges the sizes of the ranks' memory. */
+static void share_sizes(struct ti_replayer *p, struct ti_replay_window *w, size_t bytes)
+{
+    MPI_Aint own = (MPI_Aint)bytes;
+    size_t none = 0;
+
+    w->bytes = ti_grow(NULL, &none, (size_t)w->of.peers, sizeof *w->bytes);
+    ti_replay_must(p, PMPI_Allgather(&own, 1, MPI_AINT, w->bytes, 1, MPI_AINT, w->of.handle));
+}
+
 /* Exchanges the addresses of the ranks' memory. */
 static void share_addresses(struct ti_replayer *p, struct ti_replay_window *w)
 {
@@ -93,7 +103,9 @@ static void make_window(struct ti_replayer *p, const struct ti_event *ev,
         w->memory = ti_grow(NULL, &none, DYNAMIC_BYTES, 1);
         ti_replay_must(p, MPI_Win_create_dynamic(MPI_INFO_NULL, w->of.handle, &w->handle));
         share_addresses(p, w);
+        bytes = DYNAMIC_BYTES;
     }
+    share_sizes(p, w, bytes);
 }
 
 #endif
@@ -106,8 +118,7 @@ void replay_win_create(struct ti_replayer *p, const struct ti_event *ev)
     *w = (struct ti_replay_window){.of = *c};
     ti_profile_window(p, w);
     make_window(p, ev, w);
-    if (!SIMULATED)
-        ti_replay_must(p, PMPI_Win_set_errhandler(w->handle, MPI_ERRORS_RETURN));
+    ti_replay_must(p, PMPI_Win_set_errhandler(w->handle, MPI_ERRORS_RETURN));
 }
 
 void replay_win_attach(struct ti_replayer *p, const struct ti_event *ev)
@@ -157,8 +168,9 @@ void replay_win_free(struct ti_replayer *p, const struct ti_event *ev)
     w->handle = MPI_WIN_NULL;
     free(w->memory);
     free(w->address);
+    free(w->bytes);
     w->memory = NULL;
-    w->address = NULL;
+    w->address = w->bytes = NULL;
 }
 
 /* ---- transfers ---- */
@@ -223,6 +235,9 @@ void replay_transfer(struct ti_replayer *p, const struct ti_event *ev)
     MPI_Aint at = w->address && target >= 0 ? w->address[target] : 0;
     struct ti_replay_request *q = ev->mask & TI_M_REQ ? ti_replay_new_request(p) : NULL;
 
+    if (w->bytes && target >= 0 && t.bytes > (size_t)w->bytes[target])
+        ti_replay_fail(p, TI_ERR_INPUT, "its target's window has %lld bytes only",
+                       (long long)w->bytes[target]);
     open_epoch(p, w);
 #define ORIGIN o.count, o.type
 #define TARGET target, at, t.count, t.type
@@ -250,6 +265,17 @@ void replay_transfer(struct ti_replayer *p, const struct ti_event *ev)
 
 /* ---- synchronization ---- */
 
+/* Whether `*begun` calls began an epoch that the event ends; counts it as ended.  If not,
+ * MPI_Pcontrol(0) has hidden its begin, and SMPI may crash at its end. */
+static bool ends_epoch(struct ti_replay_window *w, int *begun)
+{
+    w->epochs -= w->epochs && begun != &w->posted;
+    if (*begun == 0)
+        return !SIMULATED;
+    --*begun;
+    return true;
+}
+
 void replay_win_fence(struct ti_replayer *p, const struct ti_event *ev)
 {
     struct ti_replay_window *w = window_at(p, ev);
@@ -269,6 +295,8 @@ void replay_win_start(struct ti_replayer *p, const struct ti_event *ev)
     for (size_t i = 0; i < n; i++)
         p->numbers[i] = target_of(p, w, ti_vec_at(&ev->vec[0], (int64_t)i));
     w->epochs += ev->op == TI_OP_WIN_START;
+    w->started += ev->op == TI_OP_WIN_START;
+    w->posted += ev->op == TI_OP_WIN_POST;
     ti_replay_must(p, PMPI_Comm_group(w->of.handle, &all));
     ti_replay_must(p, PMPI_Group_incl(all, (int)n, p->numbers, &group));
     ti_replay_must(
@@ -283,7 +311,8 @@ void replay_win_complete(struct ti_replayer *p, const struct ti_event *ev)
     MPI_Win handle = w->handle;
     int done = 0;
 
-    w->epochs -= ev->op == TI_OP_WIN_COMPLETE && w->epochs;
+    if (!ends_epoch(w, ev->op == TI_OP_WIN_COMPLETE ? &w->started : &w->posted))
+        return;
     if (ev->op == TI_OP_WIN_COMPLETE)
         ti_replay_must(p, MPI_Win_complete(handle));
     else if (SIMULATED || ev->op == TI_OP_WIN_WAIT)
@@ -301,8 +330,10 @@ void replay_win_lock(struct ti_replayer *p, const struct ti_event *ev)
     int type = mode & TI_MODE_EXCLUSIVE ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED;
 
     w->epochs += ev->op == TI_OP_WIN_LOCK || ev->op == TI_OP_WIN_LOCK_ALL;
-    if (ev->op == TI_OP_WIN_UNLOCK || ev->op == TI_OP_WIN_UNLOCK_ALL)
-        w->epochs -= w->epochs > 0;
+    w->locked += ev->op == TI_OP_WIN_LOCK || ev->op == TI_OP_WIN_LOCK_ALL;
+    if ((ev->op == TI_OP_WIN_UNLOCK || ev->op == TI_OP_WIN_UNLOCK_ALL) &&
+        !ends_epoch(w, &w->locked))
+        return;
     if (SIMULATED && ev->op == TI_OP_WIN_SYNC)
         return;
     ti_replay_must(p, ev->op == TI_OP_WIN_LOCK

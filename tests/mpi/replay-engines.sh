@@ -216,4 +216,36 @@ rm -rf "$tmp/blocked"
 * finalize
 END2
 replay "$tmp/blocked" --speed 1f || { fail 'a burst beside a probe'; cat "$tmp/err"; }
+
+# ---- windows, over which SMPI crashes ----
+
+rm -rf "$tmp/windows"
+"$TI_BUILD/tests/mkscript" 2 "$tmp/windows" <<'END2' || fail mkscript
+* init level=0
+* win_create bytes=8 esize=8 win=0
+* pcontrol level=0
+* pcontrol level=1
+0 win_complete win=0
+1 win_wait win=0
+1 win_lock win=0 peer=0 mode=32
+0 win_unlock win=0 peer=1
+0 win_unlock_all win=0
+1 win_unlock win=0 peer=0
+* win_free win=0
+* finalize
+END2
+replay "$tmp/windows" || { fail 'hidden begins of epochs'; cat "$tmp/err"; }
+rm -rf "$tmp/windows"
+"$TI_BUILD/tests/mkscript" 2 "$tmp/windows" <<'END2' || fail mkscript
+* init level=0
+* win_create bytes=8 esize=8 win=0
+* win_fence win=0 mode=0
+0 put win=0 peer=1 bytes=16 esize=8 rbytes=16 resize=8
+* win_fence win=0 mode=0
+* win_free win=0
+* finalize
+END2
+replay "$tmp/windows"
+[ $? -eq 4 ] || fail 'a put beyond the window: no error'
+grep -q 'rank 0, event 3 (put): .*MPI_ERR_RMA_RANGE' "$tmp/err" || { fail 'a put beyond the window'; cat "$tmp/err"; }
 finish

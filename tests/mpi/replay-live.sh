@@ -340,6 +340,16 @@ cp -r "$one" "$tmp/short"
 truncate -s -40 "$tmp/short/rank-000001.ti"
 refuses 3 'rank 1: its trace is not complete' 4 "$tmp/short"
 refuses 3 'rank 1: its trace was cut off' 4 --no-check "$tmp/short"
+"$o/tests/mkscript" 2 "$tmp/beyond" <<'END' || fail mkscript
+* init level=0
+* win_create bytes=8 esize=8 win=0
+* win_fence win=0 mode=0
+0 put win=0 peer=1 bytes=16 esize=8 rbytes=16 resize=8
+* win_fence win=0 mode=0
+* win_free win=0
+* finalize
+END
+refuses 3 "rank 0, event 3 (put): its target's window has 8 bytes only" 2 "$tmp/beyond"
 rm "$tmp/short/rank-000001.ti"
 refuses 3 'rank 1: its trace is missing' 4 "$tmp/short"
 
