@@ -96,8 +96,8 @@ struct ti_replay_request {
     MPI_Request *part; /* requests that replace this one; then `handle` is unused */
     int nparts, parts_room;
     struct ti_event *init; /* event that makes a persistent request which the library lacks */
-    bool partitioned_send;
-    int64_t unready; /* partitions that are not ready yet */
+    bool partitioned_send, generalized;
+    int64_t unready; /* partitions that are not ready yet; generalized: 0 when complete, else 1 */
     MPI_Comm *made;  /* communicator made by MPI_Comm_idup; NULL: none */
     int64_t made_number;
     struct ti_ticket *ticket; /* partners of this request, for profiles */

@@ -317,6 +317,15 @@ static void complete_as_recorded(struct ti_replayer *p, uint32_t op, const struc
     }
 }
 
+/* Completes a generalized request that is awaited, if the program did so in a callback, whose calls
+ * are no events. */
+static void complete_generalized(struct ti_replayer *p, struct ti_replay_request *q)
+{
+    if (q->unready)
+        ti_replay_must(p, PMPI_Grequest_complete(*q->handle));
+    q->unready = 0;
+}
+
 /* Where several requests stand for one, in no array but this. */
 static struct completed gather_parts(struct ti_replayer *p, const struct ti_handle_batch *b)
 {
@@ -339,6 +348,8 @@ void replay_complete(struct ti_replayer *p, const struct ti_event *ev)
     for (int64_t i = 0; i < b.n; i++) {
         struct ti_replay_request *q = request_at(p, b.req[i]);
 
+        if (q->generalized)
+            complete_generalized(p, q);
         if (q->nparts)
             op = TI_OP_WAITALL;
         else if (q->handle != &b.handle[i])
@@ -457,13 +468,13 @@ void replay_cancel(struct ti_replayer *p, const struct ti_event *ev)
 
 #if !SIMULATED
 
-static int tell_nothing(void *state, MPI_Status *status)
+/* `cancelled` is NULL unless the request completes as cancelled. */
+static int tell_nothing(void *cancelled, MPI_Status *status)
 {
-    (void)state;
     status->MPI_SOURCE = MPI_UNDEFINED;
     status->MPI_TAG = MPI_UNDEFINED;
     PMPI_Status_set_elements(status, MPI_BYTE, 0);
-    PMPI_Status_set_cancelled(status, 0);
+    PMPI_Status_set_cancelled(status, cancelled != NULL);
     return MPI_SUCCESS;
 }
 
@@ -487,10 +498,11 @@ void replay_grequest_start(struct ti_replayer *p, const struct ti_event *ev)
     struct ti_replay_request *q = ti_replay_new_request(p);
 
     (void)ev;
-    q->active = true;
+    q->active = q->generalized = true;
+    q->unready = 1;
 #if !SIMULATED
-    ti_replay_must(p,
-                   MPI_Grequest_start(tell_nothing, free_nothing, cancel_nothing, NULL, q->handle));
+    ti_replay_must(p, MPI_Grequest_start(tell_nothing, free_nothing, cancel_nothing,
+                                         q->cancelled ? p : NULL, q->handle));
 #endif
 }
 
@@ -500,4 +512,5 @@ void replay_grequest_complete(struct ti_replayer *p, const struct ti_event *ev)
 
     if (!SIMULATED)
         ti_replay_must(p, MPI_Grequest_complete(*q->handle));
+    q->unready = 0;
 }
