@@ -33,6 +33,7 @@ void ti_replay_fail(const struct ti_replayer *p, int st, const char *fmt, ...)
     else
         fprintf(stderr, "%s: %srank %lld: %s\n", ti_engine_name, job, (long long)p->rank, text);
     fflush(stderr);
+    ti_replay_remove_files(p);
     ti_engine_abort(st);
 }
 

@@ -265,7 +265,8 @@ void ti_replay_arrived(struct ti_replayer *p, const struct ti_event *ev,
 /* Called when the request of MPI_Comm_idup has completed: registers its communicator. */
 void ti_replay_idup_done(struct ti_replayer *p, struct ti_replay_request *q);
 
-/* Removes the folder of files if this rank has made it.  No rank may use the folder any more. */
+/* Removes the folder of files if this rank has made it.  No rank may use the folder any more,
+ * unless the replay fails. */
 void ti_replay_remove_files(const struct ti_replayer *p);
 
 /* Registers the predefined communicators: `world`, the world of the rank's job, and self. */
