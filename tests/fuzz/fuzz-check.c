@@ -38,6 +38,7 @@ static void check(struct ti_source *s)
     if (ti_check(s, &visitor, &result, &problems, &err) != TI_OK) {
         if (events <= TI_FUZZ_EVENTS)
             abort();
+        ti_check_free(&result);
         return;
     }
     order = ti_pairs_sorted(&result.pairs);
