@@ -6,6 +6,7 @@
 #include "acquire/plan/place.h"
 #include "common/cli.h"
 #include "common/json.h"
+#include "common/table.h"
 
 /* Names of unused clusters that are printed. */
 #define UNUSED_TOLD 20
@@ -89,130 +90,75 @@ static struct group *make_groups(const struct ti_place_request *in,
 
 #define CELL 32
 
-struct row {
-    const char *site, *cluster;
-    char nodes[CELL], cores[CELL], ranks[CELL], fold[CELL], used[CELL], room[CELL], full[CELL];
-};
-
-static void say_range(char *text, int64_t least, int64_t most)
+static const char *range_text(char *text, int64_t least, int64_t most)
 {
     if (least == most)
         snprintf(text, CELL, "%" PRId64, least);
     else
         snprintf(text, CELL, "%" PRId64 "-%" PRId64, least, most);
+    return text;
 }
 
-static void say_fold(char *text, double least, double most)
+static const char *fold_text(char *text, double least, double most)
 {
     char a[CELL / 2], b[CELL / 2];
 
     snprintf(a, sizeof a, "%.1f", least);
     snprintf(b, sizeof b, "%.1f", most);
     snprintf(text, CELL, strcmp(a, b) == 0 ? "%s" : "%s-%s", a, b);
+    return text;
 }
 
-static void say_gib(char *text, int64_t bytes)
+static const char *gib_text(char *text, int64_t bytes)
 {
     snprintf(text, CELL, bytes < 1000 * GIB ? "%.1f" : "%.0f", (double)bytes / (double)GIB);
+    return text;
 }
 
-static void say_full(char *text, int64_t bytes, int64_t room)
+/* room: 0 if it is not known */
+static void add_row(const struct ti_place_request *in, struct ti_text_table *t, const char *site,
+                    const char *cluster, const struct group *g, int64_t bytes, int64_t room)
 {
-    snprintf(text, CELL, "%.0f%%", 100.0 * (double)bytes / (double)room);
-}
+    char text[CELL];
 
-static void say_memory(const struct ti_place_request *in, struct row *r, int64_t bytes,
-                       int64_t room)
-{
-    strcpy(r->used, "-");
-    strcpy(r->room, room ? "" : "?");
-    strcpy(r->full, "-");
-    if (room)
-        say_gib(r->room, room);
-    if (in->rank_bytes)
-        say_gib(r->used, bytes);
+    ti_table_text(t, "  %s", site);
+    ti_table_text(t, "%s", cluster);
+    ti_table_text(t, "%" PRId64 "/%" PRId64, g->used, g->nodes);
+    ti_table_text(t, "%s", range_text(text, g->cores_min, g->cores_max));
+    ti_table_text(t, "%s", range_text(text, g->ranks_min, g->ranks_max));
+    ti_table_text(t, "%s", fold_text(text, g->fold_min, g->fold_max));
+    ti_table_text(t, "%s of", in->rank_bytes ? gib_text(text, bytes) : "-");
+    ti_table_text(t, "%s", room ? gib_text(text, room) : "?");
     if (in->rank_bytes && room)
-        say_full(r->full, bytes, room);
-}
-
-static void cluster_row(const struct ti_place_request *in, const struct group *g, int c,
-                        struct row *r)
-{
-    const struct ti_sites *s = in->sites;
-
-    r->site = s->site[s->cluster[c].site].name;
-    r->cluster = s->cluster[c].name;
-    snprintf(r->nodes, CELL, "%" PRId64 "/%" PRId64, g->used, g->nodes);
-    say_range(r->cores, g->cores_min, g->cores_max);
-    say_range(r->ranks, g->ranks_min, g->ranks_max);
-    say_fold(r->fold, g->fold_min, g->fold_max);
-    say_memory(in, r, g->node_bytes, g->node_room);
-}
-
-struct widths {
-    int site, cluster, nodes, cores, ranks, fold, used, room, full;
-};
-
-static void widen(int *w, const char *text)
-{
-    int n = (int)strlen(text);
-
-    *w = n > *w ? n : *w;
-}
-
-static void measure(struct widths *w, const struct row *r)
-{
-    widen(&w->site, r->site);
-    widen(&w->cluster, r->cluster);
-    widen(&w->nodes, r->nodes);
-    widen(&w->cores, r->cores);
-    widen(&w->ranks, r->ranks);
-    widen(&w->fold, r->fold);
-    widen(&w->used, r->used);
-    widen(&w->room, r->room);
-    widen(&w->full, r->full);
-}
-
-static void print_row(const struct widths *w, const struct row *r, const char *of, FILE *out)
-{
-    ti_print(out, "  %-*s  %-*s  %*s  %*s  %*s  %*s  %*s %s %*s  %*s\n", w->site, r->site,
-             w->cluster, r->cluster, w->nodes, r->nodes, w->cores, r->cores, w->ranks, r->ranks,
-             w->fold, r->fold, w->used, r->used, of, w->room, r->room, w->full, r->full);
+        ti_table_text(t, "%.0f%%", 100.0 * (double)bytes / (double)room);
+    else
+        ti_table_text(t, "-");
 }
 
 static void print_table(const struct ti_place_request *in, const struct group *g, FILE *out)
 {
-    int n = in->sites->nclusters;
-    const struct group *all = &g[n];
-    struct row head = {"site",    "cluster", "nodes", "cores", "ranks",
-                       "folding", "GiB",     "GiB",   "full"};
-    struct row row, sum = {.site = "all", .cluster = ""};
-    struct widths w = {0};
-    const char *site = NULL;
+    static const struct ti_table_column columns[] = {
+        {"  site", TI_CELLS_TEXT, 0},  {"cluster", TI_CELLS_TEXT, 0},
+        {"nodes", TI_CELLS_WORDS, 0},  {"cores", TI_CELLS_WORDS, 0},
+        {"ranks", TI_CELLS_WORDS, 0},  {"folding", TI_CELLS_WORDS, 0},
+        {"GiB of", TI_CELLS_WORDS, 0}, {"GiB", TI_CELLS_WORDS, 0},
+        {"full", TI_CELLS_WORDS, 0}};
+    struct ti_text_table *t = ti_table_new(columns, sizeof columns / sizeof *columns);
+    const struct ti_sites *s = in->sites;
+    const struct group *all = &g[s->nclusters];
+    int before = -1;
 
-    snprintf(sum.nodes, CELL, "%" PRId64 "/%" PRId64, all->used, all->nodes);
-    say_range(sum.ranks, all->ranks_min, all->ranks_max);
-    say_range(sum.cores, all->cores_min, all->cores_max);
-    say_fold(sum.fold, all->fold_min, all->fold_max);
-    say_memory(in, &sum, all->bytes, all->room_unknown ? 0 : all->room);
-    measure(&w, &head);
-    measure(&w, &sum);
-    for (int c = 0; c < n; c++)
+    ti_table_titles(t);
+    for (int c = 0; c < s->nclusters; c++)
         if (g[c].used) {
-            cluster_row(in, &g[c], c, &row);
-            measure(&w, &row);
+            int site = s->cluster[c].site;
+
+            add_row(in, t, site == before ? "" : s->site[site].name, s->cluster[c].name, &g[c],
+                    g[c].node_bytes, g[c].node_room);
+            before = site;
         }
-    print_row(&w, &head, "of", out);
-    for (int c = 0; c < n; c++)
-        if (g[c].used) {
-            cluster_row(in, &g[c], c, &row);
-            if (site && strcmp(site, row.site) == 0)
-                row.site = "";
-            else
-                site = row.site;
-            print_row(&w, &row, "of", out);
-        }
-    print_row(&w, &sum, "of", out);
+    add_row(in, t, "all", "", all, all->bytes, all->room_unknown ? 0 : all->room);
+    ti_table_print(t, out, 0);
 }
 
 /* --- what is around the table -------------------------------------------- */
@@ -232,7 +178,7 @@ static void print_mode(const struct ti_rank_placement *p, FILE *out)
 {
     char ranks[CELL], nodes[CELL], cores[CELL], fold[CELL];
 
-    say_fold(fold, p->fold_min, p->fold_max);
+    fold_text(fold, p->fold_min, p->fold_max);
     ti_print(out,
              "  mode      %s: %s rank%s on %s node%s of %d cluster%s at %d site%s,\n"
              "            %s core%s, folding factor ",

@@ -6,7 +6,7 @@
 
 #include "acquire/skew/skew.h"
 #include "common/json.h"
-#include "common/map.h"
+#include "common/table.h"
 
 /* --- figures ------------------------------------------------------------- */
 
@@ -102,60 +102,47 @@ void ti_skew_figures(const struct ti_skew *s, const struct ti_skew_np *np,
 #define COLUMNS 9 /* the maximum */
 #define CELL    64
 
-struct table {
-    char (*cell)[COLUMNS][CELL];
-    size_t room;
-    int rows, columns;
-};
-
-/* Append a row of empty cells. */
-static char (*add_row(struct table *t))[CELL]
+/* Begin a table with these titles, which end with NULL. */
+static struct ti_text_table *begin(const char *const *titles)
 {
-    t->cell = ti_grow(t->cell, &t->room, (size_t)t->rows + 1, sizeof *t->cell);
-    return t->cell[t->rows++];
+    struct ti_table_column column[COLUMNS];
+    struct ti_text_table *t;
+    int n = 0;
+
+    for (; titles[n]; n++)
+        column[n] = (struct ti_table_column){titles[n], TI_CELLS_WORDS, 0};
+    t = ti_table_new(column, n);
+    ti_table_titles(t);
+    return t;
 }
 
-static void heading(struct table *t, const char *const *words)
+static void put(struct ti_text_table *t, const struct ti_spread *s, bool is_signed)
 {
-    char(*row)[CELL] = add_row(t);
+    char text[CELL];
 
-    for (t->columns = 0; words[t->columns]; t->columns++)
-        snprintf(row[t->columns], CELL, "%s", words[t->columns]);
+    ti_spread_text(s, is_signed, text, sizeof text);
+    ti_table_text(t, "%s", text);
 }
 
-static void print_table(struct table *t)
+/* The first column is indented. */
+static void put_n(struct ti_text_table *t, const char *indent, int64_t n)
 {
-    size_t width[COLUMNS] = {0};
+    char text[CELL];
 
-    for (int i = 0; i < t->rows; i++)
-        for (int c = 0; c < t->columns; c++)
-            width[c] = strlen(t->cell[i][c]) > width[c] ? strlen(t->cell[i][c]) : width[c];
-    for (int i = 0; i < t->rows; i++)
-        for (int c = 0; c < t->columns; c++)
-            printf("%s%*s%s", c ? "   " : "  ", (int)width[c], t->cell[i][c],
-                   c + 1 < t->columns ? "" : "\n");
-    free(t->cell);
-    memset(t, 0, sizeof *t);
+    ti_table_text(t, "%s%s", indent, ti_format_count((uint64_t)n, text, sizeof text));
 }
 
-static void put(char *cell, const struct ti_spread *s, bool is_signed)
-{
-    ti_spread_text(s, is_signed, cell, CELL);
-}
-
-static void put_n(char *cell, int64_t n)
-{
-    ti_format_count((uint64_t)n, cell, CELL);
-}
-
-/* Put a count into a cell; usually it is the same in all runs. */
-static void put_count(char *cell, const struct ti_spread *s)
+/* A count; usually it is the same in all runs. */
+static void put_count(struct ti_text_table *t, const struct ti_spread *s)
 {
     char least[32], most[32];
 
     ti_format_count((uint64_t)s->min, least, sizeof least);
     ti_format_count((uint64_t)s->max, most, sizeof most);
-    snprintf(cell, CELL, s->min == s->max ? "%s" : "%s to %s", least, most);
+    if (s->min < s->max)
+        ti_table_text(t, "%s to %s", least, most);
+    else
+        ti_table_text(t, "%s", least);
 }
 
 static const char *unit(const struct ti_skew *s)
@@ -167,32 +154,31 @@ static const char *unit(const struct ti_skew *s)
 
 static void print_skew(const struct ti_skew *s)
 {
-    struct table t = {0};
+    struct ti_text_table *t;
     bool known = false, differ = false;
 
     printf("\nskew, %% (%s)\n",
            s->o->runs == 1 ? "one run: no spread can be told" : "least to most of the runs");
-    heading(&t, (const char *const[]){"np", "counted, bare", "(a) whole run", "(b) bursts",
-                                      "of the bare run", "worst rank", "(c) a call", NULL});
+    t = begin((const char *const[]){"  np", "counted, bare", "(a) whole run", "(b) bursts",
+                                    "of the bare run", "worst rank", "(c) a call", NULL});
     for (int i = 0; i < s->nnp; i++) {
-        char(*row)[CELL] = add_row(&t);
         struct ti_skew_figures f;
 
         ti_skew_figures(s, &s->np[i], &f);
-        put_n(row[0], s->np[i].np);
-        put_n(row[1], (int64_t)f.whole_bare);
-        put(row[2], &f.whole, true);
-        put(row[3], &f.own, true);
-        put(row[4], &f.bare, true);
+        put_n(t, "  ", s->np[i].np);
+        put_n(t, "", (int64_t)f.whole_bare);
+        put(t, &f.whole, true);
+        put(t, &f.own, true);
+        put(t, &f.bare, true);
         if (f.own.n && !is_compiled(s))
-            put(row[5], &(struct ti_spread){.n = 1, .median = f.worst}, false);
+            put(t, &(struct ti_spread){.n = 1, .median = f.worst}, false);
         else
-            strcpy(row[5], "-");
-        put(row[6], &f.call, true);
+            ti_table_text(t, "-");
+        put(t, &f.call, true);
         known = known || f.own.n;
         differ = differ || f.events_differ;
     }
-    print_table(&t);
+    ti_table_print(t, stdout, 0);
     printf(
         "  (a) all ranks, from MPI_Init to MPI_Finalize: MPI's polling and the tracer count too\n"
         "  (b) recorded bursts against what was executed outside MPI; (c) the same, in %s\n",
@@ -213,23 +199,22 @@ static void print_skew(const struct ti_skew *s)
 static void print_cost(const struct ti_skew *s)
 {
     bool native = s->np[0].sample[TI_SKEW_NATIVE] != NULL;
-    struct table t = {0};
+    struct ti_text_table *t;
 
     printf("\ntime, from MPI_Init to MPI_Finalize, seconds\n");
-    heading(&t, (const char *const[]){"np", "native", "bare", "traced", "overhead, %",
-                                      "without the counter's, %", NULL});
+    t = begin((const char *const[]){"  np", "native", "bare", "traced", "overhead, %",
+                                    "without the counter's, %", NULL});
     for (int i = 0; i < s->nnp; i++) {
-        char(*row)[CELL] = add_row(&t);
         struct ti_skew_figures f;
 
         ti_skew_figures(s, &s->np[i], &f);
-        put_n(row[0], s->np[i].np);
+        put_n(t, "  ", s->np[i].np);
         for (int kind = 0; kind < TI_SKEW_KINDS; kind++)
-            put(row[1 + kind], &f.seconds[kind], false);
-        put(row[4], &f.overhead, true);
-        put(row[5], &f.tracer, true);
+            put(t, &f.seconds[kind], false);
+        put(t, &f.overhead, true);
+        put(t, &f.tracer, true);
     }
-    print_table(&t);
+    ti_table_print(t, stdout, 0);
     if (!native)
         printf("  overhead is of the bare run, which differs from a native one by two readings of "
                "the counter%s\n",
@@ -237,56 +222,48 @@ static void print_cost(const struct ti_skew *s)
                    ? "\n  and by the counting that is compiled in; --plain leaves that out"
                    : "");
     printf("\ntraces\n");
-    heading(&t, (const char *const[]){"np", "events", "bytes", "actions", "bytes an action",
-                                      "an event, ns", "an event, instructions", NULL});
+    t = begin((const char *const[]){"  np", "events", "bytes", "actions", "bytes an action",
+                                    "an event, ns", "an event, instructions", NULL});
     for (int i = 0; i < s->nnp; i++) {
-        char(*row)[CELL] = add_row(&t);
         struct ti_skew_figures f;
 
         ti_skew_figures(s, &s->np[i], &f);
-        put_n(row[0], s->np[i].np);
-        put_count(row[1], &f.events);
-        put_count(row[2], &f.bytes);
-        put_n(row[3], (int64_t)(2 * f.events.median));
-        snprintf(row[4], CELL, "%.3f", f.bytes.median / 2 / (f.events.median + !f.events.median));
-        put(row[5], &f.event_ns, true);
-        put(row[6], &f.event_count, true);
+        put_n(t, "  ", s->np[i].np);
+        put_count(t, &f.events);
+        put_count(t, &f.bytes);
+        put_n(t, "", (int64_t)(2 * f.events.median));
+        ti_table_text(t, "%.3f", f.bytes.median / 2 / (f.events.median + !f.events.median));
+        put(t, &f.event_ns, true);
+        put(t, &f.event_count, true);
     }
-    print_table(&t);
-}
-
-static void length_text(int length, char *buf)
-{
-    static const char *const text[TI_SKEW_CLASSES] = {
-        "10 to 99", "100", "1,000", "10,000", "100,000", "1,000,000", "10,000,000"};
-
-    snprintf(buf, CELL, "%s%s", text[length], length ? " and more" : "");
+    ti_table_print(t, stdout, 0);
 }
 
 static const double quartile[5] = {0, 0.25, 0.5, 0.75, 1};
 
-/* Add the rows of one comparison, behind `lead` columns, which only the first row fills. */
-static void add_lengths(struct table *t, const struct ti_skew_bursts *b, int lead,
+/* Add the rows of one comparison.  `first` has the cells of the columns in front of the lengths,
+ * which only the first row fills; NULL: there are none. */
+static void add_lengths(struct ti_text_table *t, const struct ti_skew_bursts *b,
                         char (*first)[CELL])
 {
+    static const char *const text[TI_SKEW_CLASSES] = {
+        "10 to 99", "100", "1,000", "10,000", "100,000", "1,000,000", "10,000,000"};
     bool any = false;
 
     for (int length = 0; length < TI_SKEW_CLASSES; length++) {
         const struct ti_deviations *d = &b->length[length];
-        char(*row)[CELL];
 
         if (!d->n)
             continue;
-        row = add_row(t);
-        for (int c = 0; c < lead && !any; c++)
-            strcpy(row[c], first[c]);
+        for (int c = 0; first && c < 2; c++)
+            ti_table_text(t, "%s", any ? "" : first[c]);
         any = true;
-        length_text(length, row[lead]);
-        put_n(row[lead + 1], (int64_t)d->n);
+        ti_table_text(t, "%s%s%s", first ? "" : "  ", text[length], length ? " and more" : "");
+        put_n(t, "", (int64_t)d->n);
         for (int q = 0; q < 5; q++) {
             double v = 100 * ti_deviations_quantile(d, quartile[q]);
 
-            put(row[lead + 2 + q], &(struct ti_spread){.n = 1, .median = v}, true);
+            put(t, &(struct ti_spread){.n = 1, .median = v}, true);
         }
     }
 }
@@ -307,31 +284,32 @@ static void print_left_out(const struct ti_skew_bursts *b, const char *what)
 
 static void print_fold(const struct ti_skew *s, const struct ti_skew_np *np)
 {
-    struct table t = {0};
+    struct ti_text_table *t;
     char n[32], what[64];
 
     printf("\nfolding of %" PRId64 " ranks: each burst's volume, %% off that at %s%" PRId64
            " a core\n",
            np->np, np->fold[0].factor > 1 ? "the least folding possible, " : "",
            np->fold[0].factor);
-    heading(&t, (const char *const[]){"a core", "slowdown", "burst length", "bursts", "minimum",
-                                      "quartile", "median", "quartile", "maximum", NULL});
+    t = begin((const char *const[]){"  a core", "slowdown", "burst length", "bursts", "minimum",
+                                    "quartile", "median", "quartile", "maximum", NULL});
     for (int i = 0; i < np->nfold; i++) {
-        char first[2][CELL];
+        char first[2][CELL], factor[32];
 
-        put_n(first[0], np->fold[i].factor);
-        put(first[1], &np->fold[i].slowdown, false);
+        snprintf(first[0], CELL, "  %s",
+                 ti_format_count((uint64_t)np->fold[i].factor, factor, sizeof factor));
+        ti_spread_text(&np->fold[i].slowdown, false, first[1], CELL);
         if (np->fold[i].bursts->n) {
-            add_lengths(&t, np->fold[i].bursts, 2, first);
+            add_lengths(t, np->fold[i].bursts, first);
         } else {
-            char(*row)[CELL] = add_row(&t);
-
-            strcpy(row[0], first[0]);
-            strcpy(row[1], first[1]);
-            strcpy(row[2], "-");
+            ti_table_text(t, "%s", first[0]);
+            ti_table_text(t, "%s", first[1]);
+            ti_table_text(t, "-");
+            for (int c = 3; c < COLUMNS; c++)
+                ti_table_skip(t);
         }
     }
-    print_table(&t);
+    ti_table_print(t, stdout, 0);
     for (int i = 0; i < np->nfold; i++) {
         snprintf(what, sizeof what, " at %s a core",
                  ti_format_count((uint64_t)np->fold[i].factor, n, sizeof n));
@@ -346,7 +324,7 @@ static void print_against(const struct ti_skew *s, const struct ti_skew_np *np)
     const struct ti_skew_bursts *b = np->against;
     double is = (double)b->volume[1], of = (double)b->volume[0];
     char own[32], other[32];
-    struct table t = {0};
+    struct ti_text_table *t;
 
     printf("\nagainst %s at np %" PRId64 ": each burst's volume, %% off\n", s->other.of->name,
            np->np);
@@ -354,10 +332,10 @@ static void print_against(const struct ti_skew *s, const struct ti_skew_np *np)
         print_left_out(b, "");
         return;
     }
-    heading(&t, (const char *const[]){"burst length", "bursts", "minimum", "quartile", "median",
-                                      "quartile", "maximum", NULL});
-    add_lengths(&t, b, 0, NULL);
-    print_table(&t);
+    t = begin((const char *const[]){"  burst length", "bursts", "minimum", "quartile", "median",
+                                    "quartile", "maximum", NULL});
+    add_lengths(t, b, NULL);
+    ti_table_print(t, stdout, 0);
     print_left_out(b, "");
     printf("  in all %s by %s, %s by %s: %+.4f %%\n",
            ti_format_count(b->volume[1], own, sizeof own), s->facts.choice.of->name,
