@@ -1,7 +1,6 @@
 #include "wrap/driver.h"
 
 #include <elf.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -209,54 +208,27 @@ void ti_driver_free(struct ti_driver *d)
 
 /* --------------------------------------------------------------- asking -- */
 
-/* Run the compiler in the child.  Never returns. */
-static void become(char *const *argv, int out)
-{
-    int null = open("/dev/null", O_RDWR);
-
-    setenv("LC_ALL", "C", 1);
-    if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
-        dup2(out, STDERR_FILENO) < 0)
-        _exit(127);
-    execvp(argv[0], argv);
-    dprintf(STDERR_FILENO, "%s", strerror(errno));
-    _exit(127);
-}
-
-/* Read all of fd as a string, to be released with free(); NULL without memory. */
 ti_status ti_driver_ask(const struct ti_args *argv, struct ti_driver *d, struct ti_err *err)
 {
     struct ti_args question = {0};
     ti_status st = TI_OK;
     char *text = NULL;
-    int fd[2], status = 0;
-    pid_t pid;
+    int status = -1;
 
     memset(d, 0, sizeof *d);
     ti_args_add(&question, argv->v[0]);
     ti_args_add(&question, "-###");
     for (int i = 1; i < argv->n; i++)
         ti_args_add(&question, argv->v[i]);
-    if (!ti_args_ok(&question) || pipe2(fd, O_CLOEXEC) < 0) {
+    if (ti_args_ok(&question))
+        status = ti_read_output(question.v, STDERR_FILENO, "LC_ALL", "C", &text);
+    if (!text)
         st = ti_err_errno(err, TI_ERR_IO, "cannot ask '%s' what it would do", argv->v[0]);
-        goto out;
-    }
-    pid = fork();
-    if (pid == 0)
-        become(question.v, fd[1]);
-    close(fd[1]);
-    text = pid < 0 ? NULL : ti_read_all(fd[0], SIZE_MAX, NULL);
-    close(fd[0]);
-    if (pid > 0)
-        waitpid(pid, &status, 0);
-    if (text && WIFEXITED(status) && WEXITSTATUS(status) == 127)
+    else if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
         st = ti_err_set(err, TI_ERR_IO, "cannot run '%s'%s%s", argv->v[0], *text ? ": " : "", text);
-    else if (text)
-        ti_driver_parse(text, d), d->failed = status != 0;
     else
-        st = ti_err_errno(err, TI_ERR_IO, "cannot ask '%s' what it would do", argv->v[0]);
+        ti_driver_parse(text, d), d->failed = status != 0;
     free(text);
-out:
     ti_args_free(&question);
     return st;
 }

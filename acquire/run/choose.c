@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/beside.h"
+#include "common/write.h"
 
 /* The result that the trying child sends. */
 struct answer {
@@ -93,44 +94,21 @@ ti_status ti_counter_check_also(const char *also, bool sum, const struct ti_coun
 static bool tool_counts(const struct ti_counter_wrapper *w, const char *lib, char *first,
                         size_t first_bytes)
 {
-    const char *command[16], **word = command;
-    char text[4096];
-    size_t used = 0;
-    ssize_t got;
-    int fd[2], status = -1;
-    pid_t pid;
-    const char *p;
+    const char *command[16] = {"env", "-u", "LD_PRELOAD"}, **word = command + 3, *p;
+    char *text;
+    int status;
+    bool counts;
 
     for (int i = 0; w->words[i]; i++)
         *word++ = w->words[i];
     *word++ = w->report;
-    *word++ = "true";
-    *word = NULL;
-    first[0] = '\0';
-    if (pipe2(fd, O_CLOEXEC) < 0)
-        return false;
-    fflush(NULL);
-    pid = fork();
-    if (pid == 0) {
-        int null = open("/dev/null", O_RDWR);
-
-        unsetenv("LD_PRELOAD");
-        if (null >= 0 && dup2(null, STDIN_FILENO) >= 0 && dup2(null, STDOUT_FILENO) >= 0 &&
-            dup2(fd[1], STDERR_FILENO) >= 0 && setenv(w->variable, lib, 1) == 0)
-            execvp(command[0], (char *const *)command);
-        _exit(127);
-    }
-    close(fd[1]);
-    while (pid > 0 && used < sizeof text - 1 &&
-           (got = read(fd[0], text + used, sizeof text - 1 - used)) > 0)
-        used += (size_t)got;
-    text[used] = '\0';
-    close(fd[0]);
-    if (pid > 0)
-        waitpid(pid, &status, 0);
-    snprintf(first, first_bytes, "%.*s", (int)strcspn(text, "\n"), text);
-    p = strstr(text, w->said);
-    return status == 0 && p && strtoull(p + strlen(w->said), NULL, 10) > 1000;
+    *word = "true";
+    status = ti_read_output((char *const *)command, STDERR_FILENO, w->variable, lib, &text);
+    snprintf(first, first_bytes, "%.*s", text ? (int)strcspn(text, "\n") : 0, text ? text : "");
+    p = text ? strstr(text, w->said) : NULL;
+    counts = status == 0 && p && strtoull(p + strlen(w->said), NULL, 10) > 1000;
+    free(text);
+    return counts;
 }
 
 static ti_status try_wrapper(const struct ti_counter_backend *b, const char *lib,

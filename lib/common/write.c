@@ -2,7 +2,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 bool ti_write_all(int fd, const void *data, size_t bytes)
@@ -64,4 +68,40 @@ char *ti_read_file(const char *path, size_t most, size_t *bytes)
     close(fd);
     errno = error;
     return text;
+}
+
+static _Noreturn void become(char *const *argv, int from, int out, const char *variable,
+                             const char *value)
+{
+    int null = open("/dev/null", O_RDWR);
+
+    if (null >= 0 && dup2(null, STDIN_FILENO) >= 0 &&
+        (from == STDOUT_FILENO || dup2(null, STDOUT_FILENO) >= 0) && dup2(out, from) >= 0 &&
+        (!variable || setenv(variable, value, 1) == 0)) {
+        execvp(argv[0], argv);
+        dprintf(from, "%s", strerror(errno));
+    }
+    _exit(127);
+}
+
+int ti_read_output(char *const *argv, int from, const char *variable, const char *value,
+                   char **text)
+{
+    int fd[2], status = -1;
+    pid_t pid;
+
+    *text = NULL;
+    if (pipe2(fd, O_CLOEXEC) < 0)
+        return -1;
+    fflush(NULL);
+    pid = fork();
+    if (pid == 0)
+        become(argv, from, fd[1], variable, value);
+    close(fd[1]);
+    if (pid > 0)
+        *text = ti_read_all(fd[0], SIZE_MAX, NULL);
+    close(fd[0]);
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    return *text ? status : -1;
 }

@@ -14,46 +14,9 @@
 #include "common/beside.h"
 #include "common/json.h"
 #include "common/sha256.h"
+#include "common/write.h"
 #include "node/machine.h"
 #include "node/program.h"
-
-/* --- asking other programs ----------------------------------------------- */
-
-/* Run `argv`; its output, at most bytes - 1, goes to `buf`.  Returns its wait status; -1 when it
- * cannot be run. */
-static int output_of(char *const *argv, char *buf, size_t bytes)
-{
-    size_t used = 0;
-    ssize_t got = 0;
-    int fd[2], status = -1;
-    pid_t pid;
-
-    buf[0] = '\0';
-    if (pipe2(fd, O_CLOEXEC) < 0)
-        return -1;
-    fflush(NULL);
-    pid = fork();
-    if (pid == 0) {
-        int in = open("/dev/null", O_RDONLY);
-
-        if (in >= 0 && dup2(in, STDIN_FILENO) >= 0 && dup2(fd[1], STDOUT_FILENO) >= 0)
-            execvp(argv[0], argv);
-        _exit(127);
-    }
-    close(fd[1]);
-    while (pid > 0 && (got = read(fd[0], buf + used, bytes - 1 - used)) != 0) {
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            break;
-        used += (size_t)got;
-    }
-    buf[used] = '\0';
-    close(fd[0]);
-    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    return status;
-}
 
 /* SHA-256 of everything that can be read from `fd`. */
 static ti_status sha256_of(int fd, const char *path, char hex[65], struct ti_err *err)
@@ -87,12 +50,14 @@ json_t *ti_facts_error(const struct ti_err *err)
 static void add_glibc(json_t *facts)
 {
     char *argv[] = {"getconf", "GNU_LIBC_VERSION", NULL};
-    char text[64];
+    char *text;
 
-    if (output_of(argv, text, sizeof text) != 0 || strncmp(text, "glibc ", 6) != 0)
-        return;
-    text[strcspn(text, "\n")] = '\0';
-    json_object_set_new(facts, "glibc", ti_json_text(text + 6));
+    if (ti_read_output(argv, STDOUT_FILENO, NULL, NULL, &text) == 0 &&
+        strncmp(text, "glibc ", 6) == 0) {
+        text[strcspn(text, "\n")] = '\0';
+        json_object_set_new(facts, "glibc", ti_json_text(text + 6));
+    }
+    free(text);
 }
 
 static void add_machine(json_t *facts)
@@ -212,7 +177,7 @@ static json_t *trace_dir_facts(const char *dir)
 static json_t *counter_facts(const char *name, bool sum, const char *program, const char *also,
                              const char *folder)
 {
-    char path[PATH_MAX + 32], text[4096], *save = NULL;
+    char path[PATH_MAX + 32], *text, *save = NULL;
     char *argv[] = {path,
                     (char *)(uintptr_t)name,
                     sum ? "sum" : "caller",
@@ -224,7 +189,7 @@ static json_t *counter_facts(const char *name, bool sum, const char *program, co
     int status;
 
     snprintf(path, sizeof path, "%s/ti-node-counter", folder);
-    status = output_of(argv, text, sizeof text);
+    status = ti_read_output(argv, STDOUT_FILENO, NULL, NULL, &text);
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
         ti_err_set(&err, TI_ERR_IO, "cannot try the counter '%s': '%s' %s", name, path,
                    WIFEXITED(status) && WEXITSTATUS(status) == 127 ? "cannot be executed"
@@ -238,6 +203,7 @@ static json_t *counter_facts(const char *name, bool sum, const char *program, co
                     "this family"
 #endif
         );
+        free(text);
         return ti_facts_error(&err);
     }
     /* the output is "KEY VALUE" lines */
@@ -253,6 +219,7 @@ static json_t *counter_facts(const char *name, bool sum, const char *program, co
         else
             json_object_set_new(j, line, ti_json_text(value));
     }
+    free(text);
     return j;
 }
 
@@ -263,7 +230,7 @@ static json_t *mpi_facts(void)
     static const char *const daemons[] = {"prted", "orted"};
     char *argv[] = {"mpirun", "--version", NULL};
     const char *path = getenv("PATH");
-    char text[512], file[PATH_MAX];
+    char *text, file[PATH_MAX];
     const char *v;
     json_t *j = json_object();
     struct ti_err err;
@@ -271,10 +238,12 @@ static json_t *mpi_facts(void)
     for (unsigned i = 0; i < 2; i++)
         if (ti_find_on_path(daemons[i], file))
             json_object_set_new(j, daemons[i], ti_json_text(file));
-    if (output_of(argv, text, sizeof text) == 0 && (v = strstr(text, "(Open MPI) ")) != NULL)
+    if (ti_read_output(argv, STDOUT_FILENO, NULL, NULL, &text) == 0 &&
+        (v = strstr(text, "(Open MPI) ")) != NULL)
         json_object_set_new(
             j, "version",
             json_stringn(v + 11, strspn(v + 11, "0123456789.abcdefghijklmnopqrstuvwxyz")));
+    free(text);
     if (json_object_get(j, "orted") || json_object_get(j, "prted"))
         return j;
     json_decref(j);
