@@ -218,21 +218,14 @@ static bool fits(const struct ti_memory_model *m, int64_t np, int64_t more_bytes
 int64_t ti_memory_model_largest(const struct ti_memory_model *m, int64_t more_bytes,
                                 int64_t available_bytes)
 {
-    int64_t yes = 0, no = 1;
+    int64_t yes = 0, no = 1, np;
 
     while (no < INT64_C(1) << 40 && fits(m, no, more_bytes, available_bytes)) {
         yes = no;
         no *= 2;
     }
-    while (no - yes > 1) {
-        int64_t mid = yes + (no - yes) / 2;
-
-        if (fits(m, mid, more_bytes, available_bytes))
-            yes = mid;
-        else
-            no = mid;
-    }
-    return yes;
+    TI_FIRST(np, yes + 1, no, fits(m, np, more_bytes, available_bytes));
+    return np - 1;
 }
 
 /* --- telling ------------------------------------------------------------- */

@@ -1,5 +1,6 @@
 /* The capacity of a node, and of all nodes together. */
 #include "acquire/plan/place_internal.h"
+#include "common/order.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -139,18 +140,10 @@ int64_t ti__place_largest_np(const struct ti_place_request *in, struct ti__pool 
 int64_t ti__place_smallest_fold(const struct ti_place_request *in, struct ti__pool *pool)
 {
     struct ti_place_request loose = *in;
-    int64_t low = 1, high = in->np;
-
     loose.fold = loose.max_fold = 0;
     loose.regular = false;
     if (ti__place_largest_np(&loose, pool, NULL) < in->np)
         return 0;
-    while (low < high) {
-        loose.max_fold = low + (high - low) / 2;
-        if (ti__place_largest_np(&loose, pool, NULL) >= in->np)
-            high = loose.max_fold;
-        else
-            low = loose.max_fold + 1;
-    }
-    return low;
+    TI_FIRST(loose.max_fold, 1, in->np, ti__place_largest_np(&loose, pool, NULL) < in->np);
+    return loose.max_fold;
 }

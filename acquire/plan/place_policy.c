@@ -133,19 +133,12 @@ static int64_t total_at(struct ti__pool *pool, ti__load at)
 /* The lowest load at which all ranks find room; the caller has checked that there is one. */
 static ti__load lowest_load(struct ti__pool *pool)
 {
-    ti__load low = 0, high = 0;
+    ti__load load, high = 0;
 
     for (int64_t i = 0; i < pool->n; i++)
         high = pool->candidate[i].full_load > high ? pool->candidate[i].full_load : high;
-    while (low < high) {
-        ti__load mid = low + (high - low) / 2;
-
-        if (total_at(pool, mid) >= pool->np)
-            high = mid;
-        else
-            low = mid + 1;
-    }
-    return low;
+    TI_FIRST(load, 0, high, total_at(pool, load) < pool->np);
+    return load;
 }
 
 /* Drop the candidates of sites that are not chosen. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/cli.h"
+#include "common/order.h"
 #include "common/ranges.h"
 
 struct ti_rank_map ti_rank_map_of(const struct ti_rank_placement *place,
@@ -19,7 +20,7 @@ struct ti_rank_map ti_rank_map_of(const struct ti_rank_placement *place,
 
 int64_t ti_rank_map_node_of(const struct ti_rank_map *m, int64_t rank)
 {
-    int64_t low = 0, high = m->nnodes;
+    int64_t i;
 
     if (rank < 0 || rank >= m->np)
         return -1;
@@ -27,15 +28,8 @@ int64_t ti_rank_map_node_of(const struct ti_rank_map *m, int64_t rank)
         return m->node[rank];
     /* Find the first node that begins behind the rank; an unused node begins where the next one
      * does. */
-    while (low < high) {
-        int64_t mid = low + (high - low) / 2;
-
-        if (m->first[mid] > rank)
-            high = mid;
-        else
-            low = mid + 1;
-    }
-    return low - 1;
+    TI_FIRST(i, 0, m->nnodes, m->first[i] <= rank);
+    return i - 1;
 }
 
 struct ti_ranges ti_rank_map_ranges(const struct ti_rank_map *m, int64_t node)

@@ -4,6 +4,7 @@
 #include "acquire/plan/common_isa.h"
 #include "acquire/run/nodes.h"
 #include "common/json.h"
+#include "common/order.h"
 
 /* --- for all files of the back end -------------------------------------- */
 
@@ -23,19 +24,10 @@ ti_status ti__nodes_trouble(struct ti_nodes_backend *b, struct ti_err *err)
 
 struct ti_used_node *ti__nodes_used(struct ti_nodes_backend *b, int64_t node)
 {
-    int64_t low = 0, high = b->nused - 1;
+    int64_t i;
 
-    while (low <= high) {
-        int64_t mid = (low + high) / 2;
-
-        if (b->used[mid].node == node)
-            return &b->used[mid];
-        if (b->used[mid].node < node)
-            low = mid + 1;
-        else
-            high = mid - 1;
-    }
-    return NULL;
+    TI_FIRST(i, 0, b->nused, b->used[i].node < node);
+    return i < b->nused && b->used[i].node == node ? &b->used[i] : NULL;
 }
 
 /* --- the placement ------------------------------------------------------- */

@@ -126,17 +126,10 @@ bool ti_parts_read(struct ti_parts *p)
 /* Index of the rank's part, or where to insert it. */
 static int64_t place(const struct ti_parts *p, int64_t rank)
 {
-    int64_t low = 0, high = p->n;
+    int64_t i;
 
-    while (low < high) {
-        int64_t mid = (low + high) / 2;
-
-        if (p->part[mid].rank < rank)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
+    TI_FIRST(i, 0, p->n, p->part[i].rank < rank);
+    return i;
 }
 
 const struct ti_partial *ti_parts_of(const struct ti_parts *p, int64_t rank)

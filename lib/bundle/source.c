@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "bundle/source_internal.h"
+#include "common/order.h"
 
 #define HEADERS_TRIED 16
 
@@ -155,19 +156,12 @@ const uint8_t *ti_source_run_id(const struct ti_source *s)
 static const struct entry *find_entry(const struct ti_source *s, int64_t rank)
 {
     const struct entry key = {rank, 0, ""};
-    int64_t low = 0, high = s->nentries;
+    int64_t i;
 
     if (rank >= 0 && rank < s->nentries && s->entry[rank].rank == key.rank)
         return &s->entry[rank];
-    while (low < high) {
-        int64_t mid = low + (high - low) / 2;
-
-        if (s->entry[mid].rank < rank)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low < s->nentries && s->entry[low].rank == rank ? &s->entry[low] : NULL;
+    TI_FIRST(i, 0, s->nentries, s->entry[i].rank < rank);
+    return i < s->nentries && s->entry[i].rank == rank ? &s->entry[i] : NULL;
 }
 
 bool ti_source_has(const struct ti_source *s, int64_t rank)

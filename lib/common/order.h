@@ -1,10 +1,14 @@
 /*
- * Comparison functions for qsort() and bsearch(), ascending.  A line outside of functions defines
- * one:
+ * Order and search.  Comparison functions for qsort() and bsearch(), ascending: a line outside of
+ * functions defines one:
  *
  *     TI_ORDER_BY(by_rank, struct file, rank)                of structs, by a member
  *     TI_ORDER_BY_2(by_place, struct item, section, at)      by the second where the first is equal
  *     TI_ORDER_NUMBERS(by_value, double)                     of numbers
+ *
+ * And a search in what is sorted:
+ *
+ *     TI_FIRST(i, 0, n, file[i].rank < rank)                 i: the first that is not below `rank`
  */
 #ifndef TI_COMMON_ORDER_H
 #define TI_COMMON_ORDER_H
@@ -29,5 +33,15 @@
                       x->key != y->key         ? TI_ORDER(x->key, y->key)                          \
                       : x->second != y->second ? TI_ORDER(x->second, y->second)                    \
                                                : TI_ORDER(x->third, y->third))
+
+/* Set `i` to the first of `from` to before `to` for which `before`, an expression of `i`, is false,
+ * or to `to`.  It must be true for all before. */
+#define TI_FIRST(i, from, to, before)                                                              \
+    for (__typeof__(i) low_ = (from), high_ = (to);                                                \
+         (i) = low_ < high_ ? low_ + (high_ - low_) / 2 : low_, low_ < high_;)                     \
+        if (before)                                                                                \
+            low_ = (i) + 1;                                                                        \
+        else                                                                                       \
+            high_ = (i)
 
 #endif

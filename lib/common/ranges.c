@@ -11,17 +11,10 @@
 /* Index of the first range that ends at `rank` or after it. */
 static size_t find(const struct ti_ranges *set, int64_t rank)
 {
-    size_t low = 0, high = set->n;
+    size_t i;
 
-    while (low < high) {
-        size_t mid = (low + high) / 2;
-
-        if (set->range[mid].last < rank)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
+    TI_FIRST(i, 0, set->n, set->range[i].last < rank);
+    return i;
 }
 
 void ti_ranges_add_range(struct ti_ranges *set, int64_t first, int64_t last)

@@ -302,34 +302,18 @@ void ti_rates_free(struct ti_rates *r)
 
 const struct ti_rate *ti_rates_site(const struct ti_rates *r, const char *site)
 {
-    int low = 0, high = r->nsites;
+    int i;
 
-    while (low < high) {
-        int middle = low + (high - low) / 2, c = strcmp(site, r->site[middle].site);
-
-        if (c == 0)
-            return &r->site[middle];
-        if (c < 0)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return NULL;
+    TI_FIRST(i, 0, r->nsites, strcmp(r->site[i].site, site) < 0);
+    return i < r->nsites && !strcmp(r->site[i].site, site) ? &r->site[i] : NULL;
 }
 
 const struct ti_rate *ti_rates_class(const struct ti_rates *r, uint64_t volume)
 {
-    int low = 0, high = r->nclasses;
+    int i;
 
-    while (high - low > 1) {
-        int middle = low + (high - low) / 2;
-
-        if (r->volume_class[middle].from <= volume)
-            low = middle;
-        else
-            high = middle;
-    }
-    return &r->volume_class[low];
+    TI_FIRST(i, 1, r->nclasses, r->volume_class[i].from <= volume);
+    return &r->volume_class[i - 1];
 }
 
 double ti_rates_of(const struct ti_rates *r, const char *site, uint64_t volume)

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "common/order.h"
 #include "fold/fold_nodes.h"
 
 /*
@@ -208,25 +209,19 @@ static struct ti_fold_node *loop_before(struct ti_fold *f, uint32_t place)
 static uint32_t pair_before(struct ti_fold *f, uint32_t b)
 {
     uint32_t length = tail_length(f, b), before;
-    uint32_t low = 0, high = b;
+    uint32_t a;
 
     if (f->list[b].length < length)
         return b;
     before = f->list[b].length - length;
     if (f->n - b <= b && f->list[b - (f->n - b)].length == before)
-        low = high = b - (f->n - b);
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-
-        if (f->list[middle].length < before)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (f->list[low].length != before || part_hash(f, low, b) != part_hash(f, b, f->n) ||
-        !nests(f, link_nodes(f, low, b), link_nodes(f, b, f->n), length, 1))
+        a = b - (f->n - b);
+    else
+        TI_FIRST(a, 0, b, f->list[a].length < before);
+    if (f->list[a].length != before || part_hash(f, a, b) != part_hash(f, b, f->n) ||
+        !nests(f, link_nodes(f, a, b), link_nodes(f, b, f->n), length, 1))
         return b;
-    return low;
+    return a;
 }
 
 /* Fold the nodes after a place, if they equal what ends there. */

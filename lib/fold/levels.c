@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "common/order.h"
+
 __extension__ typedef unsigned __int128 u128;
 
 /* 2^t is about 1 + (A t + B t^2) / 2^16, for t from 0 to 1. */
@@ -129,21 +131,14 @@ static bool read_values(struct items *s, const struct ti_column *c, const struct
 /* The highest level whose value is at most `value`. */
 static uint64_t level_below(const struct items *s, uint64_t value)
 {
-    uint64_t low = s->linear, high;
+    uint64_t low = s->linear, level;
 
     if (value < s->linear)
         return value;
     while (value_of(s->linear, s->steps, low + s->steps) <= value)
         low += s->steps;
-    for (high = low + s->steps; high - low > 1;) {
-        uint64_t middle = low + (high - low) / 2;
-
-        if (value_of(s->linear, s->steps, middle) <= value)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
+    TI_FIRST(level, low + 1, low + s->steps, value_of(s->linear, s->steps, level) <= value);
+    return level - 1;
 }
 
 static int64_t magnitude(int64_t v)

@@ -68,17 +68,10 @@ int64_t ti_merged_count(const struct ti_merged *m)
 
 const struct run *ti__merged_run(const struct ti_merged *m, int64_t rank)
 {
-    size_t low = 0, high = m->nruns;
+    size_t i;
 
-    while (high - low > 1) {
-        size_t mid = (low + high) / 2;
-
-        if (m->run[mid].first <= rank)
-            low = mid;
-        else
-            high = mid;
-    }
-    return &m->run[low];
+    TI_FIRST(i, 1, m->nruns, m->run[i].first <= rank);
+    return &m->run[i - 1];
 }
 
 bool ti_merged_has(const struct ti_merged *m, int64_t rank)

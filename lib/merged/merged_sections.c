@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "common/order.h"
 #include "merged/dictionary.h"
 #include "merged/merged_internal.h"
 #include "trace/chunk.h"
@@ -60,17 +61,10 @@ out:
 
 static const struct place *place_of(const struct ti_merged *m, uint64_t section)
 {
-    size_t low = 0, high = m->nplaces;
+    size_t i;
 
-    while (high - low > 1) {
-        size_t mid = (low + high) / 2;
-
-        if (m->place[mid].first <= section)
-            low = mid;
-        else
-            high = mid;
-    }
-    return &m->place[low];
+    TI_FIRST(i, 1, m->nplaces, m->place[i].first <= section);
+    return &m->place[i - 1];
 }
 
 ti_status ti__merged_section_damaged(const struct ti_merged *m, uint64_t number, struct ti_err *err,

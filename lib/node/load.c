@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/map.h"
+#include "common/order.h"
 #include "node/launch.h"
 
 /* A process may join the run later: our own child, between fork and exec.  So its environment is
@@ -59,26 +60,11 @@ static int64_t own_bytes(pid_t pid)
     return (resident - shared) * sysconf(_SC_PAGESIZE);
 }
 
-/* Index of the process in the sorted list, or where to insert it. */
-static int place_of(const struct ti_load *l, pid_t pid)
-{
-    int from = 0, to = l->n;
-
-    while (from < to) {
-        int mid = (from + to) / 2;
-
-        if (l->process[mid].pid < pid)
-            from = mid + 1;
-        else
-            to = mid;
-    }
-    return from;
-}
-
 static struct ti_load_process *entry_of(struct ti_load *l, pid_t pid)
 {
-    int at = place_of(l, pid);
+    int at;
 
+    TI_FIRST(at, 0, l->n, l->process[at].pid < pid);
     if (at < l->n && l->process[at].pid == pid)
         return &l->process[at];
     l->process = ti_grow(l->process, &l->room, (size_t)l->n + 1, sizeof *l->process);

@@ -107,21 +107,18 @@ void ti_send_end(struct ti_send *s)
     s->active = false;
 }
 
+static json_int_t merged_rank(const struct ti_send *s, size_t i)
+{
+    return json_integer_value(json_array_get(json_array_get(s->merged, i), 0));
+}
+
 /* Whether a rank is in the merged trace. */
 static bool is_merged(const struct ti_send *s, int64_t rank)
 {
-    size_t low = 0, high = json_array_size(s->merged);
+    size_t i, n = json_array_size(s->merged);
 
-    while (low < high) {
-        size_t mid = (low + high) / 2;
-        json_int_t there = json_integer_value(json_array_get(json_array_get(s->merged, mid), 0));
-
-        if (there == rank)
-            return true;
-        low = there < rank ? mid + 1 : low;
-        high = there < rank ? high : mid;
-    }
-    return false;
+    TI_FIRST(i, 0, n, merged_rank(s, i) < rank);
+    return i < n && merged_rank(s, i) == rank;
 }
 
 /* Advance to the next rank; false when there is none. */

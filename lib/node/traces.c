@@ -268,35 +268,20 @@ json_t *ti_traces_crc(const json_t *request, const char *directory, const char *
 
 /* --- removing ------------------------------------------------------------ */
 
-/* Index of the first file of `rank` or a higher rank. */
-static size_t first_from(const struct files *f, int64_t rank)
-{
-    size_t low = 0, high = f->n;
-
-    while (low < high) {
-        size_t mid = (low + high) / 2;
-
-        if (f->file[mid].rank < rank)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
-}
-
 /* Call a function for each file in the ranges, which are valid but may overlap. */
 static void each_in(struct files *f, const json_t *ranges,
                     void (*call)(struct file *file, void *arg), void *arg)
 {
     const json_t *range;
-    size_t i;
+    size_t i, k;
 
     json_array_foreach(ranges, i, range)
     {
         int64_t first = json_integer_value(json_array_get(range, 0)),
                 last = json_integer_value(json_array_get(range, 1));
 
-        for (size_t k = first_from(f, first); k < f->n && f->file[k].rank <= last; k++)
+        TI_FIRST(k, 0, f->n, f->file[k].rank < first);
+        for (; k < f->n && f->file[k].rank <= last; k++)
             call(&f->file[k], arg);
     }
 }

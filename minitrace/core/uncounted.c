@@ -18,6 +18,7 @@
  *     reset handlers.  Debuggers pass it on.
  *   - The handler calls nothing, and reads nothing of the application's.
  */
+#include "common/order.h"
 #include "minitrace/core/state.h"
 
 #ifdef __x86_64__
@@ -184,7 +185,7 @@ static void find_function(const struct dl_phdr_info *object, const ElfW(Phdr) * 
                           struct look *look)
 {
     const uint8_t *header = NULL, *table, *begin, *end;
-    int64_t n, low = 0, high;
+    int64_t n, at;
 
     begin = (const uint8_t *)(object->dlpi_addr + code->p_vaddr);
     end = begin + code->p_memsz;
@@ -195,20 +196,13 @@ static void find_function(const struct dl_phdr_info *object, const ElfW(Phdr) * 
             header = (const uint8_t *)(object->dlpi_addr + object->dlpi_phdr[i].p_vaddr);
     if (!header || memcmp(header, "\x01\x1b\x03\x3b", 4) != 0)
         return;
-    n = high = (uint32_t)int32_at(header + 8);
+    n = (uint32_t)int32_at(header + 8);
     table = header + 12;
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-
-        if ((uint64_t)(header + int32_at(table + 8 * middle)) <= look->pc)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low > 0 && header + int32_at(table + 8 * (low - 1)) >= begin)
-        look->from = header + int32_at(table + 8 * (low - 1));
-    if (low < n && header + int32_at(table + 8 * low) < end)
-        look->to = header + int32_at(table + 8 * low);
+    TI_FIRST(at, 0, n, (uint64_t)(header + int32_at(table + 8 * at)) <= look->pc);
+    if (at > 0 && header + int32_at(table + 8 * (at - 1)) >= begin)
+        look->from = header + int32_at(table + 8 * (at - 1));
+    if (at < n && header + int32_at(table + 8 * at) < end)
+        look->to = header + int32_at(table + 8 * at);
 }
 
 /*

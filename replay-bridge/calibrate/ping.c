@@ -25,6 +25,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/order.h"
 #include "examples/burst.h"
 #include "replay-bridge/calibrate/time_cores.h"
 
@@ -124,19 +125,12 @@ static bool is_eager(int64_t size)
 
 static int64_t find_eager(int64_t largest)
 {
-    int64_t eager = 0, too_large = largest < EAGER_MOST ? largest : EAGER_MOST;
+    int64_t size, too_large = largest < EAGER_MOST ? largest : EAGER_MOST;
 
     if (is_eager(too_large))
         return too_large;
-    while (eager + 1 < too_large) {
-        int64_t middle = eager + (too_large - eager) / 2;
-
-        if (is_eager(middle))
-            eager = middle;
-        else
-            too_large = middle;
-    }
-    return eager;
+    TI_FIRST(size, 1, too_large, is_eager(size));
+    return size - 1;
 }
 
 /* Time a send.  Rank 1 first announces that it is ready. */

@@ -191,18 +191,11 @@ static ti_status sweep_section(struct sweep *w, size_t from, size_t end)
 static bool force_code(struct sweep *w, uint32_t section, uint64_t at)
 {
     struct item key = {.section = section, .at = at, .stmt = 0};
-    size_t lo = 0, hi = w->nitems;
+    size_t i;
 
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-
-        if (by_place(&w->items[mid], &key) < 0)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    for (; lo < w->nitems && w->items[lo].section == section && w->items[lo].at == at; lo++) {
-        const struct item *it = &w->items[lo];
+    TI_FIRST(i, 0, w->nitems, by_place(&w->items[i], &key) < 0);
+    for (; i < w->nitems && w->items[i].section == section && w->items[i].at == at; i++) {
+        const struct item *it = &w->items[i];
 
         if (it->to > it->at && w->t->stmts[it->stmt].kind == TI_STMT_DATA && !w->forced[it->stmt]) {
             w->forced[it->stmt] = 1;

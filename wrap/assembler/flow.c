@@ -2,22 +2,15 @@
 
 #include <stdlib.h>
 
+#include "common/order.h"
+
 struct ti_insn *ti_flow_at(const struct ti_flow *f, uint32_t section, uint64_t at)
 {
-    size_t lo = 0, hi = f->n;
+    const struct ti_insn *in = f->insns;
+    size_t i;
 
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        const struct ti_insn *in = &f->insns[mid];
-
-        if (in->section < section || (in->section == section && in->at < at))
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    if (lo < f->n && f->insns[lo].section == section && f->insns[lo].at == at)
-        return &f->insns[lo];
-    return NULL;
+    TI_FIRST(i, 0, f->n, in[i].section < section || (in[i].section == section && in[i].at < at));
+    return i < f->n && in[i].section == section && in[i].at == at ? &f->insns[i] : NULL;
 }
 
 void ti_flow_free(struct ti_flow *f)

@@ -191,17 +191,10 @@ void ti_object_free(struct ti_object *o)
 
 const struct ti_reloc *ti_object_reloc(const struct ti_section *s, uint64_t from, uint64_t to)
 {
-    size_t lo = 0, hi = s->nrelocs;
+    size_t i;
 
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-
-        if (s->relocs[mid].offset < from)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo < s->nrelocs && s->relocs[lo].offset < to ? &s->relocs[lo] : NULL;
+    TI_FIRST(i, 0, s->nrelocs, s->relocs[i].offset < from);
+    return i < s->nrelocs && s->relocs[i].offset < to ? &s->relocs[i] : NULL;
 }
 
 const char *ti_object_name(const struct ti_object *o, uint32_t symbol)

@@ -32,19 +32,12 @@ TI_ORDER_BY_2(by_was, struct point, section, was)
 
 static bool same_place(const struct compare *c, uint32_t section, uint64_t was, uint64_t now)
 {
-    size_t lo = 0, hi = c->n;
     struct point key = {section, was, 0};
+    size_t i;
 
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-
-        if (by_was(&c->points[mid], &key) < 0)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    for (; lo < c->n && by_was(&c->points[lo], &key) == 0; lo++)
-        if (c->points[lo].now == now)
+    TI_FIRST(i, 0, c->n, by_was(&c->points[i], &key) < 0);
+    for (; i < c->n && by_was(&c->points[i], &key) == 0; i++)
+        if (c->points[i].now == now)
             return true;
     return false;
 }
