@@ -270,8 +270,8 @@ static void note_info(struct summary *sum, const struct ti_reader *r)
 {
     static const char *const keys[] = {"application", "command", "counter", "event",
                                        "unit",        "threads", "cpu",     "isa",
-                                       "mpi",         "mode",    "extra",   TI_INFO_CHANGED};
-    char hex[2 * TI_RUN_ID_BYTES + 1];
+                                        "mpi",         "mode",    "extra",   TI_INFO_CHANGED};
+    char hex[TI_RUN_ID_TEXT];
     const json_t *exact = json_object_get(sum->info, "exact");
     bool is_exact = ti_info_yes(ti_reader_info(r, "exact"));
 

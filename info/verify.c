@@ -136,7 +136,7 @@ static void check_common(struct verify *v, int64_t rank, const struct ti_reader 
         const char *key, *info;
     } same[] = {
         {"backend", "counter"}, {"event", "event"}, {"unit", "unit"}, {"threads", "threads"}};
-    char id[2 * TI_RUN_ID_BYTES + 1];
+    char id[TI_RUN_ID_TEXT];
 
     ti_hex(ti_reader_run_id(r), TI_RUN_ID_BYTES, id);
     if (!said || strcasecmp(said, id) != 0)

@@ -41,7 +41,7 @@ struct ti_nodes {
     const char *path; /* the run directory's; the caller's */
     int dir;          /* open on it; -1 */
     json_t *run;      /* RUN.json; NULL: there is none, and no nodes */
-    char run_id[2 * TI_RUN_ID_BYTES + 1];
+    char run_id[TI_RUN_ID_TEXT];
     struct ti_source_node *node;
     int64_t n;
     int nsites;

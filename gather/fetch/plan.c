@@ -1,6 +1,5 @@
 #include "gather/fetch/plan.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,28 +8,23 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/hex.h"
+#include "common/folder.h"
 #include "trace/rankname.h"
-
-enum { AT_RUN_ID = 24 }; /* in a trace's header, see trace/trace.h */
 
 /* Whether a local trace is of the run; else name and run id of the first that is not. */
 struct run_id_match {
     bool ours;
-    char name[256], id[2 * TI_RUN_ID_BYTES + 1];
+    char name[256], id[TI_RUN_ID_TEXT];
 };
 
 static void check_run_id(const struct ti__gathering *g, const char *file, struct run_id_match *w)
 {
     int fd = w->ours ? -1 : openat(g->nodes.dir, file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    unsigned char header[TI_HEADER_BYTES];
-    char id[sizeof w->id];
+    char id[TI_RUN_ID_TEXT];
 
     if (fd < 0)
         return;
-    if (pread(fd, header, sizeof header, 0) == (ssize_t)sizeof header &&
-        memcmp(header, TI_MAGIC, strlen(TI_MAGIC)) == 0) {
-        ti_hex(header + AT_RUN_ID, TI_RUN_ID_BYTES, id);
+    if (ti_rank_file_run(fd, id)) {
         w->ours = strcmp(id, g->nodes.run_id) == 0;
         if (!w->ours && !*w->id) {
             memcpy(w->id, id, sizeof id);
@@ -57,13 +51,11 @@ static bool is_zeroed(const struct ti__gathering *g, const char *file)
 
 static void note_local_file(struct ti__gathering *g, const char *file)
 {
-    int64_t rank = ti_rank_of_name(file);
-    char name[TI_RANK_NAME_BYTES];
+    int64_t rank = ti_rank_of_own_name(file);
     struct stat sb;
 
-    if (rank < 0 || rank >= g->np || strcmp(ti_rank_name(rank, name), file) != 0 ||
-        fstatat(g->nodes.dir, file, &sb, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(sb.st_mode) ||
-        sb.st_size < TI_HEADER_BYTES || is_zeroed(g, file))
+    if (rank < 0 || rank >= g->np || fstatat(g->nodes.dir, file, &sb, AT_SYMLINK_NOFOLLOW) < 0 ||
+        !S_ISREG(sb.st_mode) || sb.st_size < TI_HEADER_BYTES || is_zeroed(g, file))
         return;
     g->rank[rank].reference = TI__LOCAL_COPY;
     g->rank[rank].bytes = sb.st_size;
@@ -72,8 +64,7 @@ static void note_local_file(struct ti__gathering *g, const char *file)
 /* Finds the local traces: by listing the directory, not by looking for each rank. */
 static ti_status find_local_files(struct ti__gathering *g, struct ti_err *err)
 {
-    int fd = openat(g->nodes.dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    DIR *d = ti_names_in(g->nodes.dir);
     const struct dirent *e = NULL;
     struct run_id_match match = {.ours = false};
     int cause;
@@ -86,8 +77,6 @@ static ti_status find_local_files(struct ti__gathering *g, struct ti_err *err)
     cause = e || ti_gather_stop ? 0 : errno;
     if (d)
         closedir(d);
-    else if (fd >= 0)
-        close(fd);
     if (ti_gather_stop)
         return ti__interrupted(g, err);
     errno = cause;

@@ -1,6 +1,5 @@
 #include "gather/fetch/receive.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/crc32c.h"
+#include "common/folder.h"
 #include "common/map.h"
 #include "common/order.h"
 #include "common/write.h"
@@ -54,13 +54,10 @@ static int64_t rank_of_part(const char *name)
 
 void ti_parts_find(struct ti_parts *p, int dir)
 {
-    int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    DIR *d = ti_names_in(dir);
     const struct dirent *e;
 
     *p = (struct ti_parts){.dir = dir, .fd = -1};
-    if (!d && fd >= 0)
-        close(fd);
     while (d && (e = readdir(d)) != NULL) {
         struct ti_partial part = {.rank = rank_of_part(e->d_name), .before = true};
 

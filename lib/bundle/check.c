@@ -1,6 +1,5 @@
 #include "bundle/check.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -14,6 +13,7 @@
 #include "bundle/run_internal.h"
 #include "bundle/scanner.h"
 #include "common/cli.h"
+#include "common/folder.h"
 #include "common/map.h"
 #include "trace/differ.h"
 #include "trace/rankname.h"
@@ -61,19 +61,14 @@ static bool add_file(struct ti_run *run, const char *name, int64_t claim, bool f
 static ti_status list_files(struct ti_run *run, struct ti_node_traces *from_nodes,
                             struct ti_err *err)
 {
-    int copy = fcntl(run->fd, F_DUPFD_CLOEXEC, 0);
-    DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+    DIR *dir = ti_names_in(run->fd);
     char usual[TI_RANK_NAME_BYTES];
     struct dirent *d;
     size_t room = 0;
     ti_status st = TI_OK;
 
-    if (!dir) {
-        st = ti_err_errno(err, TI_ERR_IO, "cannot read directory '%s'", run->path);
-        if (copy >= 0)
-            close(copy);
-        return st;
-    }
+    if (!dir)
+        return ti_err_errno(err, TI_ERR_IO, "cannot read directory '%s'", run->path);
     for (int64_t r = -1; (r = ti_node_traces_next(from_nodes, r + 1)) >= 0;)
         if (!add_file(run, ti_rank_name(r, usual), r, true, &room))
             break;
@@ -81,7 +76,7 @@ static ti_status list_files(struct ti_run *run, struct ti_node_traces *from_node
         int64_t claim = ti_rank_of_name(d->d_name);
 
         if (claim < 0 || (ti_node_traces_has(from_nodes, claim, NULL) &&
-                          strcmp(d->d_name, ti_rank_name(claim, usual)) == 0))
+                          ti_rank_of_own_name(d->d_name) == claim))
             continue;
         if (!add_file(run, d->d_name, claim, false, &room))
             break;

@@ -48,7 +48,7 @@ static void parse_id(const char *hex, uint8_t id[TI_RUN_ID_BYTES])
 static ti_status json_is_foreign(const struct ti_run *run, const struct ti_run_file *one,
                                  bool other_id, struct ti_err *err)
 {
-    char ours[2 * TI_RUN_ID_BYTES + 1], theirs[2 * TI_RUN_ID_BYTES + 1];
+    char ours[TI_RUN_ID_TEXT], theirs[TI_RUN_ID_TEXT];
 
     ti_hex(run->run_id, TI_RUN_ID_BYTES, ours);
     ti_hex(one->run_id, TI_RUN_ID_BYTES, theirs);

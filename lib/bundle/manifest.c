@@ -270,7 +270,7 @@ char *ti_manifest_text(const struct ti_run *run, size_t *bytes)
 {
     static const char *const other[] = {"cpu",  "isa",      "tunables", "mpi",
                                         "mode", "language", "library",  "extra"};
-    char *text = NULL, hex[2 * TI_RUN_ID_BYTES + 1];
+    char *text = NULL, hex[TI_RUN_ID_TEXT];
     FILE *f = open_memstream(&text, bytes);
     bool failed;
 

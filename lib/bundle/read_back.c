@@ -111,7 +111,7 @@ static bool is_manifest_of(const char *text, const struct ti_run *run)
 {
     json_t *manifest = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
     const char *id = json_string_value(json_object_get(manifest, "run_id"));
-    char ours[2 * TI_RUN_ID_BYTES + 1];
+    char ours[TI_RUN_ID_TEXT];
     bool is;
 
     ti_hex(run->run_id, TI_RUN_ID_BYTES, ours);

@@ -1,6 +1,5 @@
 #include "bundle/scanner.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -14,6 +13,7 @@
 #include "bundle/bundle.h"
 #include "bundle/node_traces.h"
 #include "bundle/rank_scan.h"
+#include "common/folder.h"
 #include "common/order.h"
 #include "trace/rankname.h"
 
@@ -278,20 +278,15 @@ TI_ORDER_NUMBERS(by_number, int64_t)
 /* Queues the files that are there already, by rank. */
 static void add_present(struct ti_scanner *a)
 {
-    int copy = fcntl(a->dir, F_DUPFD_CLOEXEC, 0);
-    DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+    DIR *dir = ti_names_in(a->dir);
     struct dirent *d;
 
-    if (!dir) {
-        if (copy >= 0)
-            close(copy);
+    if (!dir)
         return;
-    }
     while ((d = readdir(dir))) {
-        int64_t rank = ti_rank_of_name(d->d_name);
-        char usual[TI_RANK_NAME_BYTES];
+        int64_t rank = ti_rank_of_own_name(d->d_name);
 
-        if (rank >= 0 && strcmp(d->d_name, ti_rank_name(rank, usual)) == 0)
+        if (rank >= 0)
             enqueue(a, rank);
     }
     closedir(dir);

@@ -1,4 +1,3 @@
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -7,6 +6,7 @@
 #include <unistd.h>
 
 #include "bundle/source_internal.h"
+#include "common/folder.h"
 #include "common/map.h"
 
 static void add_entry(struct ti_source *s, struct entry entry)
@@ -139,17 +139,12 @@ static ti_status no_trace(const struct ti_source *s, struct ti_err *err)
 
 static ti_status open_directory(struct ti_source *s, struct ti_err *err)
 {
-    int copy = fcntl(s->fd, F_DUPFD_CLOEXEC, 0);
-    DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+    DIR *dir = ti_names_in(s->fd);
     bool merged = false;
     ti_status st;
 
-    if (!dir) {
-        st = ti_err_errno(err, TI_ERR_IO, "cannot read directory '%s'", s->path);
-        if (copy >= 0)
-            close(copy);
-        return st;
-    }
+    if (!dir)
+        return ti_err_errno(err, TI_ERR_IO, "cannot read directory '%s'", s->path);
     st = list_directory(s, dir, &merged, err);
     closedir(dir);
     if (st != TI_OK)

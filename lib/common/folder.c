@@ -1,6 +1,5 @@
 #include "common/folder.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,22 +13,32 @@
 #define PREFIX  "tiara-"
 #define YOUNG_S 60 /* a folder younger than this may not be locked yet */
 
+static DIR *names_of(int at, const char *name)
+{
+    int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+    if (!dir && fd >= 0)
+        close(fd);
+    return dir;
+}
+
+DIR *ti_names_in(int fd)
+{
+    return names_of(fd, ".");
+}
+
 /* The lock goes last: a folder without one that is not empty is not known as ours. */
 static void remove_tree(int at, const char *name, int depth)
 {
     struct dirent *entry;
     DIR *dir;
-    int fd;
 
     if (unlinkat(at, name, 0) == 0 || errno == ENOENT || depth > 32)
         return;
-    fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    dir = fd < 0 ? NULL : fdopendir(fd);
-    if (!dir) {
-        if (fd >= 0)
-            close(fd);
+    dir = names_of(at, name);
+    if (!dir)
         return;
-    }
     while ((entry = readdir(dir)) != NULL)
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
             strcmp(entry->d_name, TI_FOLDER_LOCK) != 0)

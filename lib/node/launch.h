@@ -17,8 +17,7 @@
 
 #include "common/clock.h"
 #include "common/err.h"
-
-#define TI_RUN_ID_TEXT 33 /* 32 hex digits and the 0 */
+#include "trace/trace.h"
 
 /*
  * Timer slack, in ns, for ranks of which there are many a core.  While a rank waits in MPI_Init or

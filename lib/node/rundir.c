@@ -1,6 +1,5 @@
 #include "node/rundir.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -98,16 +97,12 @@ static enum owner owner_of(const struct ti_rundir *d, const char *name, bool is_
 static ti_status look_in(const struct ti_rundir *d, bool is_run, bool remove, int count[3],
                          char claimed[NAME_MAX + 1], struct ti_err *err)
 {
-    int fd = openat(d->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    DIR *dir = ti_names_in(d->fd);
     struct dirent *entry;
 
     memset(count, 0, 3 * sizeof *count);
-    if (!dir) {
-        if (fd >= 0)
-            close(fd);
+    if (!dir)
         return ti_err_errno(err, TI_ERR_IO, "cannot read the run directory '%s'", d->given);
-    }
     while ((entry = readdir(dir)) != NULL) {
         const char *name = entry->d_name;
         enum owner owner;

@@ -1,6 +1,5 @@
 #include "node/traces.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,15 +8,13 @@
 #include <unistd.h>
 
 #include "common/crc32c.h"
-#include "common/hex.h"
+#include "common/folder.h"
 #include "common/map.h"
 #include "common/order.h"
 #include "node/rundir.h"
 #include "session/messages.h"
 #include "trace/rankname.h"
 #include "trace/trace.h"
-
-enum { AT_RUN_ID = 24 }; /* in a trace's header, see trace/trace.h */
 
 /* --- ranges --------------------------------------------------------------- */
 
@@ -47,12 +44,9 @@ bool ti__ranks_ok(const json_t *list, int64_t most)
 
 static bool is_of_run(int fd, const char *run_id)
 {
-    unsigned char header[TI_HEADER_BYTES];
-    char text[2 * TI_RUN_ID_BYTES + 1];
+    char id[TI_RUN_ID_TEXT];
 
-    return pread(fd, header, sizeof header, 0) == (ssize_t)sizeof header &&
-           memcmp(header, TI_MAGIC, strlen(TI_MAGIC)) == 0 &&
-           strcmp(ti_hex(header + AT_RUN_ID, TI_RUN_ID_BYTES, text), run_id) == 0;
+    return ti_rank_file_run(fd, id) && strcmp(id, run_id) == 0;
 }
 
 ti_status ti__trace_open(int dir, int64_t rank, const char *run_id, int *fd, struct stat *sb,
@@ -118,17 +112,15 @@ TI_ORDER_BY(by_rank, struct file, rank)
  * have no file. */
 static ti_status find_files(int dir, struct files *out, struct ti_err *err)
 {
-    int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    DIR *d = ti_names_in(dir);
     const struct dirent *entry;
     ti_status st = TI_OK;
 
     *out = (struct files){.file = NULL};
     while (d && (errno = 0, entry = readdir(d)) != NULL) {
-        int64_t rank = ti_rank_of_name(entry->d_name);
-        char name[TI_RANK_NAME_BYTES];
+        int64_t rank = ti_rank_of_own_name(entry->d_name);
 
-        if (rank < 0 || strcmp(entry->d_name, ti_rank_name(rank, name)) != 0)
+        if (rank < 0)
             continue;
         out->file = ti_grow(out->file, &out->room, out->n + 1, sizeof *out->file);
         out->file[out->n++] = (struct file){.rank = rank};
@@ -137,8 +129,6 @@ static ti_status find_files(int dir, struct files *out, struct ti_err *err)
         st = ti_err_errno(err, TI_ERR_IO, "cannot read the run directory");
     if (d)
         closedir(d);
-    else if (fd >= 0)
-        close(fd);
     if (st != TI_OK) {
         free(out->file);
         *out = (struct files){.file = NULL};
@@ -164,15 +154,6 @@ void ti__traces_there(int dir, int64_t **rank, size_t *n)
 
 /* --- what there is -------------------------------------------------------- */
 
-static bool has_end(int fd, int64_t bytes)
-{
-    char mark[TI_MAGIC_BYTES];
-
-    return bytes >= TI_HEADER_BYTES + TI_MAGIC_BYTES &&
-           pread(fd, mark, sizeof mark, bytes - TI_MAGIC_BYTES) == (ssize_t)sizeof mark &&
-           memcmp(mark, TI_MAGIC_END, sizeof mark) == 0;
-}
-
 static void list_rank(int dir, int64_t rank, const char *run_id, json_t *traces)
 {
     struct stat sb;
@@ -183,7 +164,7 @@ static void list_rank(int dir, int64_t rank, const char *run_id, json_t *traces)
             traces, json_pack("[I, I, I, I, b]", (json_int_t)rank, (json_int_t)sb.st_size,
                               (json_int_t)sb.st_ino,
                               (json_int_t)sb.st_mtim.tv_sec * 1000000000 + sb.st_mtim.tv_nsec,
-                              has_end(fd, sb.st_size)));
+                              ti_rank_file_ends(fd, sb.st_size)));
     if (fd >= 0)
         close(fd);
 }

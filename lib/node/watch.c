@@ -1,6 +1,5 @@
 #include "node/watch.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -8,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/folder.h"
 #include "trace/rankname.h"
 #include "trace/trace.h"
 
@@ -46,11 +46,8 @@ static double birth(const struct statx *st)
 
 static bool has_end_mark(int dir, const char *name, int64_t bytes)
 {
-    char mark[TI_MAGIC_BYTES];
     int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-    bool done = fd >= 0 && bytes >= TI_HEADER_BYTES + TI_MAGIC_BYTES &&
-                pread(fd, mark, sizeof mark, bytes - TI_MAGIC_BYTES) == (ssize_t)sizeof mark &&
-                memcmp(mark, TI_MAGIC_END, sizeof mark) == 0;
+    bool done = fd >= 0 && ti_rank_file_ends(fd, bytes);
 
     if (fd >= 0)
         close(fd);
@@ -84,15 +81,11 @@ static void look(struct ti_watch *w, const char *name)
 
 void ti_watch_update(struct ti_watch *w)
 {
-    int fd = openat(w->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    DIR *dir = ti_names_in(w->dir);
     struct dirent *entry;
 
-    if (!dir) {
-        if (fd >= 0)
-            close(fd);
+    if (!dir)
         return;
-    }
     while ((entry = readdir(dir)) != NULL)
         look(w, entry->d_name);
     closedir(dir);

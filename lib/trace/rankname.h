@@ -1,15 +1,16 @@
 /*
- * Names of files in run directories and bundles, and lists of ranks as text.  A rank file is
- * "rank-000042.ti".
+ * Rank files in run directories and bundles: their names, what tells that a file is one, and lists
+ * of ranks as text.  A rank file is "rank-000042.ti".
  */
 #ifndef TI_TRACE_RANKNAME_H
 #define TI_TRACE_RANKNAME_H
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "common/limits.h"
+#include "trace/trace.h"
 
 #define TI_RANK_NAME_BYTES 32
 #define TI_MERGED_NAME     "ranks.ti" /* the merged trace */
@@ -37,6 +38,15 @@ static inline int64_t ti_rank_of_name(const char *name)
     }
     return strcmp(name, ".ti") == 0 ? rank : -1;
 }
+
+/* The same for names that ti_rank_name() makes only. */
+int64_t ti_rank_of_own_name(const char *name);
+
+/* Whether an open file begins like a trace; the run id in its header, as text. */
+bool ti_rank_file_run(int fd, char id[TI_RUN_ID_TEXT]);
+
+/* Whether an open file, of that many bytes, ends like a complete trace. */
+bool ti_rank_file_ends(int fd, int64_t bytes);
 
 /*
  * Write ascending ranks as "0-3, 7, 9-11" into buf; returns buf.  Cut with "..." if they do not

@@ -92,5 +92,6 @@ enum ti_codec {
 #define TI_STRING_MAX    (1u << 16)
 
 #define TI_RUN_ID_BYTES 16
+#define TI_RUN_ID_TEXT  (2 * TI_RUN_ID_BYTES + 1) /* hex digits and the 0 */
 
 #endif
