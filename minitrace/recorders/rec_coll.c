@@ -25,20 +25,46 @@ static const struct ti_comm_entry *begin(struct ti_event *ev, const struct ti_mp
     return comm;
 }
 
-static void set_send(struct ti_event *ev, int64_t count, MPI_Datatype type)
-{
-    int64_t esize = ti_type_bytes(type);
+/* One side of a call, and its fields in the event. */
+struct side {
+    int64_t count;
+    MPI_Datatype type;
+    int bytes, esize;
+    bool parts; /* a vector of counts, in place of `count` */
+    const int *counts;
+};
 
-    ti_event_set(ev, TI_F_BYTES, ti_bytes(count, esize));
-    ti_event_set(ev, TI_F_ESIZE, esize);
+static struct side sent(int64_t count, MPI_Datatype type)
+{
+    return (struct side){.count = count, .type = type, .bytes = TI_F_BYTES, .esize = TI_F_ESIZE};
 }
 
-static void set_recv(struct ti_event *ev, int64_t count, MPI_Datatype type)
+static struct side received(int64_t count, MPI_Datatype type)
 {
-    int64_t esize = ti_type_bytes(type);
+    return (struct side){.count = count, .type = type, .bytes = TI_F_BYTES2, .esize = TI_F_ESIZE2};
+}
 
-    ti_event_set(ev, TI_F_BYTES2, ti_bytes(count, esize));
-    ti_event_set(ev, TI_F_ESIZE2, esize);
+static struct side in_parts(struct side s, const int *counts)
+{
+    s.parts = true;
+    s.counts = counts;
+    return s;
+}
+
+static void set(struct ti_event *ev, struct side s)
+{
+    int64_t esize = ti_type_bytes(s.type);
+
+    ti_event_set(ev, s.bytes, ti_bytes(s.count, esize));
+    ti_event_set(ev, s.esize, esize);
+}
+
+/* Set the fields of side `s`, with what is on the side `from`. */
+static void set_from(struct ti_event *ev, struct side s, struct side from)
+{
+    s.count = from.count;
+    s.type = from.type;
+    set(ev, s);
 }
 
 static int64_t count_at(const struct ti_mpi_call *c, const int *counts, int i)
@@ -77,13 +103,25 @@ static enum role set_root(struct ti_event *ev, const struct ti_comm_entry *comm,
     return !comm->inter && root == comm->rank ? ROLE_ROOT : ROLE_OTHER;
 }
 
-static void finish(struct ti_mpi_call *c, struct ti_event *ev)
-{
-    if (c->req)
-        ti_request_emit(c, ev);
-    else
-        ti_emit(c, ev, false);
-}
+/* Define the recorder of a collective, around the body that follows: the body adds to the event, or
+ * returns false, and then nothing is recorded. */
+#define COLLECTIVE(name)                                                                           \
+    static bool name(struct ti_event *ev, const struct ti_mpi_call *c,                             \
+                     const struct ti_comm_entry *comm);                                            \
+    void ti_rec_##name(struct ti_mpi_call *c)                                                      \
+    {                                                                                              \
+        struct ti_event ev;                                                                        \
+        const struct ti_comm_entry *comm = begin(&ev, c);                                          \
+                                                                                                   \
+        if (!comm || !name(&ev, c, comm))                                                          \
+            return;                                                                                \
+        if (c->req)                                                                                \
+            ti_request_emit(c, &ev);                                                               \
+        else                                                                                       \
+            ti_emit(c, &ev, false);                                                                \
+    }                                                                                              \
+    static bool name(struct ti_event *ev, const struct ti_mpi_call *c,                             \
+                     const struct ti_comm_entry *comm)
 
 int64_t ti_redop(MPI_Op op)
 {
@@ -115,201 +153,114 @@ int64_t ti_redop(MPI_Op op)
     return commutes ? TI_REDOP_USER : TI_REDOP_USER_NC;
 }
 
-void ti_rec_barrier(struct ti_mpi_call *c)
+COLLECTIVE(barrier)
 {
-    struct ti_event ev;
-
-    if (begin(&ev, c))
-        finish(c, &ev);
+    (void)ev;
+    (void)c;
+    (void)comm;
+    return true;
 }
 
-void ti_rec_bcast(struct ti_mpi_call *c)
+COLLECTIVE(bcast)
 {
-    struct ti_event ev;
-    const struct ti_comm_entry *comm = begin(&ev, c);
+    bool nobody = set_root(ev, comm, c->root) == ROLE_NOBODY;
 
-    if (!comm)
-        return;
-    if (set_root(&ev, comm, c->root) == ROLE_NOBODY)
-        set_send(&ev, 0, MPI_DATATYPE_NULL);
-    else
-        set_send(&ev, c->count, c->type);
-    finish(c, &ev);
+    set(ev, nobody ? sent(0, MPI_DATATYPE_NULL) : sent(c->count, c->type));
+    return true;
 }
 
-void ti_rec_reduce(struct ti_mpi_call *c)
+COLLECTIVE(reduce)
 {
-    struct ti_event ev;
-    const struct ti_comm_entry *comm = begin(&ev, c);
     bool rooted = ti_op_base(c->op) == TI_OP_REDUCE;
+    bool nobody = rooted && set_root(ev, comm, c->root) == ROLE_NOBODY;
 
-    if (!comm)
-        return;
-    if (rooted && set_root(&ev, comm, c->root) == ROLE_NOBODY) {
-        set_send(&ev, 0, MPI_DATATYPE_NULL);
-        ti_event_set(&ev, TI_F_REDOP, TI_REDOP_NULL);
+    set(ev, nobody ? sent(0, MPI_DATATYPE_NULL) : sent(c->count, c->type));
+    ti_event_set(ev, TI_F_REDOP, nobody ? TI_REDOP_NULL : ti_redop(c->redop));
+    return true;
+}
+
+/* Set both sides of a call: `many` parts, and `one`.  If the one is implied, it is one of the many;
+ * but the root of an intercommunicator has no part itself. */
+static bool set_both(struct ti_event *ev, const struct ti_mpi_call *c,
+                     const struct ti_comm_entry *comm, struct side many, struct side one,
+                     bool implied)
+{
+    if (many.parts) {
+        ti_event_set(ev, many.esize, ti_type_bytes(many.type));
+        set_vec(ev, 0, c, many.counts, partners(comm));
+        if (implied && !comm->inter)
+            many.count = count_at(c, many.counts, comm->rank);
     } else {
-        set_send(&ev, c->count, c->type);
-        ti_event_set(&ev, TI_F_REDOP, ti_redop(c->redop));
+        set(ev, many);
     }
-    finish(c, &ev);
+    set_from(ev, one, implied ? many : one);
+    return true;
 }
 
-void ti_rec_gather(struct ti_mpi_call *c)
+/* The same if only the root has the many. */
+static bool set_rooted(struct ti_event *ev, const struct ti_mpi_call *c,
+                       const struct ti_comm_entry *comm, struct side many, struct side one,
+                       bool in_place)
 {
-    struct ti_event ev;
-    const struct ti_comm_entry *comm = begin(&ev, c);
+    enum role role = set_root(ev, comm, c->root);
 
-    if (!comm)
-        return;
-    switch (set_root(&ev, comm, c->root)) {
-    case ROLE_ROOT:
-        set_recv(&ev, c->count2, c->type2);
-        if (c->in_place || comm->inter)
-            set_send(&ev, c->count2, c->type2);
-        else
-            set_send(&ev, c->count, c->type);
-        break;
-    case ROLE_OTHER:
-        set_send(&ev, c->count, c->type);
-        set_recv(&ev, c->count, c->type);
-        break;
-    case ROLE_NOBODY:
-        set_send(&ev, 0, MPI_DATATYPE_NULL);
-        set_recv(&ev, 0, MPI_DATATYPE_NULL);
-        break;
+    if (role == ROLE_ROOT)
+        return set_both(ev, c, comm, many, one, in_place || comm->inter);
+    if (role == ROLE_NOBODY) {
+        one.count = 0;
+        one.type = MPI_DATATYPE_NULL;
     }
-    finish(c, &ev);
+    set(ev, one);
+    if (!many.parts)
+        set_from(ev, many, one);
+    return true;
 }
 
-/* In an intercommunicator the root contributes nothing itself. */
-void ti_rec_gatherv(struct ti_mpi_call *c)
+COLLECTIVE(gather)
 {
-    struct ti_event ev;
-    const struct ti_comm_entry *comm = begin(&ev, c);
-
-    if (!comm)
-        return;
-    switch (set_root(&ev, comm, c->root)) {
-    case ROLE_ROOT:
-        ti_event_set(&ev, TI_F_ESIZE2, ti_type_bytes(c->type2));
-        set_vec(&ev, 0, c, c->counts2, partners(comm));
-        if (comm->inter)
-            set_send(&ev, 0, c->type2);
-        else if (c->in_place)
-            set_send(&ev, count_at(c, c->counts2, comm->rank), c->type2);
-        else
-            set_send(&ev, c->count, c->type);
-        break;
-    case ROLE_OTHER:
-        set_send(&ev, c->count, c->type);
-        break;
-    case ROLE_NOBODY:
-        set_send(&ev, 0, MPI_DATATYPE_NULL);
-        break;
-    }
-    finish(c, &ev);
+    return set_rooted(ev, c, comm, received(c->count2, c->type2), sent(c->count, c->type),
+                      c->in_place);
 }
 
-void ti_rec_scatter(struct ti_mpi_call *c)
+COLLECTIVE(gatherv)
 {
-    struct ti_event ev;
-    const struct ti_comm_entry *comm = begin(&ev, c);
-
-    if (!comm)
-        return;
-    switch (set_root(&ev, comm, c->root)) {
-    case ROLE_ROOT:
-        set_send(&ev, c->count, c->type);
-        if (c->in_place2 || comm->inter)
-            set_recv(&ev, c->count, c->type);
-        else
-            set_recv(&ev, c->count2, c->type2);
-        break;
-    case ROLE_OTHER:
-        set_send(&ev, c->count2, c->type2);
-        set_recv(&ev, c->count2, c->type2);
-        break;
-    case ROLE_NOBODY:
-        set_send(&ev, 0, MPI_DATATYPE_NULL);
-        set_recv(&ev, 0, MPI_DATATYPE_NULL);
-        break;
-    }
-    finish(c, &ev);
+    return set_rooted(ev, c, comm, in_parts(received(0, c->type2), c->counts2),
+                      sent(c->count, c->type), c->in_place);
 }
 
-void ti_rec_scatterv(struct ti_mpi_call *c)
+COLLECTIVE(scatter)
 {
-    struct ti_event ev;
-    const struct ti_comm_entry *comm = begin(&ev, c);
-
-    if (!comm)
-        return;
-    switch (set_root(&ev, comm, c->root)) {
-    case ROLE_ROOT:
-        ti_event_set(&ev, TI_F_ESIZE, ti_type_bytes(c->type));
-        set_vec(&ev, 0, c, c->counts, partners(comm));
-        if (comm->inter)
-            set_recv(&ev, 0, c->type);
-        else if (c->in_place2)
-            set_recv(&ev, count_at(c, c->counts, comm->rank), c->type);
-        else
-            set_recv(&ev, c->count2, c->type2);
-        break;
-    case ROLE_OTHER:
-        set_recv(&ev, c->count2, c->type2);
-        break;
-    case ROLE_NOBODY:
-        set_recv(&ev, 0, MPI_DATATYPE_NULL);
-        break;
-    }
-    finish(c, &ev);
+    return set_rooted(ev, c, comm, sent(c->count, c->type), received(c->count2, c->type2),
+                      c->in_place2);
 }
 
-void ti_rec_allgather(struct ti_mpi_call *c)
+COLLECTIVE(scatterv)
 {
-    struct ti_event ev;
-
-    if (!begin(&ev, c))
-        return;
-    set_recv(&ev, c->count2, c->type2);
-    if (c->in_place)
-        set_send(&ev, c->count2, c->type2);
-    else
-        set_send(&ev, c->count, c->type);
-    finish(c, &ev);
+    return set_rooted(ev, c, comm, in_parts(sent(0, c->type), c->counts),
+                      received(c->count2, c->type2), c->in_place2);
 }
 
-void ti_rec_allgatherv(struct ti_mpi_call *c)
+COLLECTIVE(allgather)
 {
-    struct ti_event ev;
-    const struct ti_comm_entry *comm = begin(&ev, c);
-
-    if (!comm)
-        return;
-    ti_event_set(&ev, TI_F_ESIZE2, ti_type_bytes(c->type2));
-    set_vec(&ev, 0, c, c->counts2, partners(comm));
-    if (c->in_place)
-        set_send(&ev, count_at(c, c->counts2, comm->rank), c->type2);
-    else
-        set_send(&ev, c->count, c->type);
-    finish(c, &ev);
+    return set_both(ev, c, comm, received(c->count2, c->type2), sent(c->count, c->type),
+                    c->in_place);
 }
 
-void ti_rec_alltoallv(struct ti_mpi_call *c)
+COLLECTIVE(allgatherv)
 {
-    struct ti_event ev;
-    const struct ti_comm_entry *comm = begin(&ev, c);
-    int64_t esize;
+    return set_both(ev, c, comm, in_parts(received(0, c->type2), c->counts2),
+                    sent(c->count, c->type), c->in_place);
+}
 
-    if (!comm)
-        return;
-    esize = ti_type_bytes(c->type2);
-    ti_event_set(&ev, TI_F_ESIZE, c->in_place ? esize : ti_type_bytes(c->type));
-    ti_event_set(&ev, TI_F_ESIZE2, esize);
-    set_vec(&ev, 0, c, c->in_place ? c->counts2 : c->counts, partners(comm));
-    set_vec(&ev, 1, c, c->counts2, partners(comm));
-    finish(c, &ev);
+COLLECTIVE(alltoallv)
+{
+    int64_t esize = ti_type_bytes(c->type2);
+
+    ti_event_set(ev, TI_F_ESIZE, c->in_place ? esize : ti_type_bytes(c->type));
+    ti_event_set(ev, TI_F_ESIZE2, esize);
+    set_vec(ev, 0, c, c->in_place ? c->counts2 : c->counts, partners(comm));
+    set_vec(ev, 1, c, c->counts2, partners(comm));
+    return true;
 }
 
 static MPI_Datatype type_at(const struct ti_mpi_call *c, const void *types, int i)
@@ -347,34 +298,23 @@ static bool set_bytes_vec(struct ti_event *ev, int which, const struct ti_mpi_ca
     return bytes;
 }
 
-void ti_rec_alltoallw(struct ti_mpi_call *c)
+COLLECTIVE(alltoallw)
 {
-    struct ti_event ev;
-    const struct ti_comm_entry *comm = begin(&ev, c);
-
-    if (!comm || !set_bytes_vec(&ev, 1, c, c->counts2, c->types2, partners(comm), NULL))
-        return;
-    ti_event_set(&ev, TI_F_ESIZE, 1);
-    ti_event_set(&ev, TI_F_ESIZE2, 1);
-    if (c->in_place)
-        ev.vec[0] = ev.vec[1];
-    else if (!set_bytes_vec(&ev, 0, c, c->counts, c->types, partners(comm), NULL))
-        return;
-    finish(c, &ev);
+    if (!set_bytes_vec(ev, 1, c, c->counts2, c->types2, partners(comm), NULL))
+        return false;
+    ti_event_set(ev, TI_F_ESIZE, 1);
+    ti_event_set(ev, TI_F_ESIZE2, 1);
+    ev->vec[0] = ev->vec[1];
+    return c->in_place || set_bytes_vec(ev, 0, c, c->counts, c->types, partners(comm), NULL);
 }
 
 /* On an intercommunicator both groups have a result; the counts are the own group's. */
-void ti_rec_reduce_scatter(struct ti_mpi_call *c)
+COLLECTIVE(reduce_scatter)
 {
-    struct ti_event ev;
-    const struct ti_comm_entry *comm = begin(&ev, c);
-
-    if (!comm)
-        return;
-    ti_event_set(&ev, TI_F_ESIZE, ti_type_bytes(c->type));
-    set_vec(&ev, 0, c, c->counts2, comm->size);
-    ti_event_set(&ev, TI_F_REDOP, ti_redop(c->redop));
-    finish(c, &ev);
+    ti_event_set(ev, TI_F_ESIZE, ti_type_bytes(c->type));
+    set_vec(ev, 0, c, c->counts2, comm->size);
+    ti_event_set(ev, TI_F_REDOP, ti_redop(c->redop));
+    return true;
 }
 
 /* ------------------------------------------------------- with neighbours -- */
@@ -414,58 +354,43 @@ static bool set_neighbour_vec(struct ti_event *ev, int which, const struct ti_mp
     return vec;
 }
 
-void ti_rec_neighbor_allgather(struct ti_mpi_call *c)
+COLLECTIVE(neighbor_allgather)
 {
-    struct ti_event ev;
-
-    if (!begin(&ev, c))
-        return;
-    set_send(&ev, c->count, c->type);
-    set_recv(&ev, c->count2, c->type2);
-    finish(c, &ev);
+    return set_both(ev, c, comm, received(c->count2, c->type2), sent(c->count, c->type), false);
 }
 
-void ti_rec_neighbor_allgatherv(struct ti_mpi_call *c)
+COLLECTIVE(neighbor_allgatherv)
 {
-    struct ti_event ev;
-    const struct ti_comm_entry *comm = begin(&ev, c);
     const struct ti_neighbour *n;
 
-    if (!comm || !in_order(comm, &n))
-        return;
-    set_send(&ev, c->count, c->type);
-    ti_event_set(&ev, TI_F_ESIZE2, ti_type_bytes(c->type2));
-    if (set_neighbour_vec(&ev, 0, c, c->counts2, comm->sources, n))
-        finish(c, &ev);
+    if (!in_order(comm, &n))
+        return false;
+    set(ev, sent(c->count, c->type));
+    ti_event_set(ev, TI_F_ESIZE2, ti_type_bytes(c->type2));
+    return set_neighbour_vec(ev, 0, c, c->counts2, comm->sources, n);
 }
 
-void ti_rec_neighbor_alltoallv(struct ti_mpi_call *c)
+COLLECTIVE(neighbor_alltoallv)
 {
-    struct ti_event ev;
-    const struct ti_comm_entry *comm = begin(&ev, c);
     const struct ti_neighbour *n;
 
-    if (!comm || !in_order(comm, &n))
-        return;
-    ti_event_set(&ev, TI_F_ESIZE, ti_type_bytes(c->type));
-    ti_event_set(&ev, TI_F_ESIZE2, ti_type_bytes(c->type2));
-    if (set_neighbour_vec(&ev, 0, c, c->counts, comm->destinations, behind_sources(comm, n)) &&
-        set_neighbour_vec(&ev, 1, c, c->counts2, comm->sources, n))
-        finish(c, &ev);
+    if (!in_order(comm, &n))
+        return false;
+    ti_event_set(ev, TI_F_ESIZE, ti_type_bytes(c->type));
+    ti_event_set(ev, TI_F_ESIZE2, ti_type_bytes(c->type2));
+    return set_neighbour_vec(ev, 0, c, c->counts, comm->destinations, behind_sources(comm, n)) &&
+           set_neighbour_vec(ev, 1, c, c->counts2, comm->sources, n);
 }
 
-void ti_rec_neighbor_alltoallw(struct ti_mpi_call *c)
+COLLECTIVE(neighbor_alltoallw)
 {
-    struct ti_event ev;
-    const struct ti_comm_entry *comm = begin(&ev, c);
     const struct ti_neighbour *n;
 
-    if (!comm || !in_order(comm, &n))
-        return;
-    ti_event_set(&ev, TI_F_ESIZE, 1);
-    ti_event_set(&ev, TI_F_ESIZE2, 1);
-    if (set_bytes_vec(&ev, 0, c, c->counts, c->types, comm->destinations,
-                      behind_sources(comm, n)) &&
-        set_bytes_vec(&ev, 1, c, c->counts2, c->types2, comm->sources, n))
-        finish(c, &ev);
+    if (!in_order(comm, &n))
+        return false;
+    ti_event_set(ev, TI_F_ESIZE, 1);
+    ti_event_set(ev, TI_F_ESIZE2, 1);
+    return set_bytes_vec(ev, 0, c, c->counts, c->types, comm->destinations,
+                         behind_sources(comm, n)) &&
+           set_bytes_vec(ev, 1, c, c->counts2, c->types2, comm->sources, n);
 }
