@@ -65,6 +65,12 @@ static OTF2_CallbackCode done(struct ti__otf2_rank *r, ti_status st)
     return st ? OTF2_CALLBACK_INTERRUPT : OTF2_CALLBACK_SUCCESS;
 }
 
+/* The parameters that all callbacks of records begin with. */
+#define RECORD                                                                                     \
+    OTF2_LocationRef location __attribute__((unused)), OTF2_TimeStamp time,                        \
+        uint64_t position __attribute__((unused)), void *user,                                     \
+        OTF2_AttributeList *attributes __attribute__((unused))
+
 static OTF2_CallbackCode enter_or_leave(void *user, OTF2_TimeStamp time, OTF2_RegionRef region,
                                         bool enter)
 {
@@ -80,28 +86,18 @@ static OTF2_CallbackCode enter_or_leave(void *user, OTF2_TimeStamp time, OTF2_Re
     return done(r, enter ? ti__otf2_enter(r, what) : ti__otf2_leave(r, what));
 }
 
-static OTF2_CallbackCode on_enter(OTF2_LocationRef location, OTF2_TimeStamp time, uint64_t position,
-                                  void *user, OTF2_AttributeList *attributes, OTF2_RegionRef region)
+static OTF2_CallbackCode on_enter(RECORD, OTF2_RegionRef region)
 {
-    (void)location;
-    (void)position;
-    (void)attributes;
     return enter_or_leave(user, time, region, true);
 }
 
-static OTF2_CallbackCode on_leave(OTF2_LocationRef location, OTF2_TimeStamp time, uint64_t position,
-                                  void *user, OTF2_AttributeList *attributes, OTF2_RegionRef region)
+static OTF2_CallbackCode on_leave(RECORD, OTF2_RegionRef region)
 {
-    (void)location;
-    (void)position;
-    (void)attributes;
     return enter_or_leave(user, time, region, false);
 }
 
 /* Score-P writes the values that belong to an enter or leave in front of it. */
-static OTF2_CallbackCode on_metric(OTF2_LocationRef location, OTF2_TimeStamp time,
-                                   uint64_t position, void *user, OTF2_AttributeList *attributes,
-                                   OTF2_MetricRef metric, uint8_t n, const OTF2_Type *types,
+static OTF2_CallbackCode on_metric(RECORD, OTF2_MetricRef metric, uint8_t n, const OTF2_Type *types,
                                    const OTF2_MetricValue *values)
 {
     struct ti__otf2_rank *r = at(user, time);
@@ -109,9 +105,6 @@ static OTF2_CallbackCode on_metric(OTF2_LocationRef location, OTF2_TimeStamp tim
     uint64_t value;
     int which;
 
-    (void)location;
-    (void)position;
-    (void)attributes;
     if (class < 0)
         return done(r, TI_OK);
     which = r->im->metric_at[class];
@@ -125,30 +118,21 @@ static OTF2_CallbackCode on_metric(OTF2_LocationRef location, OTF2_TimeStamp tim
     return done(r, TI_OK);
 }
 
-static OTF2_CallbackCode on_flush(OTF2_LocationRef location, OTF2_TimeStamp time, uint64_t position,
-                                  void *user, OTF2_AttributeList *attributes, OTF2_TimeStamp stop)
+static OTF2_CallbackCode on_flush(RECORD, OTF2_TimeStamp stop)
 {
     struct ti__otf2_rank *r = at(user, time);
     uint64_t start = r->now;
 
-    (void)location;
-    (void)position;
-    (void)attributes;
     r->record--;
     at(user, stop);
     ti__otf2_pause(r, r->now - start);
     return done(r, TI_OK);
 }
 
-static OTF2_CallbackCode on_switch(OTF2_LocationRef location, OTF2_TimeStamp time,
-                                   uint64_t position, void *user, OTF2_AttributeList *attributes,
-                                   OTF2_MeasurementMode mode)
+static OTF2_CallbackCode on_switch(RECORD, OTF2_MeasurementMode mode)
 {
     struct ti__otf2_rank *r = at(user, time);
 
-    (void)location;
-    (void)position;
-    (void)attributes;
     if (mode == OTF2_MEASUREMENT_OFF)
         ti__otf2_note(r->im, TI__OTF2_PAUSED,
                       "recording was switched off for a part of the program, which is missing");
@@ -177,55 +161,34 @@ static OTF2_CallbackCode message(struct ti__otf2_rank *r, enum ti__otf2_kind kin
     return give(r, &m);
 }
 
-static OTF2_CallbackCode on_send(OTF2_LocationRef location, OTF2_TimeStamp time, uint64_t position,
-                                 void *user, OTF2_AttributeList *attributes, uint32_t peer,
-                                 OTF2_CommRef comm, uint32_t tag, uint64_t bytes)
+static OTF2_CallbackCode on_send(RECORD, uint32_t peer, OTF2_CommRef comm, uint32_t tag,
+                                 uint64_t bytes)
 {
-    (void)location;
-    (void)position;
-    (void)attributes;
     return message(at(user, time), TI__OTF2_SEND, peer, comm, tag, bytes, 0);
 }
 
-static OTF2_CallbackCode on_recv(OTF2_LocationRef location, OTF2_TimeStamp time, uint64_t position,
-                                 void *user, OTF2_AttributeList *attributes, uint32_t peer,
-                                 OTF2_CommRef comm, uint32_t tag, uint64_t bytes)
+static OTF2_CallbackCode on_recv(RECORD, uint32_t peer, OTF2_CommRef comm, uint32_t tag,
+                                 uint64_t bytes)
 {
-    (void)location;
-    (void)position;
-    (void)attributes;
     return message(at(user, time), TI__OTF2_RECV, peer, comm, tag, bytes, 0);
 }
 
-static OTF2_CallbackCode on_isend(OTF2_LocationRef location, OTF2_TimeStamp time, uint64_t position,
-                                  void *user, OTF2_AttributeList *attributes, uint32_t peer,
-                                  OTF2_CommRef comm, uint32_t tag, uint64_t bytes, uint64_t id)
+static OTF2_CallbackCode on_isend(RECORD, uint32_t peer, OTF2_CommRef comm, uint32_t tag,
+                                  uint64_t bytes, uint64_t id)
 {
-    (void)location;
-    (void)position;
-    (void)attributes;
     return message(at(user, time), TI__OTF2_ISEND, peer, comm, tag, bytes, id);
 }
 
-static OTF2_CallbackCode on_irecv(OTF2_LocationRef location, OTF2_TimeStamp time, uint64_t position,
-                                  void *user, OTF2_AttributeList *attributes, uint32_t peer,
-                                  OTF2_CommRef comm, uint32_t tag, uint64_t bytes, uint64_t id)
+static OTF2_CallbackCode on_irecv(RECORD, uint32_t peer, OTF2_CommRef comm, uint32_t tag,
+                                  uint64_t bytes, uint64_t id)
 {
-    (void)location;
-    (void)position;
-    (void)attributes;
     return message(at(user, time), TI__OTF2_IRECVED, peer, comm, tag, bytes, id);
 }
 
 /* Callbacks of records that have only a request. */
 #define REQUEST(name, of_kind)                                                                     \
-    static OTF2_CallbackCode name(OTF2_LocationRef location, OTF2_TimeStamp time,                  \
-                                  uint64_t position, void *user, OTF2_AttributeList *attributes,   \
-                                  uint64_t id)                                                     \
+    static OTF2_CallbackCode name(RECORD, uint64_t id)                                             \
     {                                                                                              \
-        (void)location;                                                                            \
-        (void)position;                                                                            \
-        (void)attributes;                                                                          \
         return give(at(user, time), &(struct ti__otf2_record){.kind = of_kind, .id = id});         \
     }
 REQUEST(on_isent, TI__OTF2_ISENT)
@@ -284,27 +247,15 @@ static OTF2_CallbackCode collective(struct ti__otf2_rank *r, enum ti__otf2_kind 
     return give(r, &c);
 }
 
-static OTF2_CallbackCode on_collective(OTF2_LocationRef location, OTF2_TimeStamp time,
-                                       uint64_t position, void *user,
-                                       OTF2_AttributeList *attributes, OTF2_CollectiveOp op,
-                                       OTF2_CommRef comm, uint32_t root, uint64_t sent,
-                                       uint64_t received)
+static OTF2_CallbackCode on_collective(RECORD, OTF2_CollectiveOp op, OTF2_CommRef comm,
+                                       uint32_t root, uint64_t sent, uint64_t received)
 {
-    (void)location;
-    (void)position;
-    (void)attributes;
     return collective(at(user, time), TI__OTF2_COLL, op, comm, root, sent, received, 0);
 }
 
-static OTF2_CallbackCode on_icoll_done(OTF2_LocationRef location, OTF2_TimeStamp time,
-                                       uint64_t position, void *user,
-                                       OTF2_AttributeList *attributes, OTF2_CollectiveOp op,
-                                       OTF2_CommRef comm, uint32_t root, uint64_t sent,
-                                       uint64_t received, uint64_t id)
+static OTF2_CallbackCode on_icoll_done(RECORD, OTF2_CollectiveOp op, OTF2_CommRef comm,
+                                       uint32_t root, uint64_t sent, uint64_t received, uint64_t id)
 {
-    (void)location;
-    (void)position;
-    (void)attributes;
     return collective(at(user, time), TI__OTF2_ICOLL_DONE, op, comm, root, sent, received, id);
 }
 
