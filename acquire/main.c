@@ -1,5 +1,4 @@
 /* ti-acquire: run an MPI program, folded if need be, and trace it. */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "acquire/run/describe.h"
@@ -65,10 +64,8 @@ int main(int argc, char **argv)
     st = options.check_sites ? ti_check_sites(&options, &err) : act(&options, &acquisition, &err);
     if (err.text[0])
         ti_cli_fail(&ti_acquire_cli, st, &err);
-    if (fflush(stdout) != 0 && st == TI_OK) {
-        ti_err_errno(&err, TI_ERR_IO, "cannot write to standard output");
-        st = ti_cli_fail(&ti_acquire_cli, TI_ERR_IO, &err);
-    }
+    if (st == TI_OK)
+        st = (ti_status)ti_cli_shown(ti_acquire_cli.tool);
     early = acquisition.signal;
     ti_acquisition_free(&acquisition);
     ti_options_free(&options);

@@ -1,7 +1,6 @@
 #include "replay-bridge/tolerance.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/cli.h"

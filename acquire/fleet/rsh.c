@@ -55,37 +55,12 @@ static void hang_up(struct caller *c)
     free(c);
 }
 
-static bool put(int fd, const void *data, size_t bytes)
-{
-    const char *at = data;
-
-    while (bytes) {
-        ssize_t n = send(fd, at, bytes, MSG_NOSIGNAL);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        at += n;
-        bytes -= (size_t)n;
-    }
-    return true;
-}
-
-static bool put_frame(struct caller *c, enum ti_frame_type type, const void *data, uint32_t bytes)
-{
-    unsigned char header[TI_FRAME_HEADER];
-
-    ti_frame_header(type, 0, data, bytes, header);
-    return put(c->fd, header, sizeof header) && (!bytes || put(c->fd, data, bytes));
-}
-
 static void put_json(struct caller *c, json_t *json)
 {
     char *text = json_dumps(json, JSON_COMPACT);
 
     if (text)
-        put_frame(c, TI_FRAME_MESSAGE, text, (uint32_t)strlen(text));
+        ti_frame_write(c->fd, TI_FRAME_MESSAGE, text, strlen(text));
     free(text);
     json_decref(json);
 }
@@ -158,7 +133,7 @@ bool ti_rsh_on_data(struct ti_rsh *r, int64_t node, const struct ti_frame *frame
     /* A caller may read nothing because mpirun is stopped.  It is dropped after one timeout:
      * waiting again would block all others, and behind a lost part of a frame nothing can be
      * parsed. */
-    if (!put_frame(c, frame->type, frame->payload, frame->bytes))
+    if (!ti_frame_write(c->fd, frame->type, frame->payload, frame->bytes))
         hang_up(c);
     return true;
 }

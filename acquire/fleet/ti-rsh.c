@@ -17,6 +17,7 @@
 #include "acquire/fleet/rsh.h"
 #include "common/args.h"
 #include "common/cli.h"
+#include "common/write.h"
 #include "session/frame.h"
 
 #define BUF_BYTES 16384
@@ -28,31 +29,6 @@ static int fail(const char *what, const char *why)
     ti_err_set(&err, TI_ERR_REMOTE, "%s: %s", what, why); /* removes control characters */
     fprintf(stderr, "ti-rsh: %s\n", err.text);
     return 255; /* as ssh does */
-}
-
-static bool put(int fd, const void *data, size_t bytes)
-{
-    const char *at = data;
-
-    while (bytes) {
-        ssize_t n = write(fd, at, bytes);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        at += n;
-        bytes -= (size_t)n;
-    }
-    return true;
-}
-
-static bool put_frame(int fd, enum ti_frame_type type, const void *data, size_t bytes)
-{
-    unsigned char header[TI_FRAME_HEADER];
-
-    ti_frame_header(type, 0, data, (uint32_t)bytes, header);
-    return put(fd, header, sizeof header) && put(fd, data, bytes);
 }
 
 static int connect_to(const char *path)
@@ -90,8 +66,8 @@ static bool ask(int fd, const char *host, int argc, char **argv)
     char *command = join(argc, argv);
     json_t *json = command ? json_pack("{s:s, s:s}", "host", host, "command", command) : NULL;
     char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
-    bool ok =
-        text && strlen(text) <= TI_FRAME_MAX && put_frame(fd, TI_FRAME_HELLO, text, strlen(text));
+    bool ok = text && strlen(text) <= TI_FRAME_MAX &&
+              ti_frame_write(fd, TI_FRAME_HELLO, text, strlen(text));
 
     free(text);
     json_decref(json);
@@ -107,8 +83,8 @@ static int handle_frame(const struct ti_frame *frame, const char *host)
     int status;
 
     if (frame->type == TI_FRAME_OUTPUT || frame->type == TI_FRAME_STDERR) {
-        put(frame->type == TI_FRAME_OUTPUT ? STDOUT_FILENO : STDERR_FILENO, frame->payload,
-            frame->bytes);
+        ti_write_all(frame->type == TI_FRAME_OUTPUT ? STDOUT_FILENO : STDERR_FILENO, frame->payload,
+                     frame->bytes);
         return -1;
     }
     if (frame->type != TI_FRAME_MESSAGE)
@@ -154,7 +130,7 @@ static int relay(int fd, const char *host, struct ti_frame_reader *reader)
         if (p[1].revents) {
             n = read(STDIN_FILENO, buf, sizeof buf);
             /* if the input cannot be passed on, the reason comes as a message */
-            if ((n >= 0 && !put_frame(fd, TI_FRAME_INPUT, buf, (size_t)n)) || n <= 0)
+            if ((n >= 0 && !ti_frame_write(fd, TI_FRAME_INPUT, buf, (size_t)n)) || n <= 0)
                 p[1].fd = -1;
         }
         if (!p[0].revents)

@@ -362,10 +362,8 @@ int main(int argc, char **argv)
     st = report(&skew, st, &err);
     if (err.text[0])
         ti_cli_fail(&ti_skew_cli, st, &err);
-    if (fflush(stdout) != 0 && st == TI_OK) {
-        ti_err_errno(&err, TI_ERR_IO, "cannot write to standard output");
-        st = ti_cli_fail(&ti_skew_cli, TI_ERR_IO, &err);
-    }
+    if (st == TI_OK)
+        st = (ti_status)ti_cli_shown(ti_skew_cli.tool);
     early = skew.facts.signal;
     release(&skew);
     ti_options_free(&options.run);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/folder.h"
+#include "common/write.h"
 #include "node/machine.h"
 #include "trace/rankname.h"
 #include "trace/trace.h"
@@ -295,17 +296,12 @@ ti_status ti_rundir_write(struct ti_rundir *d, const char *name, const json_t *j
 {
     char *text = json_dumps(json, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
     int fd = open_part(d);
-    size_t bytes = text ? strlen(text) : 0, done = 0;
-    ssize_t got = 0;
+    size_t bytes = text ? strlen(text) : 0;
     bool ok;
 
     if (text)
         text[bytes++] = '\n'; /* replaces the NUL */
-    while (fd >= 0 && done < bytes && (got = write(fd, text + done, bytes - done)) > 0)
-        done += (size_t)got;
-    if (got == 0 && done < bytes)
-        errno = ENOSPC;
-    ok = text && fd >= 0 && done == bytes && fsync(fd) == 0;
+    ok = text && fd >= 0 && ti_write_all(fd, text, bytes) && fsync(fd) == 0;
     if (fd >= 0 && close(fd) < 0)
         ok = false;
     if (ok && renameat(d->fd, PART_NAME, d->fd, name) < 0)

@@ -9,7 +9,6 @@
 
 #include "common/folder.h"
 #include "trace/rankname.h"
-#include "trace/trace.h"
 
 ti_status ti_watch_open(int dir, int64_t np, struct ti_watch *w, struct ti_err *err)
 {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/crc32c.h"
+#include "common/write.h"
 
 enum { AT_TYPE = 4, AT_STREAM = 8, AT_BYTES = 12, AT_CRC = 16, MAGIC_BYTES = 4 };
 
@@ -219,6 +220,14 @@ ti_status ti_frame_feed(struct ti_frame_reader *r, const void *data, size_t byte
     r->given = need;
     *got = 1;
     return TI_OK;
+}
+
+bool ti_frame_write(int fd, enum ti_frame_type type, const void *payload, size_t bytes)
+{
+    unsigned char header[TI_FRAME_HEADER];
+
+    ti_frame_header(type, 0, payload, (uint32_t)bytes, header);
+    return ti_write_all(fd, header, sizeof header) && ti_write_all(fd, payload, bytes);
 }
 
 void ti_frame_reader_free(struct ti_frame_reader *r)

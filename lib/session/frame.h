@@ -15,6 +15,7 @@
 #ifndef TI_SESSION_FRAME_H
 #define TI_SESSION_FRAME_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -46,6 +47,9 @@ struct ti_frame {
 /* Write the header of a frame into `header`, ready to be sent. */
 void ti_frame_header(enum ti_frame_type type, uint32_t stream, const void *payload, uint32_t bytes,
                      unsigned char header[TI_FRAME_HEADER]);
+
+/* Write a frame of stream 0 to `fd`, which must be blocking.  False: errno says why. */
+bool ti_frame_write(int fd, enum ti_frame_type type, const void *payload, size_t bytes);
 
 /* Splits a stream of bytes into frames.  It buffers at most one frame, and holds no memory between
  * frames: there are many readers.  Starts zeroed. */

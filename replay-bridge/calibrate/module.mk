@@ -12,6 +12,7 @@ t-against_src := $(addprefix replay-bridge/simulation/,calibrated.c against.c) $
 # The MPI program that ti-calibrate runs; installed with the helpers.
 mpi_helpers := $(O)/ti-calibrate-mpi
 all: $(mpi_helpers)
-$(O)/ti-calibrate-mpi: $(addprefix replay-bridge/calibrate/,ping.c time_cores.c time_cores.h) examples/burst.c
+$(O)/ti-calibrate-mpi: $(addprefix replay-bridge/calibrate/,ping.c time_cores.c time_cores.h) examples/burst.c \
+                         lib/common/version.c
 	@mkdir -p $(@D)
 	$(call say,MPICC)$(MPICC) $(filter-out -MMD -MP,$(flags)) -DTI_VERSION='"$(VERSION)"' $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^) $(LDLIBS)

@@ -25,6 +25,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/cli.h"
 #include "common/order.h"
 #include "examples/burst.h"
 #include "replay-bridge/calibrate/time_cores.h"
@@ -286,26 +287,15 @@ static void time_messages(int64_t repeats, int64_t largest)
     free(buffer);
 }
 
-/* Prints a line; returns the exit status. */
-static int show(const char *text)
-{
-    if (puts(text) >= 0 && fflush(stdout) == 0)
-        return 0;
-    perror("ti-calibrate-mpi: cannot write to standard output");
-    return 4;
-}
-
 int main(int argc, char **argv)
 {
     bool cores = argc == 3 && !strcmp(argv[1], "cores");
     int64_t repeats = argc == 3 ? atoll(argv[1 + cores]) : 0;
     int64_t largest = argc == 3 ? atoll(argv[2]) : 0;
-    int ranks;
+    int ranks, end = ti_cli_helper("ti-calibrate-mpi", USAGE, argc, argv);
 
-    if (argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")))
-        return show("Usage: " USAGE);
-    if (argc == 2 && (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")))
-        return show("ti-calibrate-mpi (Tiara) " TI_VERSION);
+    if (end != TI_CLI_END)
+        return end;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);

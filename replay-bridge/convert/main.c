@@ -3,7 +3,6 @@
  *
  *   options -> scratch directory beside the output -> one conversion -> rename to the output
  */
-#include <errno.h>
 #include <jansson.h>
 #include <limits.h>
 #include <string.h>
@@ -378,11 +377,7 @@ static ti_status report(const struct options *o, const struct result *res, ti_st
     }
     if (o->json)
         report_json(o, res, st, err);
-    if (fflush(stdout) != 0 && !st) {
-        fprintf(stderr, "%s: cannot write the result: %s\n", cli.tool, strerror(errno));
-        st = TI_ERR_IO;
-    }
-    return st;
+    return st ? st : (ti_status)ti_cli_shown(cli.tool);
 }
 
 int main(int argc, char **argv)

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/write.h"
 #include "wrap/assembler/emit.h"
 #include "wrap/assembler/verify.h"
 
@@ -257,16 +258,7 @@ static ti_status assemble(const struct command *c, const struct words *words, co
         close(fd[1]);
         return ti_err_errno(err, TI_ERR_IO, "cannot start '%s'", c->assembler);
     }
-    while (n > 0) {
-        ssize_t done = write(fd[1], text, n);
-
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done <= 0)
-            break;
-        text += done;
-        n -= (size_t)done;
-    }
+    ti_write_all(fd[1], text, n); /* an assembler that does not read it all says why */
     close(fd[1]);
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
