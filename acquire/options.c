@@ -18,9 +18,7 @@ static ti_status parse_mca(void *options, const char *key, struct ti_err *err)
 
     if (!value)
         return ti_err_set(err, TI_ERR_USAGE, "--mca needs a key and a value");
-    ti_args_add(&o->mpirun, "--mca");
-    ti_args_add(&o->mpirun, key);
-    ti_args_add(&o->mpirun, value);
+    ti_args_add(&o->mpirun, "--mca", key, value);
     return TI_OK;
 }
 

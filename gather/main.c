@@ -186,9 +186,7 @@ static char *again(const struct ti_gather_options *o, bool force)
     if (o->fetch.trust)
         ti_args_add(&args, "--trust");
     ti_merge_options_add(&o->merge, &args);
-    ti_args_add(&args, o->run);
-    ti_args_add(&args, "-o");
-    ti_args_add(&args, o->output);
+    ti_args_add(&args, o->run, "-o", o->output);
     text = ti_args_ok(&args) ? ti_args_shell(&args) : NULL;
     ti_args_free(&args);
     return text;

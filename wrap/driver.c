@@ -216,10 +216,8 @@ ti_status ti_driver_ask(const struct ti_args *argv, struct ti_driver *d, struct 
     int status = -1;
 
     memset(d, 0, sizeof *d);
-    ti_args_add(&question, argv->v[0]);
-    ti_args_add(&question, "-###");
-    for (int i = 1; i < argv->n; i++)
-        ti_args_add(&question, argv->v[i]);
+    ti_args_add(&question, argv->v[0], "-###");
+    ti_args_add_all(&question, argv, 1);
     if (ti_args_ok(&question))
         status = ti_read_output(question.v, STDERR_FILENO, "LC_ALL", "C", &text);
     if (!text)

@@ -169,12 +169,6 @@ static bool asked_for_pic(char *const *argv)
     return pic;
 }
 
-static void to_linker(struct ti_args *a, const char *word)
-{
-    ti_args_add(a, "-Xlinker");
-    ti_args_add(a, word);
-}
-
 /* Build the command: the user's words, with ours in front and behind, so that the user's cannot
  * override ours. */
 static void plan(const struct ti_driver *d, const struct parts *p, const struct ti_args *user,
@@ -183,12 +177,9 @@ static void plan(const struct ti_driver *d, const struct parts *p, const struct 
     bool clang = d->compiler == TI_COMPILER_CLANG;
 
     ti_args_add(out, user->v[0]);
-    if (d->assembles) {
-        ti_args_add(out, "-B");
-        ti_args_add(out, p->assembler);
-    }
-    for (int i = 1; i < user->n; i++)
-        ti_args_add(out, user->v[i]);
+    if (d->assembles)
+        ti_args_add(out, "-B", p->assembler);
+    ti_args_add_all(out, user, 1);
     if (d->assembles) {
         if (clang)
             ti_args_add(out, "-fno-integrated-as");
@@ -198,13 +189,13 @@ static void plan(const struct ti_driver *d, const struct parts *p, const struct 
             ti_args_add(out, "-Wa,--tiara-audit");
     }
     if (d->link == TI_LINK_EXECUTABLE) {
-        to_linker(out, p->archive);
-        to_linker(out, "--export-dynamic-symbol=tiara_blocks");
-        to_linker(out, "--export-dynamic-symbol=tiara_blocks_own");
+        ti_args_add(out, "-Xlinker", p->archive);
+        ti_args_add(out, "-Xlinker", "--export-dynamic-symbol=tiara_blocks");
+        ti_args_add(out, "-Xlinker", "--export-dynamic-symbol=tiara_blocks_own");
     } else if (d->link == TI_LINK_SHARED) {
-        to_linker(out, p->library);
-        to_linker(out, "-rpath");
-        to_linker(out, p->folder);
+        ti_args_add(out, "-Xlinker", p->library);
+        ti_args_add(out, "-Xlinker", "-rpath");
+        ti_args_add(out, "-Xlinker", p->folder);
     }
     if (d->link)
         ti_args_add(out, "-fno-lto"); /* for objects with both, use the ordinary code */

@@ -170,8 +170,7 @@ void ti_environment_wrapper(const struct ti_acquisition *a, struct ti_args *comm
 
     if (!w)
         return;
-    for (int i = 0; w->words[i]; i++)
-        ti_args_add(command, w->words[i]);
+    ti_args_add_list(command, w->words);
     /* A script, or a program such as env, starts the program that is meant. */
     if (!a->program.is_elf || a->program.mpi == TI_MPI_NONE)
         ti_args_add(command, w->children);

@@ -106,11 +106,8 @@ static void wrapper(const struct ti_acquisition *a, struct ti_args *w)
 {
     char path[PATH_MAX];
 
-    if (a->plan.idle && ti_find_on_path("chrt", path)) {
-        ti_args_add(w, "chrt");
-        ti_args_add(w, "-i");
-        ti_args_add(w, "0");
-    }
+    if (a->plan.idle && ti_find_on_path("chrt", path))
+        ti_args_add(w, "chrt", "-i", "0");
     ti_environment_wrapper(a, w);
 }
 

@@ -45,8 +45,7 @@ static ti_status run_pilot(struct ti_acquisition *a, int64_t np, struct ti_pilot
     ti_status st;
 
     announce(a, np);
-    for (int i = 0; i < a->o->env.n; i++)
-        ti_args_add(&env, a->o->env.v[i]);
+    ti_args_add_all(&env, &a->o->env, 0);
     ti_args_addf(&env, "TIARA_RUN_ID=%s", a->run_id);
     ti_plan_make(&in, &plan);
     st = ti_pilot_run(&a->mpirun, &run, &plan, a->run_id, ti_environment_input(),

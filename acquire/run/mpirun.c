@@ -129,17 +129,8 @@ static bool user_has(const struct ti_args *user, const char *const *options)
 static void mca(const struct ti_mpirun_job *job, struct ti_args *out, const char *flag,
                 const char *key, const char *value)
 {
-    if (user_sets(job->user, key))
-        return;
-    ti_args_add(out, flag);
-    ti_args_add(out, key);
-    ti_args_add(out, value);
-}
-
-static void append(struct ti_args *out, const struct ti_args *more)
-{
-    for (int i = 0; i < more->n; i++)
-        ti_args_add(out, more->v[i]);
+    if (!user_sets(job->user, key))
+        ti_args_add(out, flag, key, value);
 }
 
 static bool user_maps(const struct ti_mpirun_job *job)
@@ -154,12 +145,10 @@ static void fold_here(const struct ti_mpirun *m, const struct ti_mpirun_job *job
 {
     if (user_maps(job))
         return;
-    if (m->major >= 5) {
-        ti_args_add(out, "--map-by");
-        ti_args_add(out, ":OVERSUBSCRIBE");
-    } else {
+    if (m->major >= 5)
+        ti_args_add(out, "--map-by", ":OVERSUBSCRIBE");
+    else
         ti_args_add(out, "--oversubscribe");
-    }
 }
 
 /*
@@ -177,10 +166,8 @@ static void spread(const struct ti_mpirun *m, const struct ti_mpirun_job *job, s
     /* Daemons look up the agent, too, and end silently if it is missing, although they start
      * nothing with it.  So `false` follows as an agent that exists everywhere. */
     snprintf(agent, sizeof agent, "%s : false", nodes->agent);
-    ti_args_add(out, "--hostfile");
-    ti_args_add(out, nodes->hostfile);
-    ti_args_add(out, "--map-by");
-    ti_args_add(out, nodes->listed ? "seq" : "slot");
+    ti_args_add(out, "--hostfile", nodes->hostfile);
+    ti_args_add(out, "--map-by", nodes->listed ? "seq" : "slot");
     mca(job, out, flag, "plm", prrte ? "ssh" : "rsh");
     mca(job, out, flag, "ras", "^slurm,tm,lsf,gridengine");
     mca(job, out, flag, prrte ? "plm_ssh_agent" : "plm_rsh_agent", agent);
@@ -210,10 +197,8 @@ ti_status ti_mpirun_command(const struct ti_mpirun *m, const struct ti_plan *pla
         spread(m, job, out);
     else
         fold_here(m, job, out);
-    if (!user_has(job->user, bind)) {
-        ti_args_add(out, "--bind-to");
-        ti_args_add(out, "none");
-    }
+    if (!user_has(job->user, bind))
+        ti_args_add(out, "--bind-to", "none");
     if (job->tmp)
         mca(job, out, prrte ? "--prtemca" : "--mca",
             prrte ? "prte_tmpdir_base" : "orte_tmpdir_base", job->tmp);
@@ -226,13 +211,11 @@ ti_status ti_mpirun_command(const struct ti_mpirun *m, const struct ti_plan *pla
         mca(job, out, "--mca", "pml", "ob1");
     if (plan->lazy_procs)
         mca(job, out, "--mca", "mpi_add_procs_cutoff", "0");
-    for (int i = 0; i < job->env->n; i++) {
-        ti_args_add(out, "-x");
-        ti_args_add(out, job->env->v[i]);
-    }
-    append(out, job->user);
-    append(out, job->wrapper);
-    append(out, job->program);
+    for (int i = 0; i < job->env->n; i++)
+        ti_args_add(out, "-x", job->env->v[i]);
+    ti_args_add_all(out, job->user, 0);
+    ti_args_add_all(out, job->wrapper, 0);
+    ti_args_add_all(out, job->program, 0);
     if (!job->env->failed && !job->wrapper->failed && !job->program->failed && ti_args_ok(out))
         return TI_OK;
     return ti_err_set(err, TI_ERR_IO, "cannot put mpirun's command together: out of memory");

@@ -120,14 +120,10 @@ static char *networks(const struct ti_nodes_backend *b)
  * program. */
 static void rank_command(const struct ti_nodes_backend *b, bool dry_launch, struct ti_args *out)
 {
-    ti_args_add(out, "sh");
-    ti_args_add(out, "-c");
-    ti_args_add(out, "exec \"$TIARA_NODE\" run \"$@\"");
-    ti_args_add(out, "ti-node");
-    if (dry_launch)
-        ti_args_add(out, "--dry-launch");
-    for (int i = 0; i < b->a->o->program.n && !dry_launch; i++)
-        ti_args_add(out, i ? b->a->o->program.v[i] : b->ask.program);
+    ti_args_add(out, "sh", "-c", "exec \"$TIARA_NODE\" run \"$@\"", "ti-node",
+                dry_launch ? "--dry-launch" : b->ask.program);
+    if (!dry_launch)
+        ti_args_add_all(out, &b->a->o->program, 1);
 }
 
 static bool has_domains(const struct ti_nodes_backend *b)

@@ -15,21 +15,16 @@
 
 static void gather_command(const struct ti_acquisition *a, bool remove, struct ti_args *args)
 {
-    ti_args_add(args, a->paths.gather);
-    ti_args_add(args, "-q");
-    ti_args_add(args, "--trust"); /* RUN.json was written just now, by us */
+    /* --trust: RUN.json was written just now, by us */
+    ti_args_add(args, a->paths.gather, "-q", "--trust");
     if (a->o->force)
         ti_args_add(args, "--force");
     if (remove)
         ti_args_add(args, "--remove");
-    if (a->o->transport) {
-        ti_args_add(args, "--transport");
-        ti_args_add(args, a->o->transport);
-    }
+    if (a->o->transport)
+        ti_args_add(args, "--transport", a->o->transport);
     ti_merge_options_add(&a->o->merge, args);
-    ti_args_add(args, a->dir.path);
-    ti_args_add(args, "-o");
-    ti_args_add(args, a->output);
+    ti_args_add(args, a->dir.path, "-o", a->output);
 }
 
 ti_status ti_result_gather(struct ti_acquisition *a, struct ti_err *err)

@@ -99,8 +99,7 @@ static ti_status find_plain(struct ti_skew *s, struct ti_err *err)
         return ti_err_set(err, TI_ERR_USAGE, "--plain is for --counter blocks, not %s",
                           s->facts.choice.of->name);
     ti_args_add(&s->plain_command, s->o->plain);
-    for (int i = 1; i < s->o->run.program.n; i++)
-        ti_args_add(&s->plain_command, s->o->run.program.v[i]);
+    ti_args_add_all(&s->plain_command, &s->o->run.program, 1);
     return ti_args_ok(&s->plain_command) ? TI_OK : no_memory(err);
 }
 

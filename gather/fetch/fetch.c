@@ -37,8 +37,7 @@ static ti_status check_commands(const struct ti__gathering *g, struct ti_err *er
     if (g->settings->trust)
         return TI_OK;
     if (g->nodes.via && !ti_via_is_known(g->nodes.via)) {
-        for (const char *const *w = g->nodes.via; *w; w++)
-            ti_args_add(&words, *w);
+        ti_args_add_list(&words, g->nodes.via);
         text = ti_args_ok(&words) ? ti_args_shell(&words) : NULL;
         ti_args_free(&words);
         ti_err_set(err, TI_ERR_INPUT,

@@ -9,10 +9,8 @@ ti_status ti_merge_options_check(struct ti_merge_options *o, struct ti_err *err)
 
 static void add(struct ti_args *args, const char *option, const char *value)
 {
-    if (!value)
-        return;
-    ti_args_add(args, option);
-    ti_args_add(args, value);
+    if (value)
+        ti_args_add(args, option, value);
 }
 
 void ti_merge_options_add(const struct ti_merge_options *o, struct ti_args *args)

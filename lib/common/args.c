@@ -18,9 +18,16 @@ static void append(struct ti_args *a, char *text)
     a->v[a->n] = NULL;
 }
 
-void ti_args_add(struct ti_args *a, const char *text)
+void ti_args_add_list(struct ti_args *a, const char *const *words)
 {
-    append(a, strdup(text));
+    for (; *words; words++)
+        append(a, strdup(*words));
+}
+
+void ti_args_add_all(struct ti_args *a, const struct ti_args *more, int first)
+{
+    for (int i = first; i < more->n; i++)
+        ti_args_add(a, more->v[i]);
 }
 
 void ti_args_addf(struct ti_args *a, const char *fmt, ...)

@@ -17,7 +17,10 @@ struct ti_args {
     bool failed;
 };
 
-void ti_args_add(struct ti_args *a, const char *text);
+/* Add one or more words; _list: up to a NULL; _all: those of `more` from index `first` on. */
+#define ti_args_add(a, ...) ti_args_add_list(a, (const char *const[]){__VA_ARGS__, NULL})
+void ti_args_add_list(struct ti_args *a, const char *const *words);
+void ti_args_add_all(struct ti_args *a, const struct ti_args *more, int first);
 void ti_args_addf(struct ti_args *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 bool ti_args_ok(const struct ti_args *a);
 void ti_args_free(struct ti_args *a);

@@ -52,27 +52,18 @@ static int first_core(void)
 static void command(const struct ti_launcher *r, const struct ti_trial *run, struct ti_args *a)
 {
     ti_args_add(a, r->acquire);
-    for (int i = 0; i < r->where.n; i++)
-        ti_args_add(a, r->where.v[i]);
-    ti_args_add(a, r->verbose ? "--verbose" : "--quiet");
-    ti_args_add(a, "--no-progress");
-    ti_args_add(a, "--force");
-    ti_args_add(a, "--np");
+    ti_args_add_all(a, &r->where, 0);
+    ti_args_add(a, r->verbose ? "--verbose" : "--quiet", "--no-progress", "--force");
+    ti_args_add(a, "--counter", run->counter, "--np");
     ti_args_addf(a, "%" PRId64, run->np);
-    ti_args_add(a, "--counter");
-    ti_args_add(a, run->counter);
-    if (run->whole) {
-        ti_args_add(a, "--env");
-        ti_args_add(a, "TIARA_MODE=whole");
-    }
+    if (run->whole)
+        ti_args_add(a, "--env", "TIARA_MODE=whole");
     if (run->folded) {
         ti_args_add(a, "--pin");
         ti_args_addf(a, "%d", first_core());
     }
-    ti_args_add(a, "--trace-dir");
-    ti_args_add(a, ti_scratch_path("trace.run"));
-    ti_args_add(a, "--output");
-    ti_args_add(a, ti_scratch_path(TI_TRIAL_TRACE));
+    ti_args_add(a, "--trace-dir", ti_scratch_path("trace.run"));
+    ti_args_add(a, "--output", ti_scratch_path(TI_TRIAL_TRACE));
     for (int i = 0; i < run->words; i++)
         ti_args_add(a, run->program[i]);
 }

@@ -72,17 +72,13 @@ static struct ti_args command(const struct ti_sim *sim)
 {
     struct ti_args a = {0};
 
-    ti_args_add(&a, "smpirun");
-    ti_args_add(&a, "-np");
+    ti_args_add(&a, "smpirun", "-np");
     ti_args_addf(&a, "%lld", (long long)sim->np);
-    ti_args_add(&a, "-platform");
-    ti_args_add(&a, sim->platform);
-    ti_args_add(&a, "-hostfile");
-    ti_args_add(&a, TI_SIM_HOSTS);
-    ti_args_add(&a, "-no-privatize");
-    ti_args_add(&a, "--log=smpi_replay.fmt:clock=%.12r%e%m%n");
-    for (int i = 0; sim->log && sim->log[i]; i++)
-        ti_args_add(&a, sim->log[i]);
+    ti_args_add(&a, "-platform", sim->platform);
+    ti_args_add(&a, "-hostfile", TI_SIM_HOSTS);
+    ti_args_add(&a, "-no-privatize", "--log=smpi_replay.fmt:clock=%.12r%e%m%n");
+    if (sim->log)
+        ti_args_add_list(&a, sim->log);
     if (sim->np > MANY_STACKS)
         ti_args_add(&a, "--cfg=contexts/guard-size:0");
     for (int i = 0; i < sim->ncfg; i++)
@@ -91,11 +87,9 @@ static struct ti_args command(const struct ti_sim *sim)
         ti_args_addf(&a, "--cfg=tracing%s", tracing[i]);
     if (sim->replayer) {
         ti_args_add(&a, "--cfg=smpi/simulate-computation:no");
-        for (int i = 0; i < sim->replayer->n; i++)
-            ti_args_add(&a, sim->replayer->v[i]);
+        ti_args_add_all(&a, sim->replayer, 0);
     } else {
-        ti_args_add(&a, "-replay");
-        ti_args_add(&a, TI_SIM_TRACES);
+        ti_args_add(&a, "-replay", TI_SIM_TRACES);
     }
     if (!ti_args_ok(&a))
         TI_BUG("out of memory");

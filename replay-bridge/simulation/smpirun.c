@@ -199,9 +199,7 @@ static ti_status find_links(const struct ti_replay_options *o, struct ti_replay_
     if (!st)
         st = ti_smpirun_word(routes, "ti-smpi-routes", program, err);
     if (!st) {
-        ti_args_add(&command, program);
-        ti_args_add(&command, TI_SIM_PAIRS);
-        ti_args_add(&command, TI_SIM_LINKS);
+        ti_args_add(&command, program, TI_SIM_PAIRS, TI_SIM_LINKS);
         sim.replayer = &command;
         st = ti_simulate(&sim, &exit_status, &wall_s, err);
     }

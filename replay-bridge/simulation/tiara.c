@@ -32,10 +32,8 @@ static ti_status available(const struct ti_replay_options *o, struct ti_err *err
 /* Adds an option, if it has a value. */
 static void add(struct ti_args *args, const char *option, const char *value)
 {
-    if (!value)
-        return;
-    ti_args_add(args, option);
-    ti_args_add(args, value);
+    if (value)
+        ti_args_add(args, option, value);
 }
 
 /* The setting of bursts for all jobs; ti-smpi-replay itself detects which traces have data on
@@ -146,8 +144,7 @@ static ti_status command(const struct ti_replay_options *o, struct ti_replay_res
         st = ti_smpirun_word(file, CLOCK, res->clock, err);
     if (st)
         return st;
-    ti_args_add(args, program);
-    ti_args_add(args, "--no-check");
+    ti_args_add(args, program, "--no-check");
     add(args, "--state", TI_SIM_STATE);
     st = add_bursts(args, all_bursts(res), err);
     add(args, "--wildcards", o->any ? "any" : NULL);

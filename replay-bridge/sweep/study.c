@@ -147,8 +147,7 @@ static void make_point(struct ti_study *study, const struct ti_args *base, int64
     struct ti_sha256 sum;
     char hex[65];
 
-    for (int a = 0; a < base->n; a++)
-        ti_args_add(&point->args, base->v[a]);
+    ti_args_add_all(&point->args, base, 0);
     for (size_t c = 0; c < sweep->n; c++)
         ti_args_addf(&point->args, "--%s=%s", sweep->choice[c].opt->name,
                      ti_sweep_value(sweep, i, c));

@@ -46,12 +46,8 @@ static struct ti_args command_of(const struct ti_study *study, int64_t point)
     struct ti_args args = {0};
 
     ti_args_add(&args, "ti-replay");
-    for (int i = 0; i < own->n; i++)
-        ti_args_add(&args, own->v[i]);
-    ti_args_add(&args, "--json");
-    ti_args_add(&args, "--no-progress");
-    ti_args_add(&args, "--");
-    ti_args_add(&args, study->trace);
+    ti_args_add_all(&args, own, 0);
+    ti_args_add(&args, "--json", "--no-progress", "--", study->trace);
     return args;
 }
 
