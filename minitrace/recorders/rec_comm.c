@@ -212,6 +212,15 @@ const struct ti_comm_entry *ti_comm_find(MPI_Comm comm)
     return e;
 }
 
+const struct ti_comm_entry *ti_comm_known(MPI_Comm comm)
+{
+    const struct ti_comm_entry *e = ti_comm_find(comm);
+
+    if (!e)
+        ti_stop_unknown("communicator");
+    return e;
+}
+
 /* ------------------------------------------------------------- recorders -- */
 
 /* Begin the event of a successful creation, with the fields that all creations have.  *parent is
@@ -220,13 +229,11 @@ const struct ti_comm_entry *ti_comm_find(MPI_Comm comm)
 static bool created(struct ti_mpi_call *c, struct ti_event *ev, enum ti_comm_kind kind,
                     struct ti_comm_entry *parent, struct ti_comm_entry *made)
 {
-    const struct ti_comm_entry *found = ti_comm_find(c->comm);
+    const struct ti_comm_entry *found = ti_comm_known(c->comm);
     MPI_Comm comm;
 
-    if (!found) {
-        ti_stop_unknown("communicator");
+    if (!found)
         return false;
-    }
     *parent = *found;
     ti_event_begin(ev, TI_M_MADE);
     ev->arg[TI_F_COMM] = parent->index;
@@ -282,14 +289,12 @@ void ti_pre_comm_idup(struct ti_mpi_call *c)
  */
 void ti_rec_comm_idup(struct ti_mpi_call *c)
 {
-    const struct ti_comm_entry *parent = ti_comm_find(c->comm);
+    const struct ti_comm_entry *parent = ti_comm_known(c->comm);
     struct ti_comm_entry made;
     struct ti_event ev;
 
-    if (!parent) {
-        ti_stop_unknown("communicator");
+    if (!parent)
         return;
-    }
     ti_event_begin(&ev, TI_M_MADE | TI_M_REQ);
     ev.arg[TI_F_COMM] = parent->index;
     made = twin_of(parent, MPI_COMM_NULL);
@@ -356,11 +361,9 @@ void ti_rec_intercomm_create(struct ti_mpi_call *c)
     ti_event_set(&ev, TI_F_ROOT, c->root);
     ti_event_set(&ev, TI_F_TAG, c->tag);
     if (local.rank == c->root) { /* on other ranks MPI ignores the leaders */
-        leaders = ti_comm_find(c->comm2);
-        if (!leaders) {
-            ti_stop_unknown("communicator");
+        leaders = ti_comm_known(c->comm2);
+        if (!leaders)
             return;
-        }
         ti_event_set(&ev, TI_F_COMM2, leaders->index);
         ti_event_set(&ev, TI_F_PEER, (int64_t)c->peer - leaders->rank);
     }
@@ -480,13 +483,11 @@ void ti_rec_dist_graph_create(struct ti_mpi_call *c)
 
 void ti_rec_comm_set_info(struct ti_mpi_call *c)
 {
-    const struct ti_comm_entry *comm = ti_comm_find(c->comm);
+    const struct ti_comm_entry *comm = ti_comm_known(c->comm);
     struct ti_event ev;
 
-    if (!comm) {
-        ti_stop_unknown("communicator");
+    if (!comm)
         return;
-    }
     ti_event_begin(&ev, TI_M_COMM);
     ev.arg[TI_F_COMM] = comm->index;
     ti_emit(c, &ev, false);

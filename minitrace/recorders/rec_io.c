@@ -84,14 +84,12 @@ static MPI_File file_of(const struct ti_mpi_call *c)
 
 void ti_rec_file_open(struct ti_mpi_call *c)
 {
-    const struct ti_comm_entry *comm = ti_comm_find(c->comm);
+    const struct ti_comm_entry *comm = ti_comm_known(c->comm);
     struct file new = {{(uintptr_t)file_of(c)}, files_met++, 0};
     struct ti_event ev;
 
-    if (!comm) {
-        ti_stop_unknown("communicator");
+    if (!comm)
         return;
-    }
     if (!ti_handle_add(&files, &new.handle)) {
         ti_stop_recording("no memory to follow %u files", files.used);
         return;

@@ -66,12 +66,10 @@ bool ti_wildcard(int peer, int tag)
 
 const struct ti_comm_entry *ti_envelope(struct ti_event *ev, const struct ti_mpi_call *c)
 {
-    const struct ti_comm_entry *comm = ti_comm_find(c->comm);
+    const struct ti_comm_entry *comm = ti_comm_known(c->comm);
 
-    if (!comm) {
-        ti_stop_unknown("communicator");
+    if (!comm)
         return NULL;
-    }
     ti_event_begin(ev, TI_M_COMM | TI_M_PEER | TI_M_TAG);
     ev->arg[TI_F_COMM] = comm->index;
     ev->arg[TI_F_PEER] = peer_of(comm, c->peer);

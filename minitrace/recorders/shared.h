@@ -37,6 +37,8 @@ struct ti_comm_entry {
 
 /* The communicator's entry, valid until the next call.  NULL if no traced call made it. */
 const struct ti_comm_entry *ti_comm_find(MPI_Comm comm);
+/* The same; if it is NULL, the recording is ended. */
+const struct ti_comm_entry *ti_comm_known(MPI_Comm comm);
 bool ti_comm_begin(void); /* adds world and self */
 
 /* Number of communicators from MPI_Comm_idup whose handle is not known yet.  The handle can be
