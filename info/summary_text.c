@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "common/cli.h"
+#include "common/json.h"
 #include "info/summary.h"
 #include "trace/differ.h"
 #include "trace/rankname.h"
@@ -153,25 +154,15 @@ static void print_steps(const struct summary *sum)
     putchar('\n');
 }
 
-static int64_t gathering_number(const json_t *g, const char *key)
-{
-    return json_integer_value(json_object_get(g, key));
-}
-
-static double gathering_seconds(const json_t *g, const char *key)
-{
-    return json_number_value(json_object_get(g, key));
-}
-
 /* How the traces were gathered from the nodes, with lost relays, adopted nodes and repeated ranks.
  */
 static void print_gathering(const struct summary *sum)
 {
     const json_t *g = json_object_get(sum->info, "gathering"),
                  *predicted = json_object_get(g, "predicted");
-    int64_t k = gathering_number(g, "arity"), lost = gathering_number(g, "relays_lost"),
-            adopted = gathering_number(g, "adopted"), again = gathering_number(g, "ranks_again"),
-            here = gathering_number(g, "resumed_bytes");
+    int64_t k = ti_json_integer(g, "arity"), lost = ti_json_integer(g, "relays_lost"),
+            adopted = ti_json_integer(g, "adopted"), again = ti_json_integer(g, "ranks_again"),
+            here = ti_json_integer(g, "resumed_bytes");
     size_t nodes = json_array_size(json_object_get(g, "links"));
     char size[32];
 
@@ -180,12 +171,11 @@ static void print_gathering(const struct summary *sum)
     printf("%-12s ", "gathered");
     if (k > 0)
         printf("by a tree of arity %" PRId64 ", %" PRId64 " hop%s, ", k,
-               gathering_number(g, "depth"), gathering_number(g, "depth") == 1 ? "" : "s");
+               ti_json_integer(g, "depth"), ti_json_integer(g, "depth") == 1 ? "" : "s");
     else
         fputs("by a star, ", stdout);
     printf("%zu node%s in %.1f s (predicted %.1f s)", nodes, nodes == 1 ? "" : "s",
-           gathering_seconds(g, "transferred_seconds"),
-           gathering_seconds(predicted, "total_seconds"));
+           ti_json_number(g, "transferred_seconds"), ti_json_number(predicted, "total_seconds"));
     if (lost)
         printf(", %" PRId64 " could not pass on", lost);
     if (adopted)

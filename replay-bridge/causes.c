@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/json.h"
 #include "common/map.h"
 #include "common/ranges.h"
 
@@ -29,18 +30,6 @@ struct parts {
     size_t n, room;
 };
 
-static double number(const json_t *j, const char *key)
-{
-    return json_number_value(json_object_get(j, key));
-}
-
-static const char *text(const json_t *j, const char *key)
-{
-    const char *value = json_string_value(json_object_get(j, key));
-
-    return value ? value : "";
-}
-
 /* ---- sums ---- */
 
 static struct parts read_parts(const json_t *list)
@@ -56,10 +45,10 @@ static struct parts read_parts(const json_t *list)
         all.list = ti_grow(all.list, &all.room, all.n + 1, sizeof *all.list);
         part = &all.list[all.n++];
         part->rank = json_integer_value(json_object_get(j, "rank"));
-        part->operation = text(j, "operation");
-        part->site = text(j, "site");
+        part->operation = ti_json_string(j, "operation");
+        part->site = ti_json_string(j, "site");
         for (int k = 0; k < ALL; k++)
-            part->s[k] = number(j, keys[k]);
+            part->s[k] = ti_json_number(j, keys[k]);
         ti_ranges_add(&part->ranks, part->rank);
     }
     return all;
@@ -175,11 +164,11 @@ static double balanced(const json_t *ranks, const struct parts *by_ranks)
 
     json_array_foreach(ranks, i, rank)
     {
-        mean += number(rank, "computing_s") / (double)json_array_size(ranks);
+        mean += ti_json_number(rank, "computing_s") / (double)json_array_size(ranks);
     }
     for (i = 0; i < by_ranks->n; i++) {
         const struct part *part = &by_ranks->list[i];
-        double own = number(json_array_get(ranks, (size_t)part->rank), "computing_s");
+        double own = ti_json_number(json_array_get(ranks, (size_t)part->rank), "computing_s");
 
         if (own > mean)
             gain += part->s[COMPUTING] * (1 - mean / own);
@@ -223,7 +212,7 @@ json_t *ti_causes(const json_t *profile, bool scales, bool balances)
     struct parts all = read_parts(json_object_get(path, "parts"));
     struct parts by_ranks = sums(&all, by_rank), by_sites = sums(&all, by_site);
     struct helps h = {0};
-    double s[ALL] = {0}, time_s = number(path, "time_s");
+    double s[ALL] = {0}, time_s = ti_json_number(path, "time_s");
     json_t *j, *times = json_object();
 
     ranks = json_object_get(profile, "ranks");

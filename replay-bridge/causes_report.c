@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/json.h"
 #include "common/map.h"
 #include "common/ranges.h"
 #include "common/table.h"
@@ -9,18 +10,6 @@
 
 #define ROWS      10
 #define RANKS_MAX 72 /* bytes for a set of ranks; ti_ranges_text() ends it after 24 to 48 */
-
-static double number(const json_t *j, const char *key)
-{
-    return json_number_value(json_object_get(j, key));
-}
-
-static const char *text(const json_t *j, const char *key)
-{
-    const char *value = json_string_value(json_object_get(j, key));
-
-    return value ? value : "";
-}
 
 /* "allreduce (norm lu.c:471)", or only the operation. */
 static const char *call_text(struct ti_symbolizer *z, const char *operation, const char *site,
@@ -53,31 +42,32 @@ static void print_path(const json_t *causes, FILE *f)
                  {"bandwidth_s", "bandwidth"},   {"contention_s", "contention"},
                  {"overhead_s", "MPI overhead"}, {"start_s", "before the job starts"}};
     const json_t *path = json_object_get(causes, "path");
-    double all = number(causes, "time_s");
+    double all = ti_json_number(causes, "time_s");
 
     fprintf(f, "\ncritical path, to the end of rank %lld\n",
             (long long)json_integer_value(json_object_get(causes, "last_rank")));
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (number(path, kinds[i].key) > 0 || i < 5)
-            fprintf(f, "  %-22s %12.6f s  %5.1f %%\n", kinds[i].what, number(path, kinds[i].key),
-                    all > 0 ? 100 * number(path, kinds[i].key) / all : 0);
-    if (number(path, "collective_s") > 0)
+        if (ti_json_number(path, kinds[i].key) > 0 || i < 5)
+            fprintf(f, "  %-22s %12.6f s  %5.1f %%\n", kinds[i].what,
+                    ti_json_number(path, kinds[i].key),
+                    all > 0 ? 100 * ti_json_number(path, kinds[i].key) / all : 0);
+    if (ti_json_number(path, "collective_s") > 0)
         fprintf(f, "  (latency and bandwidth of %.6f s in collectives are estimated)\n",
-                number(path, "collective_s"));
+                ti_json_number(path, "collective_s"));
 }
 
 static void print_sensitivities(const json_t *causes, FILE *f)
 {
     static const char *const names[] = {"speed", "latency", "bandwidth"};
     const json_t *s = json_object_get(causes, "sensitivities");
-    double all = number(causes, "time_s");
+    double all = ti_json_number(causes, "time_s");
 
     fprintf(f, "\n1 %% more of      changes the time by\n");
     for (int i = 0; i < 3; i++) {
         char key[32];
 
         snprintf(key, sizeof key, "%s_s", names[i]);
-        fprintf(f, "  %-14s %+8.4f %%\n", names[i], all > 0 ? number(s, key) / all : 0);
+        fprintf(f, "  %-14s %+8.4f %%\n", names[i], all > 0 ? ti_json_number(s, key) / all : 0);
     }
 }
 
@@ -93,7 +83,7 @@ static const char *help_text(const json_t *help, struct ti_symbolizer *z, char o
                  {"no overhead", "MPI calls that take no time themselves"}};
     struct ti_ranges ranks = {0};
     char call[512], list[RANKS_MAX + 8];
-    const char *what = text(help, "what");
+    const char *what = ti_json_string(help, "what");
 
     if (!json_object_get(help, "operation")) {
         for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
@@ -102,7 +92,7 @@ static const char *help_text(const json_t *help, struct ti_symbolizer *z, char o
         return out;
     }
     ti_ranges_of_json(json_object_get(help, "ranks"), INT64_MAX, &ranks);
-    call_text(z, text(help, "operation"), text(help, "site"), call);
+    call_text(z, ti_json_string(help, "operation"), ti_json_string(help, "site"), call);
     snprintf(out, 1024, "%s %s, %s",
              !strcmp(what, "no computing") ? "no computing before" : "no communication in", call,
              ranks_text(&ranks, list));
@@ -121,8 +111,8 @@ void ti_causes_print(const json_t *causes, struct ti_symbolizer *z, int width, F
     fprintf(f, "\nwhat would help most, and how much at most\n");
     json_array_foreach(json_object_get(causes, "helps"), i, help)
     {
-        snprintf(row, sizeof row, "  %12.6f s  %5.1f %%  %s", number(help, "at_most_s"),
-                 100 * number(help, "at_most"), help_text(help, z, words));
+        snprintf(row, sizeof row, "  %12.6f s  %5.1f %%  %s", ti_json_number(help, "at_most_s"),
+                 100 * ti_json_number(help, "at_most"), help_text(help, z, words));
         ti_print_short(f, width, row);
     }
 }
@@ -143,7 +133,7 @@ static int same_kind(const json_t *a, const json_t *b)
     int order = 0;
 
     for (size_t i = 0; !order && i < sizeof keys / sizeof *keys; i++)
-        order = strcmp(text(a, keys[i]), text(b, keys[i]));
+        order = strcmp(ti_json_string(a, keys[i]), ti_json_string(b, keys[i]));
     return order;
 }
 
@@ -183,7 +173,7 @@ static struct group *groups_of(const json_t *waits, size_t *n)
     for (size_t i = 0; i < all; i++) {
         if (!i || same_kind(row[i - 1], row[i]) != 0)
             group[(*n)++].like = row[i];
-        group[*n - 1].seconds += number(row[i], "seconds");
+        group[*n - 1].seconds += ti_json_number(row[i], "seconds");
         add_rank(&group[*n - 1].ranks, json_object_get(row[i], "rank"));
         add_rank(&group[*n - 1].others, json_object_get(row[i], "for"));
     }
@@ -203,16 +193,18 @@ static void print_group(const struct group *g, struct ti_symbolizer *z, int widt
     char row[1024], ranks[RANKS_MAX + 8], call[512];
     const char *words = "";
 
-    snprintf(row, sizeof row, "  %12.6f  in %s: %s", g->seconds,
-             call_text(z, text(g->like, "operation"), text(g->like, "site"), call),
-             ranks_text(&g->ranks, ranks));
+    snprintf(
+        row, sizeof row, "  %12.6f  in %s: %s", g->seconds,
+        call_text(z, ti_json_string(g->like, "operation"), ti_json_string(g->like, "site"), call),
+        ranks_text(&g->ranks, ranks));
     ti_print_short(f, width, row);
     for (size_t i = 0; i < sizeof how / sizeof *how; i++)
-        if (!strcmp(text(g->like, "doing"), how[i].doing))
+        if (!strcmp(ti_json_string(g->like, "doing"), how[i].doing))
             words = how[i].words;
     *call = '\0';
     if (json_object_get(g->like, "doing_operation"))
-        call_text(z, text(g->like, "doing_operation"), text(g->like, "doing_site"), call);
+        call_text(z, ti_json_string(g->like, "doing_operation"),
+                  ti_json_string(g->like, "doing_site"), call);
     snprintf(row, sizeof row, "  %12s  for others %s%s: %s", "", words, call,
              ranks_text(&g->others, ranks));
     ti_print_short(f, width, row);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "common/cli.h"
+#include "common/json.h"
 #include "common/map.h"
 #include "common/ranges.h"
 #include "common/table.h"
@@ -12,18 +13,6 @@
 #define SITE_BYTES 600
 #define SITE_LEAST 24 /* of a call site or link, in characters */
 
-static double number(const json_t *j, const char *key)
-{
-    return json_number_value(json_object_get(j, key));
-}
-
-static const char *text(const json_t *j, const char *key)
-{
-    const char *value = json_string_value(json_object_get(j, key));
-
-    return value ? value : "";
-}
-
 /* ---- ranks ---- */
 
 static const char *const keys[] = {"computing_s", "communicating_s", "waiting_s"};
@@ -31,7 +20,7 @@ static const char *const names[] = {"computing", "communicating", "waiting"};
 
 static double all_of(const json_t *j)
 {
-    return number(j, keys[0]) + number(j, keys[1]) + number(j, keys[2]);
+    return ti_json_number(j, keys[0]) + ti_json_number(j, keys[1]) + ti_json_number(j, keys[2]);
 }
 
 static void add_share(const json_t *ranks, int which, struct ti_text_table *t)
@@ -43,9 +32,9 @@ static void add_share(const json_t *ranks, int which, struct ti_text_table *t)
     json_array_foreach(ranks, i, rank)
     {
         double time = all_of(rank);
-        double share = time > 0 ? 100 * number(rank, keys[which]) / time : 0;
+        double share = time > 0 ? 100 * ti_json_number(rank, keys[which]) / time : 0;
 
-        sum += number(rank, keys[which]);
+        sum += ti_json_number(rank, keys[which]);
         all += time;
         if (share < least) {
             least = share;
@@ -85,7 +74,7 @@ static void print_ranks(const json_t *ranks, int width, FILE *f)
 
 static double in_calls(const json_t *j)
 {
-    return number(j, "communicating_s") + number(j, "waiting_s");
+    return ti_json_number(j, "communicating_s") + ti_json_number(j, "waiting_s");
 }
 
 /* The longest calls first; where there is none, the longest bursts. */
@@ -96,8 +85,8 @@ static int by_time(const void *a, const void *b)
 
     if (left > right || left < right)
         return left < right ? 1 : -1;
-    left = number(*x, "computing_s");
-    right = number(*y, "computing_s");
+    left = ti_json_number(*x, "computing_s");
+    right = ti_json_number(*y, "computing_s");
     return left < right ? 1 : left > right ? -1 : 0;
 }
 
@@ -122,12 +111,12 @@ static void print_rows(const json_t *list, const char *title, struct ti_symboliz
     ti_table_line(t, "%s", "");
     ti_table_titles(t);
     for (size_t i = 0; i < n && i < ROWS; i++) {
-        ti_table_text(t, "  %s", text(row[i], "operation"));
-        ti_table_count(t, (uint64_t)number(row[i], "calls"));
-        ti_table_value(t, number(row[i], "communicating_s"));
-        ti_table_value(t, number(row[i], "waiting_s"));
-        ti_table_value(t, number(row[i], "computing_s"));
-        ti_table_text(t, "%s", ti_site_text(z, text(row[i], "site"), site, sizeof site));
+        ti_table_text(t, "  %s", ti_json_string(row[i], "operation"));
+        ti_table_count(t, (uint64_t)ti_json_number(row[i], "calls"));
+        ti_table_value(t, ti_json_number(row[i], "communicating_s"));
+        ti_table_value(t, ti_json_number(row[i], "waiting_s"));
+        ti_table_value(t, ti_json_number(row[i], "computing_s"));
+        ti_table_text(t, "%s", ti_site_text(z, ti_json_string(row[i], "site"), site, sizeof site));
     }
     if (n > ROWS)
         ti_table_line(t, "  ... and %zu more %s: --json has all", n - ROWS, title);
@@ -166,7 +155,8 @@ static void add_names(const json_t *loop, bool first, struct ti_text_table *t)
     const json_t *trips = json_object_get(loop, "trips");
     struct ti_ranges ranks = {.n = 0};
     char text[64], least[32], most[32];
-    uint64_t low = (uint64_t)number(trips, "minimum"), high = (uint64_t)number(trips, "maximum");
+    uint64_t low = (uint64_t)ti_json_number(trips, "minimum"),
+             high = (uint64_t)ti_json_number(trips, "maximum");
 
     ti_ranges_of_json(json_object_get(loop, "ranks"), INT64_MAX, &ranks);
     if (first)
@@ -206,12 +196,12 @@ static void print_loops(const json_t *loops, struct ti_symbolizer *z, int width,
         shown++;
         add_names(loop, !before || !json_equal(before, ranks), t);
         before = ranks;
-        ti_table_value(t, number(loop, "communicating_s"));
-        ti_table_value(t, number(loop, "waiting_s"));
-        ti_table_value(t, number(loop, "computing_s"));
-        ti_site_text(z, text(loop, "site"), site, sizeof site);
-        ti_table_text(t, "%*s%s%s%s", 2 * (int)number(loop, "depth"), "", text(loop, "operation"),
-                      *site ? " " : "", site);
+        ti_table_value(t, ti_json_number(loop, "communicating_s"));
+        ti_table_value(t, ti_json_number(loop, "waiting_s"));
+        ti_table_value(t, ti_json_number(loop, "computing_s"));
+        ti_site_text(z, ti_json_string(loop, "site"), site, sizeof site);
+        ti_table_text(t, "%*s%s%s%s", 2 * (int)ti_json_number(loop, "depth"), "",
+                      ti_json_string(loop, "operation"), *site ? " " : "", site);
     }
     if (json_array_size(loops) > shown)
         ti_table_line(t, "  ... and %zu more loops: --json has all",
@@ -229,7 +219,7 @@ static bool has_sites(const json_t *sites)
 
     json_array_foreach(sites, i, site)
     {
-        if (*text(site, "site"))
+        if (*ti_json_string(site, "site"))
             return true;
     }
     return false;
@@ -264,11 +254,12 @@ void ti_profile_print_links(const json_t *links, int width, FILE *f)
     for (size_t i = 0; i < n && i < ROWS; i++) {
         const json_t *link = json_array_get(links, i);
 
-        ti_table_text(t, "%.2f %%", 100 * number(link, "use"));
-        ti_table_text(t, "%s",
-                      ti_unit_format(number(link, "bytes"), TI_UNIT_SIZE, bytes, sizeof bytes));
-        ti_table_count(t, (uint64_t)number(link, "messages"));
-        ti_table_text(t, "%s", text(link, "link"));
+        ti_table_text(t, "%.2f %%", 100 * ti_json_number(link, "use"));
+        ti_table_text(
+            t, "%s",
+            ti_unit_format(ti_json_number(link, "bytes"), TI_UNIT_SIZE, bytes, sizeof bytes));
+        ti_table_count(t, (uint64_t)ti_json_number(link, "messages"));
+        ti_table_text(t, "%s", ti_json_string(link, "link"));
     }
     if (n > ROWS)
         ti_table_line(t, "  ... and %zu more links: --json has all", n - ROWS);

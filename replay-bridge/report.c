@@ -100,16 +100,11 @@ void ti_replay_print_untimed(const struct ti_untimed *all, const char *engine)
         printf("not timed:      %s (engine %s; engine tiara times them)\n", text, engine);
 }
 
-static double number(const json_t *j, const char *key)
-{
-    return json_number_value(json_object_get(j, key));
-}
-
 /* What --steady left out. */
 static void print_steady(const struct ti_replay_options *o, const struct ti_replay_result *res)
 {
     const char *reason = json_string_value(json_object_get(res->steady, "reason"));
-    double out = number(res->steady, "trips_left_out");
+    double out = ti_json_number(res->steady, "trips_left_out");
     char a[32], b[32];
 
     if (!res->steady)
@@ -120,10 +115,12 @@ static void print_steady(const struct ti_replay_options *o, const struct ti_repl
     }
     printf("left out:       %s of %s trips, %.6f s; expected error %.2g %%\n",
            ti_format_count((uint64_t)out, a, sizeof a),
-           ti_format_count((uint64_t)(out + number(res->steady, "trips_simulated")), b, sizeof b),
-           number(res->steady, "left_out_s"), number(res->steady, "expected_error_pct"));
+           ti_format_count((uint64_t)(out + ti_json_number(res->steady, "trips_simulated")), b,
+                           sizeof b),
+           ti_json_number(res->steady, "left_out_s"),
+           ti_json_number(res->steady, "expected_error_pct"));
     printf("simulated:      %s of %s events%s\n",
-           ti_format_count((uint64_t)number(res->steady, "events_simulated"), a, sizeof a),
+           ti_format_count((uint64_t)ti_json_number(res->steady, "events_simulated"), a, sizeof a),
            ti_format_count(res->actions, b, sizeof b),
            res->profile ? "; in the profile some stand for those that were left out" : "");
     if (o->timeline)

@@ -67,11 +67,6 @@ static const char *text_of(const json_t *facts, const char *object, const char *
     return json_string_value(json_object_get(json_object_get(facts, object), key));
 }
 
-static int64_t number_of(const json_t *facts, const char *key)
-{
-    return json_integer_value(json_object_get(facts, key));
-}
-
 /* Add a finding if a part of the facts has an error.  `otherwise` is the hint if the node gives
  * none; NULL: no hint. */
 static bool has_error(struct ti_survey *s, int64_t node, const char *object, const char *what,
@@ -92,7 +87,7 @@ static void compare_memory(struct ti_survey *s, const struct ti_sites *sites, in
 {
     const struct ti_node *n = &sites->node[node];
     int64_t said = n->memory_bytes ? n->memory_bytes : cluster_of(sites, node)->memory_bytes;
-    int64_t is = number_of(s->facts[node], "memory_bytes");
+    int64_t is = ti_json_integer(s->facts[node], "memory_bytes");
     const char *by = json_string_value(json_object_get(s->facts[node], "limited_by"));
     char rest[200], size[32];
 
@@ -110,7 +105,7 @@ static void compare_processor(struct ti_survey *s, const struct ti_sites *sites,
     const char *family = json_string_value(json_object_get(s->facts[node], "family"));
     const char *isa = json_string_value(json_object_get(s->facts[node], "isa"));
     int said = sites->node[node].cores ? sites->node[node].cores : c->cores;
-    int is = (int)number_of(s->facts[node], "cores");
+    int is = (int)ti_json_integer(s->facts[node], "cores");
 
     /* a node may have more cores than a job was granted */
     if (said && is && is != said && !(sites->node[node].cores && is > said))
@@ -447,14 +442,14 @@ int64_t ti_survey_memory(const struct ti_survey *s, const struct ti_sites *sites
 {
     int64_t granted = sites->node[node].memory_bytes;
     int64_t said = granted ? granted : cluster_of(sites, node)->memory_bytes;
-    int64_t is = number_of(s->facts[node], "memory_bytes");
+    int64_t is = ti_json_integer(s->facts[node], "memory_bytes");
 
     return !is || (said && said < is) ? said : is;
 }
 
 int ti_survey_cores(const struct ti_survey *s, const struct ti_sites *sites, int64_t node)
 {
-    int granted = sites->node[node].cores, is = (int)number_of(s->facts[node], "cores");
+    int granted = sites->node[node].cores, is = (int)ti_json_integer(s->facts[node], "cores");
 
     if (!is)
         return granted ? granted : cluster_of(sites, node)->cores;

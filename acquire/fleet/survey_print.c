@@ -6,6 +6,7 @@
 #include "acquire/fleet/survey.h"
 #include "common/cli.h"
 #include "common/hostlist.h"
+#include "common/json.h"
 #include "common/order.h"
 
 #define ALIKE 8 /* sizes that differ by less than 1 / ALIKE are grouped */
@@ -121,11 +122,6 @@ void ti_survey_print_findings(const struct ti_survey *s, const struct ti_sites *
                  left_out);
 }
 
-static int64_t integer(const json_t *object, const char *key)
-{
-    return json_integer_value(json_object_get(object, key));
-}
-
 static const char *string(const json_t *object, const char *key)
 {
     const char *text = json_string_value(json_object_get(object, key));
@@ -149,9 +145,9 @@ static void print_cluster(const struct ti_survey *s, const struct ti_sites *site
             continue;
         usable++;
         facts = s->facts[i];
-        widen(&memory, integer(facts, "memory_bytes"));
-        widen(&cores, integer(facts, "cores"));
-        widen(&disk, integer(json_object_get(facts, "trace_dir"), "free_bytes"));
+        widen(&memory, ti_json_integer(facts, "memory_bytes"));
+        widen(&cores, ti_json_integer(facts, "cores"));
+        widen(&disk, ti_json_integer(json_object_get(facts, "trace_dir"), "free_bytes"));
     }
     ti_print(out, "  %-12s %4" PRId64 " of %-4" PRId64, sites->cluster[cluster].name, usable,
              nodes);

@@ -130,7 +130,4 @@ void ti__nodes_say_missing(const struct ti_acquisition *a);
 void ti__nodes_say_where(struct ti_acquisition *a, ti_status app);
 void ti__nodes_remove(struct ti_acquisition *a);
 
-/* A string member of an object; "" if there is none. */
-const char *ti__text(const json_t *object, const char *key);
-
 #endif

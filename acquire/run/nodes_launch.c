@@ -66,7 +66,7 @@ ti_status ti__nodes_open(struct ti_nodes_backend *b, struct ti_err *err)
             return TI_ERR_REMOTE;
         u->open = true;
         snprintf(u->node_file, sizeof u->node_file, "%.4000s/%s",
-                 ti__text(b->fleet->member[u->node].answer, "directory"), TI_NODE_JSON);
+                 ti_json_string(b->fleet->member[u->node].answer, "directory"), TI_NODE_JSON);
     }
     return TI_OK;
 }
@@ -176,7 +176,7 @@ static void mpirun_environment(const struct ti_nodes_backend *b, struct ti_args 
 
         if (!m->is_local)
             continue;
-        ti_args_addf(env, "TIARA_NODE=%s/ti-node", ti__text(m->hello, "folder"));
+        ti_args_addf(env, "TIARA_NODE=%s/ti-node", ti_json_string(m->hello, "folder"));
         ti_args_addf(env, "TIARA_NODE_NAME=%s", b->sites->node[b->used[i].node].name);
         ti_args_addf(env, "TIARA_NODE_FILE=%s", b->used[i].node_file);
     }

@@ -8,13 +8,6 @@
 
 /* --- for all files of the back end -------------------------------------- */
 
-const char *ti__text(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text ? text : "";
-}
-
 ti_status ti__nodes_trouble(struct ti_nodes_backend *b, struct ti_err *err)
 {
     if (b->fleet->sig)
@@ -210,14 +203,15 @@ static json_t *nodes_json(const struct ti_nodes_backend *b)
         int cores = b->cores[u->node];
 
         json_array_append_new(
-            list, json_pack("{s:s, s:s, s:s, s:o, s:s, s:o, s:o, s:o, s:s, s:o, s:f}", "name",
-                            node->name, "site", site->name, "cluster", cluster->name, "host",
-                            ti_json_text(m->is_local ? NULL : node->name), "hostname",
-                            ti__text(m->hello, "host"), "gateway", ti_json_text(site->gateway),
-                            "via", m->is_local ? json_null() : via_json(b->sites->via), "tiara",
-                            ti_json_text(cluster->tiara), "directory", u->directory, "ranks",
-                            ti_rank_map_json(&b->map, u->node), "folding",
-                            cores > 0 ? (double)u->n / cores : (double)u->n));
+            list,
+            json_pack("{s:s, s:s, s:s, s:o, s:s, s:o, s:o, s:o, s:s, s:o, s:f}", "name", node->name,
+                      "site", site->name, "cluster", cluster->name, "host",
+                      ti_json_text(m->is_local ? NULL : node->name), "hostname",
+                      ti_json_string(m->hello, "host"), "gateway", ti_json_text(site->gateway),
+                      "via", m->is_local ? json_null() : via_json(b->sites->via), "tiara",
+                      ti_json_text(cluster->tiara), "directory", u->directory, "ranks",
+                      ti_rank_map_json(&b->map, u->node), "folding",
+                      cores > 0 ? (double)u->n / cores : (double)u->n));
     }
     return list;
 }

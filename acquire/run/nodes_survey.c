@@ -6,6 +6,7 @@
 
 #include "acquire/run/nodes.h"
 #include "acquire/run/preflight.h"
+#include "common/json.h"
 
 #define TRACE_BASE "/tmp" /* of the nodes, unless the sites file says otherwise */
 
@@ -111,10 +112,10 @@ static void use_counter(struct ti_nodes_backend *b)
     for (int64_t i = 0; i < b->survey.n && !counter; i++)
         if (b->survey.usable[i])
             counter = json_object_get(b->survey.facts[i], "counter");
-    snprintf(choice->counter, sizeof choice->counter, "%s", ti__text(counter, "counter"));
-    choice->of = ti_counter_find(ti__text(counter, "backend"), NULL);
-    snprintf(choice->event, sizeof choice->event, "%s", ti__text(counter, "event"));
-    snprintf(choice->why, sizeof choice->why, "%s", ti__text(counter, "why"));
+    snprintf(choice->counter, sizeof choice->counter, "%s", ti_json_string(counter, "counter"));
+    choice->of = ti_counter_find(ti_json_string(counter, "backend"), NULL);
+    snprintf(choice->event, sizeof choice->event, "%s", ti_json_string(counter, "event"));
+    snprintf(choice->why, sizeof choice->why, "%s", ti_json_string(counter, "why"));
     choice->valgrind = json_is_true(json_object_get(counter, "valgrind"));
     choice->exact = json_is_true(json_object_get(counter, "exact"));
     choice->estimate = json_is_true(json_object_get(counter, "estimate"));
@@ -136,7 +137,7 @@ static void use_program(struct ti_nodes_backend *b)
         if (!there || !p->given)
             continue;
         if (!seen) {
-            const char *kind = ti__text(there, "mpi");
+            const char *kind = ti_json_string(there, "mpi");
 
             p->mpi = strcmp(kind, kinds[TI_MPI_OPEN]) == 0   ? TI_MPI_OPEN
                      : strcmp(kind, kinds[TI_MPI_NONE]) == 0 ? TI_MPI_NONE

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/json.h"
 #include "common/scratch.h"
 
 /* ---- counting ---- */
@@ -59,14 +60,10 @@ void ti_messages_free(struct ti_messages *m)
 
 /* ---- links ---- */
 
-static double value(const json_t *j, const char *key)
-{
-    return json_number_value(json_object_get(j, key));
-}
-
 static int by_use(const void *a, const void *b)
 {
-    double x = value(*(json_t *const *)a, "use"), y = value(*(json_t *const *)b, "use");
+    double x = ti_json_number(*(json_t *const *)a, "use"),
+           y = ti_json_number(*(json_t *const *)b, "use");
 
     return x > y ? -1 : x < y;
 }
@@ -84,11 +81,11 @@ json_t *ti_messages_links(const char *path, double seconds, struct ti_err *err)
     }
     link = ti_grow(NULL, &none, n + 1, sizeof *link);
     for (size_t i = 0; i < n; i++) {
-        double most = value(json_array_get(list, i), "bandwidth") * seconds;
+        double most = ti_json_number(json_array_get(list, i), "bandwidth") * seconds;
 
         link[i] = json_array_get(list, i);
         json_object_set_new(link[i], "use",
-                            json_real(most > 0 ? value(link[i], "bytes") / most : 0));
+                            json_real(most > 0 ? ti_json_number(link[i], "bytes") / most : 0));
     }
     qsort(link, n, sizeof *link, by_use);
     for (size_t i = 0; i < n; i++)
