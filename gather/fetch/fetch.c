@@ -72,6 +72,9 @@ static ti_status carry_out(struct ti__gathering *g, struct ti_err *err)
     ti_status st = TI_OK;
     int locked = -1;
 
+    *g->f = (struct ti_fetch){0};
+    g->started = ti_now();
+    g->parts.fd = g->local.fd = -1;
     if (g->nodes.n) {
         st = ti__gathering_begin(g, err);
         if (st == TI_OK)
@@ -93,44 +96,28 @@ static ti_status carry_out(struct ti__gathering *g, struct ti_err *err)
             close(locked);
     }
     g->f->seconds = ti_now() - g->started;
+    ti__gathering_free(g);
     return st;
 }
 
 ti_status ti_fetch(const struct ti_nodes *nodes, const struct ti_fetch_settings *s, bool plan_only,
                    struct ti_fetch *f, struct ti_err *err)
 {
-    struct ti__gathering g = {.kind = TI__FETCH,
-                              .plan_only = plan_only,
-                              .nodes = *nodes,
-                              .settings = s,
-                              .f = f,
-                              .started = ti_now()};
-    ti_status st;
+    struct ti__gathering g = {
+        .kind = TI__FETCH, .plan_only = plan_only, .nodes = *nodes, .settings = s, .f = f};
 
-    *f = (struct ti_fetch){0};
-    g.parts.fd = g.local.fd = -1;
-    st = carry_out(&g, err);
-    ti__gathering_free(&g);
-    return st;
+    return carry_out(&g, err);
 }
 
 ti_status ti_fetch_remove(const struct ti_run *run, const struct ti_nodes *nodes,
                           const struct ti_fetch_settings *s, int64_t *removed, struct ti_fetch *f,
                           struct ti_err *err)
 {
-    struct ti__gathering g = {.kind = TI__REMOVE,
-                              .nodes = *nodes,
-                              .settings = s,
-                              .f = f,
-                              .run = run,
-                              .started = ti_now()};
-    ti_status st;
+    struct ti__gathering g = {
+        .kind = TI__REMOVE, .nodes = *nodes, .settings = s, .f = f, .run = run};
+    ti_status st = carry_out(&g, err);
 
-    *f = (struct ti_fetch){0};
-    g.parts.fd = g.local.fd = -1;
-    st = carry_out(&g, err);
     *removed = g.removed;
-    ti__gathering_free(&g);
     return st;
 }
 

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/random.h"
 #include "fold/levels.h"
 #include "fold/quality_columns.h"
 
@@ -271,20 +272,10 @@ void ti_draw_start(struct ti_draw *d, uint64_t seed)
         start_pattern(&d->pattern, seed);
 }
 
-/* SplitMix64 (Steele, Lea and Flood, OOPSLA 2014, figure 14). */
-static uint64_t random_number(struct histogram *h)
-{
-    uint64_t z = h->random += UINT64_C(0x9e3779b97f4a7c15);
-
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
 /* A number below `n`; the multiplication favours none by more than n / 2^64. */
 static uint64_t below(struct histogram *h, uint64_t n)
 {
-    return (uint64_t)((u128)random_number(h) * n >> 64);
+    return (uint64_t)((u128)ti_random(&h->random) * n >> 64);
 }
 
 static uint64_t draw(const struct pattern *t, struct histogram *h)

@@ -5,6 +5,7 @@
 
 #include "common/cli.h"
 #include "common/map.h"
+#include "common/random.h"
 #include "common/ranges.h"
 
 ti_status ti_placement_parse(const char *text, struct ti_placement *out, struct ti_err *err)
@@ -129,15 +130,6 @@ ti_status ti_placement_read(const char *path, int64_t np, const struct ti_hosts 
 
 /* ---- ranks on slots ---- */
 
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
 /* All slots, in the order of hosts. */
 static void place_block(const struct ti_hosts *hosts, uint32_t *slot)
 {
@@ -159,7 +151,7 @@ static void place_in_turn(const struct ti_hosts *hosts, uint32_t *slot, size_t n
 static void shuffle(uint64_t seed, uint32_t *slot, size_t n)
 {
     for (size_t i = 0; i + 1 < n; i++) {
-        size_t j = i + (size_t)(next_random(&seed) % (n - i));
+        size_t j = i + (size_t)(ti_random(&seed) % (n - i));
         uint32_t was = slot[i];
 
         slot[i] = slot[j];

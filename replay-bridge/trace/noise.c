@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/random.h"
+
 /* What a factor belongs to. */
 enum { NODE, CORE, BURST };
 
@@ -89,13 +91,9 @@ void ti_noise_text(const struct ti_noise *n, char out[TI_NOISE_TEXT_BYTES])
 
 /* ---- the factors ---- */
 
-/* The last step of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014, figure 14). */
 static uint64_t mix(uint64_t z)
 {
-    z += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
+    return ti_random(&z);
 }
 
 /* A number of the log-normal distribution with mean 1, by the method of Box and Muller. */
