@@ -23,6 +23,8 @@ static ti_status open_traces(const struct ti_replay_options *o, struct ti_replay
         t->path = o->trace[res->ntraces];
         st = ti_source_open(t->path, &t->source, err);
         if (!st)
+            st = ti_source_share_lists(t->source, err);
+        if (!st)
             ti_source_seed(t->source, (uint64_t)o->seed);
     }
     return st;

@@ -243,8 +243,8 @@ static ti_status open_record(const struct ti_source *s, int64_t rank, struct ti_
         ti_record_free(&record);
         return ti__source_no_memory(s, err);
     }
-    st = ti_reader_open_record(&record, ti_merged_nranks(s->merged), ti_merged_run_id(s->merged),
-                               name, out, err);
+    st = ti_reader_open_record_sharing(&record, ti_merged_nranks(s->merged),
+                                       ti_merged_run_id(s->merged), name, s->lists, out, err);
     free(name);
     if (st == TI_OK)
         ti_reader_seed(*out, s->seed);
@@ -284,7 +284,8 @@ ti_status ti_source_reader(struct ti_source *s, int64_t rank, struct ti_reader *
     st = e ? open_entry(s, e, &r, err) : open_record(s, rank, &r, err);
     if (st != TI_OK)
         return st;
-    ti_reader_share(r, s->lists);
+    if (e)
+        ti_reader_share(r, s->lists);
     st = e ? check_entry(s, e, r, err) : TI_OK;
     if (st != TI_OK)
         ti_reader_close(r);

@@ -196,34 +196,66 @@ static void put_run(struct ti_buffer *out, uint64_t n, int64_t difference, int64
         ti_buffer_varint(out, ti_zigzag(stride));
 }
 
+/* A run of ranks: the first and the last one, their distance, and how many. */
+struct ranks {
+    int64_t first, last, stride;
+    uint64_t n;
+};
+
+/* Append a rank to a run, if it continues the run. */
+static bool extend(struct ranks *run, uint64_t rank)
+{
+    if (run->n == 1)
+        run->stride = (int64_t)rank - run->last;
+    else if ((int64_t)rank - run->last != run->stride)
+        return false;
+    run->last = (int64_t)rank;
+    run->n++;
+    return true;
+}
+
+/* Append the rest of the cursor's run, of at most `most` ranks, if it continues `run`; returns how
+ * many ranks were appended. */
+static uint64_t extend_by_run(struct ranks *run, struct ti_cursor *cursor, uint64_t most)
+{
+    uint64_t n = cursor->left < most ? cursor->left : most;
+
+    if (run->n == 1 || !n || (int64_t)cursor->stride != run->stride)
+        return 0;
+    cursor->left -= n;
+    cursor->last += n * cursor->stride;
+    run->n += n;
+    run->last = (int64_t)cursor->last;
+    return n;
+}
+
 /* Turn a column of `size` ranks, at least 1, into members as in COM. */
 static bool put_members(struct input *in, struct ti_buffer *out, int64_t size)
 {
     const struct ti_bytes *blob = next_blob(in);
-    int64_t before = 0, first, last, stride = 0, number;
+    int64_t before = 0, number;
+    struct ranks run = {.n = 0};
     struct ti_cursor cursor;
-    uint64_t rank, n = 1;
+    uint64_t rank;
 
     if (!blob || !next_number(in, 0, TI_RANKS_MAX, &number))
         return false;
     ti_cursor_start(&cursor, (uint64_t)number, blob->data, blob->n);
-    if (!ti_cursor_next(&cursor, &rank) || rank > TI_RANKS_MAX)
-        return false;
-    first = last = (int64_t)rank;
-    for (int64_t i = 1; i < size; i++, n++) {
+    for (uint64_t i = 0; i < (uint64_t)size; i++) {
         if (!ti_cursor_next(&cursor, &rank) || rank > TI_RANKS_MAX)
             return false;
-        if (n == 1) {
-            stride = (int64_t)rank - last;
-        } else if ((int64_t)rank - last != stride) {
-            put_run(out, n, first - before, stride);
-            before = last;
-            first = (int64_t)rank;
-            n = 0;
+        if (run.n && !extend(&run, rank)) {
+            put_run(out, run.n, run.first - before, run.stride);
+            before = run.last;
+            run.n = 0;
         }
-        last = (int64_t)rank;
+        if (!run.n)
+            run = (struct ranks){(int64_t)rank, (int64_t)rank, 0, 1};
+        i += extend_by_run(&run, &cursor, (uint64_t)size - i - 1);
+        if (run.last < 0 || run.last > TI_RANKS_MAX)
+            return false;
     }
-    put_run(out, n, first - before, stride);
+    put_run(out, run.n, run.first - before, run.stride);
     return true;
 }
 

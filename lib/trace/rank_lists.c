@@ -5,11 +5,14 @@
 #include "common/map.h"
 #include "trace/reader_internal.h"
 
-/* A set of lists of ranks: a hash table with open addressing. */
+/* A set of lists of ranks: a hash table with open addressing.  The encoding of a list in a trace is
+ * the key. */
 struct ti_rank_lists {
     struct list {
         int32_t *rank; /* NULL: a free slot */
         int64_t n;
+        uint8_t *key;
+        size_t key_bytes;
     } * slot;
     size_t nslots, used;
 };
@@ -21,20 +24,23 @@ struct ti_rank_lists *ti_rank_lists_new(void)
 
 void ti_rank_lists_free(struct ti_rank_lists *lists)
 {
-    for (size_t i = 0; lists && i < lists->nslots; i++)
+    for (size_t i = 0; lists && i < lists->nslots; i++) {
         free(lists->slot[i].rank);
+        free(lists->slot[i].key);
+    }
     if (lists)
         free(lists->slot);
     free(lists);
 }
 
 /* The slot of a list, or the free slot where it goes. */
-static struct list *slot_of(struct list *slot, size_t nslots, const int32_t *rank, int64_t n)
+static struct list *slot_of(struct list *slot, size_t nslots, const uint8_t *key, size_t bytes,
+                            int64_t n)
 {
-    uint64_t hash = ti_crc32c(0, rank, (size_t)n * sizeof *rank);
-    size_t i = (size_t)hash & (nslots - 1);
+    size_t i = (size_t)ti_crc32c((uint32_t)n, key, bytes) & (nslots - 1);
 
-    while (slot[i].rank && (slot[i].n != n || memcmp(slot[i].rank, rank, (size_t)n * sizeof *rank)))
+    while (slot[i].rank &&
+           (slot[i].n != n || slot[i].key_bytes != bytes || memcmp(slot[i].key, key, bytes) != 0))
         i = (i + 1) & (nslots - 1);
     return &slot[i];
 }
@@ -42,28 +48,31 @@ static struct list *slot_of(struct list *slot, size_t nslots, const int32_t *ran
 static void double_slots(struct ti_rank_lists *lists)
 {
     size_t n = lists->nslots ? 2 * lists->nslots : 64, cap = 0;
-    struct list *slot = ti_grow(NULL, &cap, n, sizeof *slot);
+    struct list *slot = ti_grow(NULL, &cap, n, sizeof *slot), *old = lists->slot;
 
     for (size_t i = 0; i < lists->nslots; i++)
-        if (lists->slot[i].rank)
-            *slot_of(slot, n, lists->slot[i].rank, lists->slot[i].n) = lists->slot[i];
-    free(lists->slot);
+        if (old[i].rank)
+            *slot_of(slot, n, old[i].key, old[i].key_bytes, old[i].n) = old[i];
+    free(old);
     lists->slot = slot;
     lists->nslots = n;
 }
 
-int32_t *ti__rank_lists_share(struct ti_rank_lists *lists, int32_t *list, int64_t n)
+const int32_t *ti__rank_lists_find(const struct ti_rank_lists *lists, const uint8_t *key,
+                                   size_t bytes, int64_t n)
 {
-    struct list *slot;
+    return lists->nslots ? slot_of(lists->slot, lists->nslots, key, bytes, n)->rank : NULL;
+}
+
+void ti__rank_lists_add(struct ti_rank_lists *lists, const uint8_t *key, size_t bytes,
+                        int32_t *list, int64_t n)
+{
+    uint8_t *copy;
+    size_t cap = 0;
 
     if (2 * (lists->used + 1) > lists->nslots)
         double_slots(lists);
-    slot = slot_of(lists->slot, lists->nslots, list, n);
-    if (slot->rank) {
-        free(list);
-    } else {
-        *slot = (struct list){list, n};
-        lists->used++;
-    }
-    return slot->rank;
+    copy = memcpy(ti_grow(NULL, &cap, bytes, 1), key, bytes);
+    *slot_of(lists->slot, lists->nslots, key, bytes, n) = (struct list){list, n, copy, bytes};
+    lists->used++;
 }

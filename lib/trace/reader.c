@@ -390,7 +390,7 @@ void ti_reader_close(struct ti_reader *r)
 
 void ti_reader_share(struct ti_reader *r, struct ti_rank_lists *lists)
 {
-    ti__tables_share(&r->tables, lists);
+    r->tables.lists = lists;
 }
 
 /* -------------------------------------------------------------- questions -- */

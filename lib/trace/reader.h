@@ -88,13 +88,18 @@ ti_status ti_reader_file(const struct ti_reader *r, uint8_t **data, size_t *byte
 
 /*
  * Lists of ranks that readers share, so that with thousands of readers open, the members of each
- * communicator are in memory once.  Call ti_reader_share() right after opening; close the readers
- * before you free the lists.  All in one thread.
+ * communicator are in memory once, and are decoded once.  Call ti_reader_share() right after
+ * opening a rank file.  A record has its communicators at its start, so the lists are needed for
+ * opening it.  Close the readers before you free the lists.  All in one thread.
  */
 struct ti_rank_lists;
 struct ti_rank_lists *ti_rank_lists_new(void); /* NULL: no memory */
 void ti_rank_lists_free(struct ti_rank_lists *lists);
 void ti_reader_share(struct ti_reader *r, struct ti_rank_lists *lists);
+ti_status ti_reader_open_record_sharing(struct ti_record *record, uint32_t nranks,
+                                        const uint8_t *run_id, const char *name,
+                                        struct ti_rank_lists *lists, struct ti_reader **out,
+                                        struct ti_err *err);
 
 const char *ti_reader_name(const struct ti_reader *r); /* for messages */
 uint32_t ti_reader_rank(const struct ti_reader *r);

@@ -126,9 +126,6 @@ bool ti__tables_long_vec(struct tables *t, const uint8_t *p, const uint8_t *end)
  * the trace has no extra columns for us.  False when memory is short. */
 bool ti__tables_extras(struct tables *t);
 
-/* Share lists of ranks from now on, and those that are there. */
-void ti__tables_share(struct tables *t, struct ti_rank_lists *lists);
-
 /* Remember the communicator of a new window.  Nothing is kept if its number is not the next one, or
  * if there are too many windows. */
 void ti__tables_window(struct tables *t, const struct ti_event *ev);
@@ -141,9 +138,14 @@ void ti__tables_free(struct tables *t);
 
 /* --------------------------------------------------------- rank_lists.c -- */
 
-/* Give `list`, of n ranks, to `lists`, which owns it afterwards.  Returns the shared list that
- * equals it.  Ends the program when memory is short (ti_grow()). */
-int32_t *ti__rank_lists_share(struct ti_rank_lists *lists, int32_t *list, int64_t n);
+/* The shared list of `n` ranks that has this encoding, `key`; NULL: none. */
+const int32_t *ti__rank_lists_find(const struct ti_rank_lists *lists, const uint8_t *key,
+                                   size_t bytes, int64_t n);
+
+/* Share a list, which must not be shared yet and belongs to `lists` afterwards.  Ends the program
+ * when memory is short (ti_grow()). */
+void ti__rank_lists_add(struct ti_rank_lists *lists, const uint8_t *key, size_t bytes,
+                        int32_t *list, int64_t n);
 
 /* ----------------------------------------------------- reader_columns.c -- */
 

@@ -93,6 +93,14 @@ static ti_status start_record(struct ti_reader *r, const struct trace_file *run,
 ti_status ti_reader_open_record(struct ti_record *record, uint32_t nranks, const uint8_t *run_id,
                                 const char *name, struct ti_reader **out, struct ti_err *err)
 {
+    return ti_reader_open_record_sharing(record, nranks, run_id, name, NULL, out, err);
+}
+
+ti_status ti_reader_open_record_sharing(struct ti_record *record, uint32_t nranks,
+                                        const uint8_t *run_id, const char *name,
+                                        struct ti_rank_lists *lists, struct ti_reader **out,
+                                        struct ti_err *err)
+{
     struct trace_file run = {.rank = record->rank, .nranks = nranks};
     struct ti_reader *r;
     ti_status st = ti__reader_new(name, &r, err);
@@ -103,6 +111,7 @@ ti_status ti_reader_open_record(struct ti_record *record, uint32_t nranks, const
     }
     r->record = *record;
     r->source = &r->record;
+    r->tables.lists = lists;
     *record = (struct ti_record){.memory = NULL};
     memcpy(run.run_id, run_id, TI_RUN_ID_BYTES);
     st = start_record(r, &run, err);
@@ -210,6 +219,7 @@ ti_status ti_reader_again(const struct ti_reader *r, struct ti_reader **out, str
     if (st)
         return st;
     again->source = r->source;
+    again->tables.lists = r->tables.lists;
     st = start_record(again, &r->file, err);
     if (st)
         ti_reader_close(again);

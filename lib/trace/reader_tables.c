@@ -72,53 +72,79 @@ bool ti__tables_strings(struct tables *t, const uint8_t *p, const uint8_t *end)
     return true;
 }
 
-static bool parse_members(const uint8_t **pp, const uint8_t *end, int64_t size, uint32_t nranks,
-                          int32_t *member)
+/* A run of members: `n` ranks from `first`, each larger by `step` than the one before. */
+struct member_run {
+    int64_t n, first, step;
+};
+
+/* Read the next run of at most `left` members, after the member `before`.  False if it is
+ * malformed, or a member is no rank. */
+static bool get_run(const uint8_t **p, const uint8_t *end, int64_t left, int64_t before,
+                    uint32_t nranks, struct member_run *out)
 {
-    const uint8_t *p = *pp;
-    int64_t last = 0;
+    uint64_t n, first, stride = 0;
+    int64_t last;
 
-    for (int64_t i = 0; i < size;) {
-        uint64_t n, first, stride = 0;
-        int64_t v, step;
+    if (!ti_get_varint(p, end, &n) || !ti_get_varint(p, end, &first) || n == 0 ||
+        n > (uint64_t)left || (n > 1 && !ti_get_varint(p, end, &stride)))
+        return false;
+    *out = (struct member_run){(int64_t)n, ti_unzigzag(first), ti_unzigzag(stride)};
+    if (out->first < -TI_RANKS_MAX || out->first > TI_RANKS_MAX || out->step < -TI_RANKS_MAX ||
+        out->step > TI_RANKS_MAX)
+        return false;
+    out->first += before;
+    last = out->first + (out->n - 1) * out->step;
+    return out->first >= 0 && out->first < nranks && last >= 0 && last < nranks;
+}
 
-        if (!ti_get_varint(&p, end, &n) || !ti_get_varint(&p, end, &first))
+/* Check a list of `size` members, and go past it.  *at is set to member `index`. */
+static bool check_members(const uint8_t **p, const uint8_t *end, int64_t size, uint32_t nranks,
+                          int64_t index, int64_t *at)
+{
+    struct member_run run = {0};
+
+    for (int64_t i = 0, last = 0; i < size; i += run.n) {
+        if (!get_run(p, end, size - i, last, nranks, &run))
             return false;
-        if (n == 0 || n > (uint64_t)(size - i) || (n > 1 && !ti_get_varint(&p, end, &stride)))
-            return false;
-        v = ti_unzigzag(first);
-        step = ti_unzigzag(stride);
-        if (v < -TI_RANKS_MAX || v > TI_RANKS_MAX || step < -TI_RANKS_MAX || step > TI_RANKS_MAX)
-            return false;
-        for (v += last; n; n--, v += step) {
-            if (v < 0 || v >= nranks)
-                return false;
-            member[i++] = (int32_t)v;
-            last = v;
-        }
+        if (index >= i && index - i < run.n)
+            *at = run.first + (index - i) * run.step;
+        last = run.first + (run.n - 1) * run.step;
     }
-    *pp = p;
     return true;
+}
+
+/* The members of a list that was checked, which is from `p` to `end`; NULL: no memory. */
+static int32_t *new_members(const uint8_t *p, const uint8_t *end, int64_t size, uint32_t nranks)
+{
+    int32_t *member = malloc((size_t)size * sizeof *member), *next = member;
+    struct member_run run;
+
+    for (int64_t left = size, last = 0; member && left; left -= run.n) {
+        if (!get_run(&p, end, left, last, nranks, &run))
+            TI_BUG("a list of members changed");
+        for (int64_t i = 0; i < run.n; i++)
+            *next++ = (int32_t)(last = run.first + i * run.step);
+    }
+    return member;
 }
 
 /* Read the other group of an intercommunicator. */
 static bool parse_remote(struct tables *t, struct ti_comm *comm, uint32_t nranks, const uint8_t **p,
                          const uint8_t *end)
 {
+    const uint8_t *list;
     uint64_t size;
-    int32_t *member;
+    int64_t any;
 
     if (!ti_get_varint(p, end, &size) || size == 0 || size > nranks ||
-        !keep(t, size * sizeof *member))
+        !keep(t, size * sizeof *comm->remote))
         return false;
-    member = malloc(size * sizeof *member);
-    if (!member || !parse_members(p, end, (int64_t)size, nranks, member)) {
-        free(member);
+    list = *p;
+    if (!check_members(p, end, (int64_t)size, nranks, 0, &any))
         return false;
-    }
     comm->remote_size = (int64_t)size;
-    comm->remote = member;
-    return true;
+    comm->remote = new_members(list, *p, (int64_t)size, nranks);
+    return comm->remote != NULL;
 }
 
 /* In some programs, many communicators have the same ranks in the same order.  They share an array
@@ -145,14 +171,35 @@ static bool owns_members(const struct tables *t, size_t i)
            (i == 0 || (member != t->comm[0].member && member != t->comm[i - 1].member));
 }
 
+/* Set the members of `comm`, whose list is from `p` to `end` and was checked.  False: no memory. */
+static bool set_members(struct tables *t, struct ti_comm *comm, const uint8_t *p,
+                        const uint8_t *end, uint32_t nranks)
+{
+    size_t bytes = (size_t)(end - p);
+    const int32_t *shared = t->lists ? ti__rank_lists_find(t->lists, p, bytes, comm->size) : NULL;
+    int32_t *member = shared ? NULL : new_members(p, end, comm->size, nranks);
+
+    if (!shared && !member)
+        return false;
+    if (!shared && t->lists)
+        ti__rank_lists_add(t->lists, p, bytes, member, comm->size);
+    else if (!shared)
+        shared = shared_members(t, comm, member);
+    if (shared) {
+        free(member);
+        t->kept -= (uint64_t)comm->size * sizeof *member;
+    }
+    comm->member = shared ? shared : member;
+    return true;
+}
+
 static bool parse_comm(struct tables *t, uint32_t own, uint32_t nranks, const uint8_t **pp,
                        const uint8_t *end)
 {
-    const uint8_t *p = *pp;
+    const uint8_t *p = *pp, *list;
     uint64_t index, rank, size;
     struct ti_comm *comm;
-    int32_t *member;
-    const int32_t *shared;
+    int64_t at = -1;
 
     if (!ti_get_varint(&p, end, &index) || !ti_get_varint(&p, end, &rank) ||
         !ti_get_varint(&p, end, &size) || p == end)
@@ -165,26 +212,16 @@ static bool parse_comm(struct tables *t, uint32_t own, uint32_t nranks, const ui
         t->ncomms++;
     }
     comm = &t->comm[index];
-    if (comm->member || !keep(t, sizeof *comm + size * sizeof *member))
+    if (comm->member || !keep(t, sizeof *comm + size * sizeof *comm->member))
         return false;
     comm->index = (uint32_t)index;
     comm->rank = (int64_t)rank;
     comm->size = (int64_t)size;
     comm->kind = (char)*p++;
-    member = malloc(size * sizeof *member);
-    if (!member || !parse_members(&p, end, (int64_t)size, nranks, member) ||
-        member[rank] != (int32_t)own) {
-        free(member);
+    list = p;
+    if (!check_members(&p, end, (int64_t)size, nranks, (int64_t)rank, &at) || at != (int64_t)own ||
+        !set_members(t, comm, list, p, nranks))
         return false;
-    }
-    if (t->lists)
-        member = ti__rank_lists_share(t->lists, member, (int64_t)size);
-    shared = t->lists ? NULL : shared_members(t, comm, member);
-    if (shared) {
-        free(member);
-        t->kept -= size * sizeof *member;
-    }
-    comm->member = shared ? shared : member;
     if (comm->kind == TI_KIND_INTER && !parse_remote(t, comm, nranks, &p, end))
         return false;
     *pp = p;
@@ -198,26 +235,6 @@ bool ti__tables_comms(struct tables *t, uint32_t rank, uint32_t nranks, const ui
         if (!parse_comm(t, rank, nranks, &p, end))
             return false;
     return true;
-}
-
-void ti__tables_share(struct tables *t, struct ti_rank_lists *lists)
-{
-    const int32_t *first = NULL, *before = NULL; /* as they were */
-
-    for (size_t i = 0; lists && i < t->ncomms; i++) {
-        struct ti_comm *comm = &t->comm[i];
-        const int32_t *was = comm->member;
-
-        if (i && was == first)
-            comm->member = t->comm[0].member;
-        else if (i && was == before)
-            comm->member = comm[-1].member;
-        else
-            comm->member = ti__rank_lists_share(lists, (int32_t *)(uintptr_t)was, comm->size);
-        first = i ? first : was;
-        before = was;
-    }
-    t->lists = lists;
 }
 
 bool ti__tables_long_vec(struct tables *t, const uint8_t *p, const uint8_t *end)

@@ -488,6 +488,104 @@ static void a_signal_ends_encoding(void **state)
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
+/* ------------------------------------------------------------ lists of ranks -- */
+
+enum { RANKS = 4096, OWN = 5, COMMS = 240 };
+
+/* Ranks of communicator `index`: one run, several with and without gaps, backwards, pairs that look
+ * like runs, or no order.  The own rank is among them; returns how many, and where in *at. */
+static int some_ranks(int index, int *member, int *at)
+{
+    int n = 0, size = index % 60 == 0 ? RANKS : 1 + index % 37;
+
+    for (int i = 0; i < size; i++) {
+        int kind = index % 6, rank = kind == 0   ? i
+                                     : kind == 1 ? (3 * i + index) % RANKS
+                                     : kind == 2 ? (i / 2) * 5 + i % 2
+                                     : kind == 3 ? RANKS - 1 - i
+                                     : kind == 4 ? i % 3 == 0 ? 7 * i : i
+                                                 : (i * 1663 + index) % RANKS;
+
+        if (rank != OWN)
+            member[n++] = rank;
+    }
+    *at = n ? index % (n + 1) : 0;
+    memmove(member + *at + 1, member + *at, (size_t)(n - *at) * sizeof *member);
+    member[*at] = OWN;
+    return n + 1;
+}
+
+static void write_lists(const char *path)
+{
+    static const char *const info[] = {"counter", "none"};
+    static int member[RANKS + 1];
+    struct ti_event ev = {.op = TI_OP_FINALIZE};
+    struct ti_writer *w;
+    struct ti_err err;
+
+    assert_int_equal(ti_writer_open(path, OWN, RANKS, program_run_id, &w, &err), TI_OK);
+    ti_writer_info(w, info, 1);
+    for (int i = 0; i < COMMS; i++) {
+        int at, n = some_ranks(i, member, &at);
+
+        ti_writer_comm(w, (uint32_t)i, TI_KIND_SPLIT, at, n, member, 0, NULL);
+    }
+    ti_writer_event(w, &ev);
+    assert_int_equal(ti_writer_close(w, TI_END_COMPLETE, NULL, 0, &err), TI_OK);
+}
+
+/* Read `r` to its end, and compare its communicators. */
+static void has_lists(struct ti_reader *r)
+{
+    static int member[RANKS + 1];
+    struct ti_event ev;
+    struct ti_err err;
+
+    while (ti_reader_next(r, &ev, &err) == 1)
+        ;
+    assert_int_equal(ti_reader_end(r), TI_END_COMPLETE);
+    for (int i = 0; i < COMMS; i++) {
+        int at, n = some_ranks(i, member, &at);
+        const struct ti_comm *comm = ti_reader_comm(r, i);
+
+        assert_int_equal(comm->size, n);
+        assert_int_equal(comm->rank, at);
+        for (int k = 0; k < n; k++)
+            assert_int_equal(comm->member[k], member[k]);
+    }
+}
+
+/* Readers of a rank file and of its record, each with and without shared lists. */
+static void lists_of_ranks_come_back(void **state)
+{
+    struct ti_rank_lists *lists = ti_rank_lists_new();
+    struct ti_record record, copy;
+    struct ti_reader *r[4];
+    struct ti_err err;
+
+    (void)state;
+    unlink(program_path);
+    write_lists(program_path);
+    record = encode();
+    copy = record;
+    copy.memory = NULL;
+    assert_int_equal(ti_reader_open(program_path, &r[0], &err), TI_OK);
+    assert_int_equal(ti_reader_open_record(&copy, RANKS, program_run_id, "record", &r[1], &err),
+                     TI_OK);
+    assert_int_equal(ti_reader_open(program_path, &r[2], &err), TI_OK);
+    ti_reader_share(r[2], lists);
+    assert_int_equal(
+        ti_reader_open_record_sharing(&record, RANKS, program_run_id, "record", lists, &r[3], &err),
+        TI_OK);
+    for (int i = 0; i < 4; i++)
+        has_lists(r[i]);
+    for (int i = 0; i < COMMS; i++)
+        assert_ptr_equal(ti_reader_comm(r[2], i)->member, ti_reader_comm(r[3], i)->member);
+    for (int i = 0; i < 4; i++)
+        ti_reader_close(r[i]);
+    ti_rank_lists_free(lists);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -495,7 +593,7 @@ int main(void)
         cmocka_unit_test(many_values_become_columns), cmocka_unit_test(large_noise_is_copied),
         cmocka_unit_test(damage_does_no_harm),        cmocka_unit_test(call_sites_come_back),
         cmocka_unit_test(vectors_come_back),          cmocka_unit_test(a_bomb_is_refused_at_once),
-        cmocka_unit_test(a_signal_ends_encoding),
+        cmocka_unit_test(a_signal_ends_encoding),     cmocka_unit_test(lists_of_ranks_come_back),
     };
 
     return cmocka_run_group_tests(tests, program_setup, program_cleanup);
