@@ -176,7 +176,7 @@ void ti_replay_world(struct ti_replayer *p, MPI_Comm world)
     struct ti_comm all = {.rank = p->rank, .size = p->np}, own = {.rank = 0, .size = 1};
 
     keep(p, 0, &all, world);
-    keep(p, 1, &own, MPI_COMM_SELF);
+    keep(p, TI_REPLAY_SELF, &own, MPI_COMM_NULL); /* ti_replay_comm() finds the handle */
 }
 
 /* ---- copies and splits ---- */

@@ -395,24 +395,6 @@ static char **copy_of(char **argv, int argc)
     return copy;
 }
 
-/* Done by the first rank of a process before any MPI call.  Returns the exit status, or TI_CLI_END
- * to continue; then setup->status tells whether the traces could be opened. */
-static int prepare(struct ti_replay_setup *setup, int argc, char **argv)
-{
-    bool hushed = ti_engine_hush(true);
-    int end = parse(setup, argc, copy_of(argv, argc));
-
-    if (hushed)
-        ti_engine_hush(false);
-    if (end != TI_CLI_END)
-        return hushed ? TI_OK : end; /* on an error, a launcher may kill the rank that prints it */
-    ti_talk_init(cli.tool, setup->quiet, true);
-    setup->status = open_traces(setup, &setup->err);
-    if (SIMULATED && setup->status)
-        return (int)ti_cli_fail(&cli, setup->status, &setup->err);
-    return TI_CLI_END;
-}
-
 /* The thread level that rank 0 of the first job asked for. */
 static int thread_level(const struct ti_replay_setup *setup)
 {
@@ -426,6 +408,25 @@ static int thread_level(const struct ti_replay_setup *setup)
         level = (int)ev.arg[TI_F_LEVEL];
     ti_reader_close(r);
     return level;
+}
+
+/* Done by the first rank of a process before any MPI call.  Returns the exit status, or TI_CLI_END
+ * to continue; then setup->status tells whether the traces could be opened. */
+static int prepare(struct ti_replay_setup *setup, int argc, char **argv)
+{
+    bool hushed = ti_engine_hush(true);
+    int end = parse(setup, argc, copy_of(argv, argc));
+
+    if (hushed)
+        ti_engine_hush(false);
+    if (end != TI_CLI_END)
+        return hushed ? TI_OK : end; /* on an error, a launcher may kill the rank that prints it */
+    ti_talk_init(cli.tool, setup->quiet, true);
+    setup->status = open_traces(setup, &setup->err);
+    setup->level = thread_level(setup);
+    if (SIMULATED && setup->status)
+        return (int)ti_cli_fail(&cli, setup->status, &setup->err);
+    return TI_CLI_END;
 }
 
 /* ---- a rank ---- */
@@ -446,7 +447,7 @@ static void find_job(struct ti_replayer *p)
 
 static void initialize(struct ti_replayer *p, int *argc, char ***argv)
 {
-    int level = thread_level(p->setup), provided, rank, np;
+    int level = p->setup->level, provided, rank, np;
 
     if (level)
         MPI_Init_thread(argc, argv, level, &provided);

@@ -204,8 +204,18 @@ MPI_Op ti_replay_op(struct ti_replayer *p, int64_t redop, int64_t esize, MPI_Dat
 
 /* ---- communicators and ranks ---- */
 
+/* SMPI makes MPI_COMM_SELF of a rank when it is first used, with an array as long as the rank's
+ * number.  So a rank that does not use it must not ask for it. */
+static void find_self(struct ti_replay_comm *self)
+{
+    self->handle = MPI_COMM_SELF;
+    ti_engine_comm(self->handle);
+}
+
 struct ti_replay_comm *ti_replay_comm(struct ti_replayer *p, int64_t index)
 {
+    if (index == TI_REPLAY_SELF && p->comm[index].handle == MPI_COMM_NULL)
+        find_self(&p->comm[index]);
     if (index < 0 || (size_t)index >= p->ncomms || p->comm[index].handle == MPI_COMM_NULL)
         ti_replay_fail(p, TI_ERR_INPUT, "communicator %lld does not exist", (long long)index);
     return &p->comm[index];

@@ -62,6 +62,7 @@ struct ti_replay_setup {
     int nstarts;
     struct ti_profile *all; /* profile of all ranks, see profile.h */
     bool asked;             /* in a simulation: the traces have been checked */
+    int level;              /* thread level that rank 0 of the first job asked for */
     int end;                /* exit status without a replay; TI_CLI_END: replay */
     int status;             /* TI_OK, or the reason not to start any rank */
     struct ti_err err;      /* message for `status`, if opening the trace failed */
@@ -203,7 +204,8 @@ void ti_replay_free(struct ti_replayer *p);
 
 /* ---- shared by the operations; all end the program on failure ---- */
 
-/* The communicator with number `index` in the trace. */
+/* The communicator with number `index` in the trace.  MPI_COMM_SELF is number TI_REPLAY_SELF. */
+#define TI_REPLAY_SELF 1
 struct ti_replay_comm *ti_replay_comm(struct ti_replayer *p, int64_t index);
 
 /* Rank in `c->handle` of the partner at distance `delta` from the own rank.  Null and any source
