@@ -51,11 +51,11 @@ $(O)/smpi/%.o: %.c
 	$(call say,SMPICC)$(SMPICC) $(flags) $(smpi_flags) $(pkg_cflags) $(CPPFLAGS) $(CFLAGS) -fPIC \
 	    -ffile-prefix-map=$(CURDIR)/= -DTI_SIMULATED -DSMPI_NO_OVERRIDE_MALLOC -c -o $@ $<
 replayers := $(if $(has_smpi),$(O)/ti-smpi-replay) $(O)/ti-live-replay
-smpi_parts := $(if $(has_smpi),$(addprefix $(O)/,libti-smpi-clock.so ti-smpi-routes))
+smpi_parts := $(if $(has_smpi),$(addprefix $(O)/,libti-smpi-preload.so ti-smpi-routes))
 all: $(replayers) $(smpi_parts)
-$(O)/libti-smpi-clock.so: replay-bridge/replayer/clock.c
-	@mkdir -p $(@D)
-	$(call say,CC)$(CC) $(flags) $(CPPFLAGS) $(CFLAGS) -fPIC -shared -Wl,-z,noexecstack -o $@ $<
+preloaded := $(call rb,replayer,clock.c memory.c)
+$(O)/libti-smpi-preload.so: $(call pic_obj,$(preloaded))
+	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,noexecstack -o $@ $^
 # What smpirun loads can also be executed: it has an entry point of ours, and names the program that
 # loads the libraries of sh.
 $(O)/pic/replay-bridge/replayer/alone.o: CPPFLAGS += $(patsubst %,-DTI_INTERPRETER='"%"',$(shell \

@@ -1,5 +1,5 @@
 /*
- * libti-smpi-clock.so: a replacement of clock_gettime() that saves system calls.
+ * A replacement of clock_gettime() that saves system calls, in libti-smpi-preload.so.
  *
  * SMPI reads the CPU time of the thread before and after each MPI call, to measure computation
  * between the calls.  A replay needs no such measurement (smpi/simulate-computation:no), but SMPI

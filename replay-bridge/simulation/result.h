@@ -56,7 +56,7 @@ struct ti_replay_result {
     char **cfg;              /* settings for SimGrid, KEY:VALUE; the texts are not owned */
     int ncfg;
     struct ti_args replayer; /* command of ti-smpi-replay; empty: SimGrid's replay of actions */
-    char clock[PATH_MAX];    /* library that smpirun preloads for `replayer`; "": none */
+    char preload[PATH_MAX];  /* library that smpirun preloads for `replayer`; "": none */
     struct ti_replay_state *state; /* of the ranks of `replayer`; NULL: not known */
     struct ti_verdict verdict; /* valid if `simulated` */
     struct ti_against against; /* of --against */

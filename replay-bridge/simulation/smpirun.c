@@ -230,7 +230,7 @@ ti_status ti_smpirun_run(const struct ti_replay_options *o, struct ti_replay_res
 
     if (res->replayer.n) {
         sim.replayer = &res->replayer;
-        sim.preload = res->clock[0] ? res->clock : NULL;
+        sim.preload = res->preload[0] ? res->preload : NULL;
         sim.done = share_done;
     }
     if (o->links)

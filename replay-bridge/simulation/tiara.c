@@ -14,7 +14,7 @@
 #include "replay-bridge/trace/refusal.h"
 
 #define REPLAYER "ti-smpi-replay"
-#define CLOCK    "libti-smpi-clock.so" /* see replayer/clock.c */
+#define PRELOAD  "libti-smpi-preload.so" /* see replayer/clock.c and memory.c */
 
 static ti_status available(const struct ti_replay_options *o, struct ti_err *err)
 {
@@ -140,8 +140,8 @@ static ti_status command(const struct ti_replay_options *o, struct ti_replay_res
 
     ti_beside_helper(REPLAYER, file);
     st = ti_smpirun_word(file, REPLAYER, program, err);
-    if (!st && ti_beside_helper(CLOCK, file))
-        st = ti_smpirun_word(file, CLOCK, res->clock, err);
+    if (!st && ti_beside_helper(PRELOAD, file))
+        st = ti_smpirun_word(file, PRELOAD, res->preload, err);
     if (st)
         return st;
     ti_args_add(args, program, "--no-check");

@@ -30,7 +30,7 @@ awk -v s="$slow" -v f="$fast" 'BEGIN { exit !(f < s) }' || fail "faster is not s
 odd="$tmp/CF-(2,4) it's *"
 mkdir -p "$odd/tmp" "$odd/tiara"
 cp "$tmp/t.tib" "$odd/t (2)*.tib"
-cp "$o/ti-replay" "$o/ti-smpi-replay" "$o/libti-smpi-clock.so" "$odd/tiara" 2>"$tmp/err"
+cp "$o/ti-replay" "$o/ti-smpi-replay" "$o/libti-smpi-preload.so" "$odd/tiara" 2>"$tmp/err"
 for engine in stock tiara; do
     [ $engine = stock ] || [ -x "$o/ti-smpi-replay" ] || continue
     replay "$tmp/t.tib" --engine $engine --keep "$odd/kept.$engine" || fail "$engine: keep"
