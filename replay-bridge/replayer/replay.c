@@ -297,19 +297,26 @@ static void open_trace(struct ti_replayer *p)
         ti_bursts_place(&p->bursts, p->all_rank, ti_engine_host_name());
 }
 
+/* Fields that an event lacks are 0; `mask` has those that the event before had. */
+static void clear_fields(struct ti_event *ev, uint32_t mask)
+{
+    for (; mask; mask &= mask - 1)
+        ev->arg[__builtin_ctz(mask)] = 0;
+}
+
 void ti_replay_rank(struct ti_replayer *p)
 {
     struct ti_replay_progress *progress = ti_replay_progress(p->setup->state, p->all_rank);
     struct ti_event ev = {0};
     struct ti_err err;
+    uint32_t had = 0;
     int got;
 
     open_trace(p);
     while (ti_steady_trip(p), (got = ti_reader_next(p->r, &ev, &err)) == 1) {
         p->ev = &ev;
-        for (unsigned f = 0; f < TI_F_COUNT; f++)
-            if (!(ev.mask & 1u << f))
-                ev.arg[f] = 0;
+        clear_fields(&ev, had & ~ev.mask);
+        had = ev.mask;
         if (progress)
             progress->events = p->index;
         ti_profile_event(p);
