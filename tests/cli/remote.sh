@@ -352,8 +352,8 @@ run -l here env
 
 # --- folders of those who were killed ----------------------------------------------
 
-mkdir -m 700 "$d/tiara-abcdef" "$d/tiara-ABCDEF" "$d/tiara-locked"
-touch "$d/tiara-abcdef/lock" "$d/tiara-abcdef/l0" "$d/tiara-locked/lock"
+mkdir -m 700 "$d/tiara-abcdef" "$d/tiara-ABCDEF" "$d/tiara-locked" "$d/tiara-empty0"
+touch "$d/tiara-abcdef/lock" "$d/tiara-abcdef/l0" "$d/tiara-locked/lock" "$d/tiara-ABCDEF/file"
 touch -d '1 hour ago' "$d"/tiara-*
 exec 9<"$d/tiara-locked/lock"
 flock 9
@@ -361,7 +361,8 @@ transport=openssh name=OpenSSH
 run plain true; ended 'EXITED 0' 'with old folders'
 [ ! -e "$d/tiara-abcdef" ] || { echo 'a folder of a dead process is left'; failed=1; }
 [ -d "$d/tiara-locked" ] || { echo 'a folder of a living process was removed'; failed=1; }
-[ -d "$d/tiara-ABCDEF" ] || { echo "a folder that may be somebody else's was removed"; failed=1; }
+[ ! -e "$d/tiara-empty0" ] || { echo 'an empty folder of a dead process is left'; failed=1; }
+[ -e "$d/tiara-ABCDEF/file" ] || { echo "a folder that may be somebody else's was removed"; failed=1; }
 exec 9<&-
 rm -r "$d/tiara-ABCDEF" "$d/tiara-locked"
 
