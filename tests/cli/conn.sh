@@ -69,7 +69,8 @@ begin() {
     rm -f "$d/orders"
     mkfifo "$d/orders"
     exec 7<>"$d/orders"
-    "${conn_try[@]}" -n -w "$@" >"$d/out" 2>&1 <"$d/orders" 7<&- &
+    : >"$d/out" # here, not when it runs: or await reads what the one before it printed
+    "${conn_try[@]}" -n -w "$@" >>"$d/out" 2>&1 <"$d/orders" 7<&- &
     tried=$!
 }
 await() {
