@@ -47,8 +47,9 @@ acquire() {
 acquire_until() {
     local text=$1
     shift
+    : >err # here, not when it runs: or what the one before it said is read
     front "$o/ti-acquire" --sites "$state/sites.conf" --counter cputime \
-        --mem-per-rank 64MiB --no-progress -v "$@" >out 2>err </dev/null &
+        --mem-per-rank 64MiB --no-progress -v "$@" >out 2>>err </dev/null &
     running=$!
     while kill -0 $running 2>/dev/null; do
         grep -qF -- "$text" err 2>/dev/null && return
