@@ -83,8 +83,10 @@ uncounted 0 100000000
 between 0 1 || fail "in its own code: $share %, in $first"
 has '^counter .*, exact'
 if grep '^CAVEAT.* is in no volume' "$scratch/info"; then fail 'a caveat'; fi
-# The library's own code, where calls begin and end, is no part of the program.
-uncounted 0 1000000 0 5000000
+# The library's own code, where calls begin and end, is no part of the program.  The linker's code
+# between the program and a function (its PLT) is, and no compiler counts it: so there is more work
+# than calls.
+uncounted 0 10000000 0 500000
 if grep '^uncounted.*libminitrace' "$scratch/info"; then fail 'our own library is in the samples'; fi
 has '^counter .*, exact'
 uncounted 0 60000000 60000000
