@@ -2,11 +2,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/line.h"
 #include "callsite/symbolizer.h"
 #include "common/cli.h"
 #include "fold/shape.h"
 #include "info/event_json.h"
-#include "info/line.h"
 #include "trace/alike.h"
 #include "trace/rankname.h"
 
@@ -28,7 +28,7 @@ static bool same(struct ti_reader *const r[2], const struct ti_event ev[2],
 {
     uint64_t a = ev[0].volume, b = ev[1].volume;
 
-    return (style->no_volumes || (a > b ? a - b : b - a) <= style->tolerance) &&
+    return (style->line.no_volumes || (a > b ? a - b : b - a) <= style->tolerance) &&
            ti_reader_same_call(r[0], &ev[0], r[1], &ev[1]);
 }
 
@@ -50,14 +50,14 @@ static bool same_comms(const struct ti_reader *a, const struct ti_reader *b, int
 static char *show(const struct ti_source *s, const struct ti_reader *r, const struct ti_event *ev,
                   const struct info_style *style)
 {
-    struct info_line line = {0};
+    struct ti_line line = {0};
     char *out = NULL;
 
     if (ev)
-        info_format_event(&line, r, ev, style);
+        ti_line_event(&line, r, ev, &style->line);
     if (asprintf(&out, "  %s: %s\n", ti_source_path(s), ev ? line.text : "(no more events)") < 0)
         out = NULL;
-    info_line_free(&line);
+    ti_line_free(&line);
     return out;
 }
 
@@ -177,7 +177,7 @@ static ti_status walk(struct ti_source *const s[2], int64_t rank, struct ti_read
     struct ti_alike alike = {.user = &user,
                              .arg = (void *)(uintptr_t)r,
                              .twin = same_loops(r) ? r[1] : NULL,
-                             .volumes = !style->no_volumes};
+                             .volumes = !style->line.no_volumes};
     ti_status st = compare_events(s, r, &alike, style, d, err);
     int64_t comm;
 
@@ -272,7 +272,7 @@ static ti_status compare_rank(struct ti_source *const s[2], int64_t rank,
     bool equal = false;
     ti_status st;
 
-    if (!style->no_volumes && !style->tolerance) {
+    if (!style->line.no_volumes && !style->tolerance) {
         st = open_both(s, rank, r, err);
         if (st != TI_OK)
             return st;
@@ -293,7 +293,7 @@ static ti_status compare_rank(struct ti_source *const s[2], int64_t rank,
     if (style->tolerance)
         note_quality(r, d);
     for (int i = 0; i < 2; i++)
-        ti_symbolizer_add_rank(style->symbolizer, r[i]);
+        ti_symbolizer_add_rank(style->line.symbolizer, r[i]);
     st = walk(s, rank, r, style, d, err);
     for (int i = 0; i < 2 && st == TI_OK && !d->text; i++)
         if (ti_reader_end(r[i]) == TI_END_KILLED)
@@ -392,7 +392,7 @@ static ti_status conclude(struct comparison *c, const struct info_style *style, 
 {
     if (c->last.extras)
         ti_say("extra columns, such as durations, are not compared");
-    if (!style->no_volumes) {
+    if (!style->line.no_volumes) {
         warn_of_quality(c->s, &c->last);
         if (c->ndiffer)
             warn_of_counters(c->s, &c->last);

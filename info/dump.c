@@ -1,22 +1,11 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "analysis/line.h"
 #include "callsite/symbolizer.h"
 #include "common/cli.h"
 #include "fold/decode.h"
 #include "info/event_json.h"
-#include "info/line.h"
-
-const char *info_end_text(const struct ti_reader *r, char *text, size_t bytes)
-{
-    const char *how = ti_end_text(ti_reader_end(r)), *why = ti_reader_info(r, "reason");
-
-    snprintf(text, bytes, "%s%s%s", how, why && *why ? ": " : "", why ? why : "");
-    for (char *p = text; *p; p++)
-        if ((unsigned char)*p < ' ' || *p == 127)
-            *p = '?';
-    return text;
-}
 
 /* A longer dump says how long it is, and how to see less. */
 #define LONG_DUMP (UINT64_C(1) << 32)
@@ -56,8 +45,8 @@ static void warn_of_length(const struct ti_reader *r, uint64_t most)
 }
 
 /* Print an event; false if that failed. */
-static bool print_event(struct info_line *line, const struct ti_reader *r,
-                        const struct ti_event *ev, const struct info_style *style)
+static bool print_event(struct ti_line *line, const struct ti_reader *r, const struct ti_event *ev,
+                        const struct info_style *style)
 {
     json_t *out;
     bool fine;
@@ -68,26 +57,26 @@ static bool print_event(struct info_line *line, const struct ti_reader *r,
         json_decref(out);
         return fine;
     }
-    info_format_event(line, r, ev, style);
-    info_line_put(line, "\n");
+    ti_line_event(line, r, ev, &style->line);
+    ti_line_put(line, "\n");
     return fwrite(line->text, 1, line->bytes, stdout) == line->bytes;
 }
 
 ti_status info_dump_rest(struct ti_reader *r, const struct info_style *style, struct ti_err *err)
 {
     uint64_t left = style->count ? style->count : UINT64_MAX;
-    struct info_line line = {0};
+    struct ti_line line = {0};
     struct ti_event ev;
     char end[1024];
     int more = 1;
 
-    if (!style->no_volumes)
+    if (!style->line.no_volumes)
         print_quality(r, style);
     warn_of_length(r, left);
     for (; left && (more = ti_reader_next(r, &ev, err)) > 0; left--)
         if (!print_event(&line, r, &ev, style))
             break;
-    info_line_free(&line);
+    ti_line_free(&line);
     if (more < 0)
         return TI_ERR_INPUT;
     if (ferror(stdout))
@@ -95,7 +84,7 @@ ti_status info_dump_rest(struct ti_reader *r, const struct info_style *style, st
     if (more || ti_reader_end(r) == TI_END_COMPLETE)
         return TI_OK;
     ti_warn("rank %" PRIu32 " is incomplete after %" PRIu64 " events: %s", ti_reader_rank(r),
-            ti_reader_events(r), info_end_text(r, end, sizeof end));
+            ti_reader_events(r), ti_reader_end_text(r, end, sizeof end));
     return TI_ERR_PARTIAL;
 }
 
@@ -108,7 +97,7 @@ static ti_status dump_rank(struct ti_source *s, int64_t rank, const struct info_
     if (st != TI_OK)
         return st;
     ti_reader_want_extras(r);
-    ti_symbolizer_add_rank(style->symbolizer, r);
+    ti_symbolizer_add_rank(style->line.symbolizer, r);
     st = info_dump_rest(r, style, err);
     ti_reader_close(r);
     return st;

@@ -1,6 +1,5 @@
 #include "info/event_json.h"
 
-
 #include "callsite/symbolizer.h"
 #include "common/json.h"
 
@@ -97,16 +96,16 @@ json_t *info_event_json(const struct ti_reader *r, const struct ti_event *ev, ui
 
     json_object_set_new(out, "rank", json_integer(ti_reader_rank(r)));
     json_object_set_new(out, "event", ti_json_u64(number));
-    if (!style->no_volumes)
+    if (!style->line.no_volumes)
         json_object_set_new(out, "volume", ti_json_u64(ev->volume));
     json_object_set_new(out, "operation", json_string(ti_op_info(ev->op)->text));
     add_fields(out, r, ev);
     add_vectors(out, ev);
-    if (ev->extra && !style->no_volumes)
+    if (ev->extra && !style->line.no_volumes)
         add_extras(out, r, ev);
-    if (style->call_sites) {
+    if (style->line.call_sites) {
         json_object_set_new(out, "site", ti_json_text(site));
-        ti_site_line_json(ti_symbolizer_find(style->symbolizer, site), out);
+        ti_site_line_json(ti_symbolizer_find(style->line.symbolizer, site), out);
     }
     return out;
 }

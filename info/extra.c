@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/pass.h"
 #include "bundle/doubts.h"
 #include "common/cli.h"
 #include "common/order.h"
@@ -216,7 +217,7 @@ ti_status info_extras_read(struct ti_source *s, int64_t only, struct info_extras
     }
     if (x->overflow) {
         info_extras_free(x);
-        return info_too_large(s, "volumes or extra columns", err);
+        return ti_pass_too_large(s, "volumes or extra columns", err);
     }
     qsort(x->rank_rate, (size_t)x->nrates, sizeof *x->rank_rate, by_rate);
     if (x->nrates) {

@@ -7,24 +7,24 @@
 
 #include <jansson.h>
 
+#include "analysis/line.h"
 #include "bundle/source.h"
 #include "common/json.h"
 #include "common/ranges.h"
 #include "trace/scan.h"
 
-struct ti_symbolizer;
+struct ti_pass;
+struct ti_folded_ranks;
 
 /* How events are shown and compared. */
 struct info_style {
-    bool call_sites;    /* show call sites */
-    bool no_volumes;    /* leave volumes out */
+    struct ti_line_style line;
     uint64_t count;     /* events of a rank that are printed; 0: all */
     uint64_t tolerance; /* volumes that differ by at most this much are equal */
     bool json, quiet;
-    bool all;                         /* list all there is, not only what matters most */
-    int64_t top;                      /* how much of what matters most to list; 0: as usual */
-    int width;                        /* of lines (common/table.h) */
-    struct ti_symbolizer *symbolizer; /* of call sites; NULL: do not show source lines */
+    bool all;    /* list all there is, not only what matters most */
+    int64_t top; /* how much of what matters most to list; 0: as usual */
+    int width;   /* of lines (common/table.h) */
 };
 
 /* ----------------------------------------------------------- output.c -- */
@@ -48,10 +48,6 @@ void info_print_json_open(const json_t *out);
 
 /* ------------------------------------------------------------- dump.c -- */
 
-/* Write to `text` how a trace ended, with the reason if the library recorded one.  The trace must
- * have been read to its end.  Returns `text`. */
-const char *info_end_text(const struct ti_reader *r, char *text, size_t bytes);
-
 /* Print the events that are still to be read, up to style->count of them.  TI_ERR_PARTIAL if the
  * trace is incomplete. */
 ti_status info_dump_rest(struct ti_reader *r, const struct info_style *style, struct ti_err *err);
@@ -60,9 +56,6 @@ ti_status info_dump_rest(struct ti_reader *r, const struct info_style *style, st
  * incomplete. */
 ti_status info_dump(struct ti_source *s, int64_t rank, const struct info_style *style,
                     struct ti_err *err);
-
-/* Fail because sums of `what` ("bytes") are above 2^64 - 1. */
-ti_status info_too_large(const struct ti_source *s, const char *what, struct ti_err *err);
 
 /* ---------------------------------------------------------- summary.c -- */
 
@@ -112,7 +105,18 @@ ti_status info_histogram(struct ti_source *s, int64_t rank, const struct info_st
 ti_status info_rates(struct ti_source *s, int64_t rank, const char *path,
                      const struct info_style *style, struct ti_err *err);
 
+/* Report missing, incomplete, damaged and unsound ranks on stderr. */
+void info_pass_warn(const struct ti_pass *p);
+
+/* Add the same facts to `out`, with the keys np, ranks, complete, missing, incomplete, damaged,
+ * unsound_events. */
+void info_pass_json(const struct ti_pass *p, json_t *out);
+
 /* ----------------------------------------------------------- phases.c -- */
+
+/* The same of the ranks that ti_folded_each() took. */
+void info_folded_warn(const struct ti_folded_ranks *ranks);
+void info_folded_json(const struct ti_source *s, const struct ti_folded_ranks *ranks, json_t *out);
 
 /* Print the loops of rank `rank` as pseudo-code, or those of all ranks if it is below 0.  The
  * result is as that of info_traffic(). */

@@ -78,7 +78,7 @@ static const struct ti_opt opts[] = {
     {0, "call-sites", NULL,
      "with --dump, --at and --compare: show the call sites, with\n"
      "function, file and line where they are known",
-     TI_OPT_FLAG(style.call_sites)},
+     TI_OPT_FLAG(style.line.call_sites)},
     {0, "debug-dir", "DIR[:DIR]...",
      "look here first for the program that was traced, its\n"
      "libraries and their debug information",
@@ -86,7 +86,7 @@ static const struct ti_opt opts[] = {
     {0, "count", "N", "with --dump: print N events of a rank",
      TI_OPT_INTEGER(style.count, 1, INT64_MAX)},
     {0, "no-volumes", NULL, "leave the volumes out of --dump and --compare",
-     TI_OPT_FLAG(style.no_volumes)},
+     TI_OPT_FLAG(style.line.no_volumes)},
     {0, "tolerance", "N", "treat volumes as equal if they differ by N at most",
      TI_OPT_INTEGER(style.tolerance, 0, INT64_MAX)},
     TI_OPT_HEADING("Output"),
@@ -167,7 +167,7 @@ static int check_options(const struct settings *s)
     if (s->style.top && (s->style.all || (!s->traffic && !s->phases && !s->imbalance)))
         return (int)ti_cli_usage(&cli, "--top is for --traffic, --phases and --imbalance, without "
                                        "--all");
-    if (s->debug_dir && !s->style.call_sites && !s->rates && !s->phases && !s->imbalance &&
+    if (s->debug_dir && !s->style.line.call_sites && !s->rates && !s->phases && !s->imbalance &&
         !s->at && !s->trips.n)
         return (int)ti_cli_usage(&cli, "--debug-dir is for --call-sites, --rates, --phases, "
                                        "--imbalance, --trips and --at");
@@ -267,13 +267,13 @@ int main(int argc, char **argv)
         return st;
     ti_talk_init(cli.tool, s.style.quiet, s.no_progress);
     s.style.width = ti_width(s.width);
-    s.style.symbolizer = ti_symbolizer_open(s.debug_dir);
+    s.style.line.symbolizer = ti_symbolizer_open(s.debug_dir);
     if (s.output)
         ti_stop_catch();
     st = info(&s, &err);
     if (!s.style.quiet)
-        ti_symbolizer_advise(s.style.symbolizer);
-    ti_symbolizer_close(s.style.symbolizer);
+        ti_symbolizer_advise(s.style.line.symbolizer);
+    ti_symbolizer_close(s.style.line.symbolizer);
     ti_trips_free(&s.trips);
     if (st > TI_ERR_PARTIAL && err.text[0])
         ti_cli_fail(&cli, (ti_status)st, &err);

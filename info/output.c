@@ -2,6 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/folded.h"
+#include "analysis/pass.h"
 #include "common/cli.h"
 #include "info/info.h"
 
@@ -51,8 +53,48 @@ void info_print_json_open(const json_t *out)
     free(text);
 }
 
-ti_status info_too_large(const struct ti_source *s, const char *what, struct ti_err *err)
+void info_pass_warn(const struct ti_pass *p)
 {
-    return ti_err_set(err, TI_ERR_INPUT, "'%s' cannot be summed up: its %s are more than 2^64 - 1",
-                      ti_source_path(s), what);
+    info_warn_of_ranks(&p->missing, "rank missing", "ranks missing", "");
+    info_warn_of_ranks(&p->incomplete, "rank incomplete, counted as far as it goes",
+                       "ranks incomplete, counted as far as they go", p->first_incomplete);
+    info_warn_of_ranks(&p->damaged, "rank damaged, counted as far as it is sound",
+                       "ranks damaged, counted as far as they are sound", p->first_damaged);
+    if (!p->unsound)
+        return;
+    ti_warn("%" PRIu64 " event%s not sound, so traffic may be missing; %s", p->unsound,
+            p->unsound == 1 ? " is" : "s are", p->first_unsound);
+    ti_hint("ti-info --verify says more");
+}
+
+void info_pass_json(const struct ti_pass *p, json_t *out)
+{
+    json_object_set_new(out, "np", json_integer(p->np));
+    json_object_set_new(out, "ranks", json_integer(p->ranks));
+    json_object_set_new(out, "complete", json_boolean(p->st == TI_OK));
+    json_object_set_new(out, "missing", ti_ranges_json(&p->missing));
+    json_object_set_new(out, "incomplete", ti_ranges_json(&p->incomplete));
+    json_object_set_new(out, "damaged", ti_ranges_json(&p->damaged));
+    json_object_set_new(out, "unsound_events", ti_json_u64(p->unsound));
+}
+
+void info_folded_warn(const struct ti_folded_ranks *ranks)
+{
+    info_warn_of_ranks(&ranks->missing, "rank missing", "ranks missing", "");
+    info_warn_of_ranks(&ranks->incomplete, "rank incomplete, counted as far as the trace goes",
+                       "ranks incomplete, counted as far as the trace goes", "");
+    info_warn_of_ranks(&ranks->damaged, "rank left out", "ranks left out", ranks->first_damaged);
+}
+
+void info_folded_json(const struct ti_source *s, const struct ti_folded_ranks *ranks, json_t *out)
+{
+    json_object_set_new(out, "path", info_json_text(ti_source_path(s)));
+    json_object_set_new(out, "np", json_integer(ranks->np));
+    json_object_set_new(out, "ranks", json_integer(ranks->taken));
+    json_object_set_new(
+        out, "complete",
+        json_boolean(!ranks->missing.n && !ranks->incomplete.n && !ranks->damaged.n));
+    json_object_set_new(out, "missing", ti_ranges_json(&ranks->missing));
+    json_object_set_new(out, "incomplete", ti_ranges_json(&ranks->incomplete));
+    json_object_set_new(out, "damaged", ti_ranges_json(&ranks->damaged));
 }

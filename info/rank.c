@@ -40,7 +40,7 @@ static void print_rank(struct ti_source *s, struct ti_reader *r, const struct ti
 
     memcpy(sum.op, scan->op, sizeof sum.op);
     printf("%s: rank %" PRId64 " of %" PRId64 ", %s\n", ti_source_path(s), rank,
-           ti_source_nranks(s), info_end_text(r, end, sizeof end));
+           ti_source_nranks(s), ti_reader_end_text(r, end, sizeof end));
     info_put_line("file", ti_source_name(s, rank));
     info_put_line("events", ti_format_count(scan->events, n, sizeof n));
     info_put_line("volume", ti_format_count(scan->volume, n, sizeof n));
@@ -117,7 +117,7 @@ ti_status info_rank(struct ti_source *s, int64_t rank, const struct info_style *
     else if (!style->quiet)
         print_rank(s, r, &scan, extras);
     else if (st == TI_OK && scan.end != TI_END_COMPLETE)
-        printf("rank %" PRId64 ": %s\n", rank, info_end_text(r, end, sizeof end));
+        printf("rank %" PRId64 ": %s\n", rank, ti_reader_end_text(r, end, sizeof end));
     info_extras_free(extras);
     ti_scan_free(&scan);
     ti_reader_close(r);

@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/pass.h"
 #include "bundle/doubts.h"
 #include "callsite/symbolizer.h"
 #include "common/cli.h"
 #include "common/names.h"
 #include "common/sums.h"
 #include "info/info.h"
-#include "info/pass.h"
 
 #define SITES_SHOWN 10
 #define RATE_MAX    1e18 /* limit of rate files */
@@ -27,7 +27,7 @@ struct group {
 };
 
 struct rates {
-    struct group all, volume_class[INFO_CLASSES];
+    struct group all, volume_class[TI_CLASSES];
 
     struct ti_names names; /* texts of sites; their numbers are indices in `site` */
     struct group *site;
@@ -173,7 +173,7 @@ static bool add_one(void *arg, const struct ti_values *v)
 
     add_burst(x, &x->all, volume, ns, v->times);
     add_burst(x, &x->rank, volume, ns, v->times);
-    add_burst(x, &x->volume_class[info_class(volume)], volume, ns, v->times);
+    add_burst(x, &x->volume_class[ti_class(volume)], volume, ns, v->times);
     if (of->site)
         add_burst(x, of->site, volume, ns, v->times);
     return true;
@@ -239,14 +239,14 @@ static bool make(const struct rates *x, int64_t ranks, struct ti_rates *out)
                              .hosts = (int64_t)json_object_size(x->hosts),
                              .ranks = ranks - x->without,
                              .reference = has_rate(&x->all) ? rate_of(&x->all) : 0};
-    out->volume_class = calloc(INFO_CLASSES, sizeof *out->volume_class);
+    out->volume_class = calloc(TI_CLASSES, sizeof *out->volume_class);
     out->site = calloc(x->names.map.n + 1, sizeof *out->site);
     if (!out->volume_class || !out->site)
         return false;
-    for (int i = 0; i < INFO_CLASSES; i++)
+    for (int i = 0; i < TI_CLASSES; i++)
         if (has_rate(&x->volume_class[i])) {
             out->volume_class[out->nclasses] = as_rate(&x->volume_class[i]);
-            out->volume_class[out->nclasses++].from = info_class_from(i);
+            out->volume_class[out->nclasses++].from = ti_class_from(i);
         }
     for (size_t i = 0; i < x->names.map.n; i++)
         if (has_rate(&x->site[i])) {
@@ -377,7 +377,7 @@ static json_t *keys_json(const json_t *set)
     return out;
 }
 
-static void print_json(const struct ti_source *s, const struct info_pass *p, const struct rates *x,
+static void print_json(const struct ti_source *s, const struct ti_pass *p, const struct rates *x,
                        const struct ti_rates *file)
 {
     json_t *out = json_object();
@@ -419,7 +419,7 @@ static void warn(const struct rates *x, const struct ti_source *s)
                 json_object_size(x->cpus));
 }
 
-static ti_status conclude(struct ti_source *s, const struct info_pass *p, const struct rates *x,
+static ti_status conclude(struct ti_source *s, const struct ti_pass *p, const struct rates *x,
                           const char *path, const struct info_style *style, struct ti_err *err)
 {
     struct ti_rates file = {0};
@@ -465,15 +465,15 @@ ti_status info_rates(struct ti_source *s, int64_t rank, const char *path,
                      const struct info_style *style, struct ti_err *err)
 {
     struct rates x = {
-        .symbolizer = style->symbolizer, .hosts = json_object(), .cpus = json_object()};
-    const struct info_visitor visitor = {
+        .symbolizer = style->line.symbolizer, .hosts = json_object(), .cpus = json_object()};
+    const struct ti_pass_visitor visitor = {
         .arg = &x, .extras = true, .rank = add_rank, .bursts = add_bursts};
-    struct info_pass pass;
-    ti_status st = info_pass(s, rank, &visitor, &pass, err), worse;
+    struct ti_pass pass;
+    ti_status st = ti_pass(s, rank, &visitor, &pass, err), worse;
 
     end_rank(&x);
     if (st == TI_OK && x.overflow)
-        st = info_too_large(s, "volumes or durations", err);
+        st = ti_pass_too_large(s, "volumes or durations", err);
     if (st == TI_OK) {
         info_pass_warn(&pass);
         worse = x.without ? TI_ERR_PARTIAL : TI_OK;
@@ -481,7 +481,7 @@ ti_status info_rates(struct ti_source *s, int64_t rank, const char *path,
         st = conclude(s, &pass, &x, path, style, err);
         st = st == TI_OK ? worse : st;
     }
-    info_pass_free(&pass);
+    ti_pass_free(&pass);
     free_rates(&x);
     return st;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/pass.h"
 #include "common/cli.h"
 #include "common/hex.h"
 #include "common/map.h"
@@ -270,7 +271,7 @@ static void note_info(struct summary *sum, const struct ti_reader *r)
 {
     static const char *const keys[] = {"application", "command", "counter", "event",
                                        "unit",        "threads", "cpu",     "isa",
-                                        "mpi",         "mode",    "extra",   TI_INFO_CHANGED};
+                                       "mpi",         "mode",    "extra",   TI_INFO_CHANGED};
     char hex[TI_RUN_ID_TEXT];
     const json_t *exact = json_object_get(sum->info, "exact");
     bool is_exact = ti_info_yes(ti_reader_info(r, "exact"));
@@ -309,7 +310,7 @@ static ti_status read_rank(struct summary *sum, int64_t rank, struct ti_err *err
     if (ti_scan_read(r, &scan, &why) != TI_OK)
         row.damage = strdup(why.text);
     else if (scan.end != TI_END_COMPLETE)
-        row.reason = strdup(info_end_text(r, end, sizeof end));
+        row.reason = strdup(ti_reader_end_text(r, end, sizeof end));
     row.events = scan.events;
     row.volume = scan.volume;
     row.end = scan.end;
@@ -421,7 +422,7 @@ ti_status info_summary(struct ti_source *s, const struct info_style *style, stru
     ti_status st = read_summary(&sum, s, err);
 
     if (st == TI_OK && sum.overflow)
-        st = info_too_large(s, "volumes or bytes", err);
+        st = ti_pass_too_large(s, "volumes or bytes", err);
     if (st == TI_OK && info_fact(&sum, "extra"))
         st = info_extras_read(s, -1, &sum.extras, err);
     if (st == TI_OK) {

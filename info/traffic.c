@@ -1,100 +1,20 @@
 /* ti-info --traffic: the traffic between ranks. */
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 
+#include "analysis/traffic.h"
 #include "common/cli.h"
 #include "common/map.h"
-#include "common/sums.h"
 #include "common/table.h"
 #include "info/info.h"
-#include "info/pass.h"
 
 #define PAIRS_SHOWN 20
 
-/* Statistics of sizes. */
-struct sizes {
-    uint64_t n, bytes, least, most;
-    double mean,
-        squares; /* mean, and sum of squared differences from it (West, CACM 22(9), 1979) */
-};
-
-struct pair {
-    struct sizes messages, one_sided;
-};
-
-struct traffic {
-    struct ti_map keys; /* (from, to) -> index in `pair` */
-    struct pair *pair;  /* by index in `keys` */
-    size_t pairs_cap;
-    struct sizes messages, one_sided;     /* of all pairs */
-    struct sizes collective[TI_OP_COUNT]; /* by blocking form */
-    size_t talking;                       /* pairs with messages */
-    bool overflow;                        /* sums of bytes are above 2^64 - 1 */
-    size_t *order;                        /* the busiest pair first */
-};
-
-/* Add a size that occurs `times` times. */
-static void add_size(struct traffic *t, struct sizes *s, uint64_t bytes, uint64_t times)
-{
-    double off = (double)bytes - s->mean;
-
-    s->least = s->n == 0 || bytes < s->least ? bytes : s->least;
-    s->most = bytes > s->most ? bytes : s->most;
-    t->overflow |= !ti_sum_add(&s->n, 1, times) || !ti_sum_add(&s->bytes, bytes, times);
-    s->mean += off * (double)times / (double)s->n;
-    s->squares += (double)times * off * ((double)bytes - s->mean);
-}
-
-/* Computed from the sum, so that the mean of equal sizes is exact. */
-static double mean(const struct sizes *s)
-{
-    return s->n ? (double)s->bytes / (double)s->n : 0;
-}
-
-static double deviation(const struct sizes *s)
-{
-    return s->n ? sqrt(s->squares / (double)s->n) : 0;
-}
-
-static struct pair *pair_of(struct traffic *t, int64_t from, int64_t to)
-{
-    int64_t i = ti_map_add(&t->keys, from, to, 0, 0);
-
-    t->pair = ti_grow(t->pair, &t->pairs_cap, t->keys.n, sizeof *t->pair);
-    return &t->pair[i];
-}
-
-static void add_message(void *arg, int64_t from, int64_t to, uint64_t bytes, uint64_t times)
-{
-    struct traffic *t = arg;
-    struct pair *p = pair_of(t, from, to);
-
-    t->talking += p->messages.n == 0;
-    add_size(t, &p->messages, bytes, times);
-    add_size(t, &t->messages, bytes, times);
-}
-
-static void add_one_sided(void *arg, int64_t from, int64_t to, uint64_t bytes, uint64_t times)
-{
-    struct traffic *t = arg;
-
-    add_size(t, &pair_of(t, from, to)->one_sided, bytes, times);
-    add_size(t, &t->one_sided, bytes, times);
-}
-
-static void add_collective(void *arg, uint32_t op, uint64_t bytes, uint64_t times)
-{
-    struct traffic *t = arg;
-
-    add_size(t, &t->collective[ti_op_base(op)], bytes, times);
-}
-
 static int by_bytes(const void *a, const void *b, void *arg)
 {
-    const struct traffic *t = arg;
+    const struct ti_traffic *t = arg;
     size_t i = *(const size_t *)a, k = *(const size_t *)b;
-    const struct pair *x = &t->pair[i], *y = &t->pair[k];
+    const struct ti_traffic_pair *x = &t->pair[i], *y = &t->pair[k];
     uint64_t xb = x->messages.bytes + x->one_sided.bytes,
              yb = y->messages.bytes + y->one_sided.bytes;
     uint64_t xn = x->messages.n + x->one_sided.n, yn = y->messages.n + y->one_sided.n;
@@ -109,20 +29,21 @@ static int by_bytes(const void *a, const void *b, void *arg)
     return 0;
 }
 
-static void sort_pairs(struct traffic *t)
+/* The numbers of all pairs, the busiest first: free() it. */
+static size_t *sort_pairs(struct ti_traffic *t)
 {
-    size_t none = 0;
+    size_t none = 0, *order = ti_grow(NULL, &none, t->keys.n, sizeof *order);
 
-    t->order = ti_grow(NULL, &none, t->keys.n, sizeof *t->order);
     for (size_t i = 0; i < t->keys.n; i++)
-        t->order[i] = i;
+        order[i] = i;
     if (t->keys.n)
-        qsort_r(t->order, t->keys.n, sizeof *t->order, by_bytes, t);
+        qsort_r(order, t->keys.n, sizeof *order, by_bytes, t);
+    return order;
 }
 
 /* ------------------------------------------------------------------- text -- */
 
-static void put_sizes(struct ti_text_table *t, const struct sizes *s)
+static void put_sizes(struct ti_text_table *t, const struct ti_size_sums *s)
 {
     ti_table_count(t, s->n);
     ti_table_count(t, s->bytes);
@@ -131,8 +52,8 @@ static void put_sizes(struct ti_text_table *t, const struct sizes *s)
             ti_table_skip(t);
         return;
     }
-    ti_table_value(t, mean(s));
-    ti_table_value(t, deviation(s));
+    ti_table_value(t, ti_sizes_mean(s));
+    ti_table_value(t, ti_sizes_deviation(s));
     ti_table_count(t, s->least);
     ti_table_count(t, s->most);
 }
@@ -157,7 +78,7 @@ static struct ti_text_table *begin(const char *what)
 }
 
 static void put_row(struct ti_text_table *t, const int64_t *key, const char *what,
-                    const struct sizes *s)
+                    const struct ti_size_sums *s)
 {
     if (!s->n)
         return;
@@ -167,7 +88,8 @@ static void put_row(struct ti_text_table *t, const int64_t *key, const char *wha
     put_sizes(t, s);
 }
 
-static void print_pairs(const struct traffic *t, const struct info_style *style)
+static void print_pairs(const struct ti_traffic *t, const size_t *order,
+                        const struct info_style *style)
 {
     static const struct ti_table_column columns[] = {
         {"from", TI_CELLS_RANKS, 0}, {"to", TI_CELLS_RANKS, 0}, {"", TI_CELLS_TEXT, 0}, SIZES};
@@ -183,10 +105,10 @@ static void print_pairs(const struct traffic *t, const struct info_style *style)
     ti_table_line(table, "%s", "");
     ti_table_titles(table);
     for (size_t i = 0; i < n; i++) {
-        const struct pair *p = &t->pair[t->order[i]];
+        const struct ti_traffic_pair *p = &t->pair[order[i]];
 
-        put_row(table, t->keys.key[t->order[i]], "message", &p->messages);
-        put_row(table, t->keys.key[t->order[i]], "one-sided", &p->one_sided);
+        put_row(table, t->keys.key[order[i]], "message", &p->messages);
+        put_row(table, t->keys.key[order[i]], "one-sided", &p->one_sided);
         shown += p->messages.bytes + p->one_sided.bytes;
     }
     if (n < t->keys.n)
@@ -196,7 +118,7 @@ static void print_pairs(const struct traffic *t, const struct info_style *style)
     ti_table_print(table, stdout, style->width);
 }
 
-static void print_collectives(const struct traffic *t, int width)
+static void print_collectives(const struct ti_traffic *t, int width)
 {
     struct ti_text_table *table = NULL;
 
@@ -212,15 +134,15 @@ static void print_collectives(const struct traffic *t, int width)
         ti_table_print(table, stdout, width);
 }
 
-static void print_text(const struct ti_source *s, const struct info_pass *p,
-                       const struct traffic *t, const struct info_style *style)
+static void print_text(const struct ti_source *s, const struct ti_traffic *t, const size_t *order,
+                       const struct info_style *style)
 {
     struct ti_text_table *table;
     char n[32];
 
     ti_print_wide(stdout, style->width,
                   "%s: traffic of %" PRId64 " of %" PRId64 " ranks, %s pair%s", ti_source_path(s),
-                  p->ranks, p->np, ti_format_count(t->keys.n, n, sizeof n),
+                  t->pass.ranks, t->pass.np, ti_format_count(t->keys.n, n, sizeof n),
                   t->keys.n == 1 ? "" : "s");
     table = begin("all pairs");
     ti_table_text(table, "messages");
@@ -230,26 +152,26 @@ static void print_text(const struct ti_source *s, const struct info_pass *p,
         put_sizes(table, &t->one_sided);
     }
     ti_table_print(table, stdout, style->width);
-    print_pairs(t, style);
+    print_pairs(t, order, style);
     print_collectives(t, style->width);
 }
 
 /* ------------------------------------------------------------------- JSON -- */
 
-static json_t *sizes_json(const struct sizes *s)
+static json_t *sizes_json(const struct ti_size_sums *s)
 {
     json_t *out = json_object();
 
     json_object_set_new(out, "number", ti_json_u64(s->n));
     json_object_set_new(out, "bytes", ti_json_u64(s->bytes));
-    json_object_set_new(out, "mean", json_real(mean(s)));
-    json_object_set_new(out, "deviation", json_real(deviation(s)));
+    json_object_set_new(out, "mean", json_real(ti_sizes_mean(s)));
+    json_object_set_new(out, "deviation", json_real(ti_sizes_deviation(s)));
     json_object_set_new(out, "minimum", ti_json_u64(s->least));
     json_object_set_new(out, "maximum", ti_json_u64(s->most));
     return out;
 }
 
-static json_t *collectives_json(const struct traffic *t)
+static json_t *collectives_json(const struct ti_traffic *t)
 {
     json_t *out = json_object();
 
@@ -259,21 +181,21 @@ static json_t *collectives_json(const struct traffic *t)
     return out;
 }
 
-static void print_sizes_json(const struct sizes *s)
+static void print_sizes_json(const struct ti_size_sums *s)
 {
     printf(", %" PRIu64 ", %" PRIu64 ", %.17g, %.17g, %" PRIu64 ", %" PRIu64, s->n, s->bytes,
-           mean(s), deviation(s), s->least, s->most);
+           ti_sizes_mean(s), ti_sizes_deviation(s), s->least, s->most);
 }
 
 /* There may be millions of pairs, so they are not kept as JSON.  Each is a row after all other
  * keys. */
-static void print_pairs_json(const struct traffic *t)
+static void print_pairs_json(const struct ti_traffic *t, const size_t *order)
 {
     printf(",\n \"columns\": [\"from\", \"to\", \"messages\", \"bytes\", \"mean\", \"deviation\", "
            "\"minimum\", \"maximum\", \"one_sided\", \"one_sided_bytes\"],\n \"pairs\": [");
     for (size_t i = 0; i < t->keys.n; i++) {
-        const struct pair *p = &t->pair[t->order[i]];
-        const int64_t *key = t->keys.key[t->order[i]];
+        const struct ti_traffic_pair *p = &t->pair[order[i]];
+        const int64_t *key = t->keys.key[order[i]];
 
         printf("%s  [%" PRId64 ", %" PRId64, i ? ",\n" : "\n", key[0], key[1]);
         print_sizes_json(&p->messages);
@@ -282,50 +204,38 @@ static void print_pairs_json(const struct traffic *t)
     printf("\n ]\n}\n");
 }
 
-static void print_json(const struct ti_source *s, const struct info_pass *p,
-                       const struct traffic *t)
+static void print_json(const struct ti_source *s, const struct ti_traffic *t, const size_t *order)
 {
     json_t *out = json_object();
 
     json_object_set_new(out, "path", info_json_text(ti_source_path(s)));
-    info_pass_json(p, out);
+    info_pass_json(&t->pass, out);
     json_object_set_new(out, "pairs_with_messages", json_integer((json_int_t)t->talking));
     json_object_set_new(out, "messages", sizes_json(&t->messages));
     json_object_set_new(out, "one_sided", sizes_json(&t->one_sided));
     json_object_set_new(out, "collectives", collectives_json(t));
     info_print_json_open(out);
-    print_pairs_json(t);
+    print_pairs_json(t, order);
     json_decref(out);
 }
 
 ti_status info_traffic(struct ti_source *s, int64_t rank, const struct info_style *style,
                        struct ti_err *err)
 {
-    struct traffic *t = calloc(1, sizeof *t);
-    const struct info_visitor visitor = {
-        .arg = t, .message = add_message, .one_sided = add_one_sided, .collective = add_collective};
-    struct info_pass pass;
-    ti_status st;
+    struct ti_traffic t;
+    ti_status st = ti_traffic_read(s, rank, &t, err);
 
-    if (!t)
-        return ti_err_errno(err, TI_ERR_IO, "cannot sum up the traffic");
-    st = info_pass(s, rank, &visitor, &pass, err);
-    t->overflow |= !ti_sum_add(&(uint64_t){t->messages.bytes}, t->one_sided.bytes, 1);
-    if (st == TI_OK && t->overflow)
-        st = info_too_large(s, "bytes", err);
     if (st == TI_OK) {
-        sort_pairs(t);
-        info_pass_warn(&pass);
+        size_t *order = sort_pairs(&t);
+
+        info_pass_warn(&t.pass);
         if (style->json)
-            print_json(s, &pass, t);
+            print_json(s, &t, order);
         else if (!style->quiet)
-            print_text(s, &pass, t, style);
-        st = pass.st;
+            print_text(s, &t, order, style);
+        st = t.pass.st;
+        free(order);
     }
-    info_pass_free(&pass);
-    ti_map_free(&t->keys);
-    free(t->pair);
-    free(t->order);
-    free(t);
+    ti_traffic_free(&t);
     return st;
 }

@@ -32,8 +32,8 @@ ti_status info_trips(struct ti_source *s, struct ti_trips *trips, const char *ou
     ti_status st = ti_scratch_open_beside(output, err);
 
     if (!st)
-        st = ti_trips_write(trips, s, "ti-info", style->symbolizer, ti_scratch_path(TI_MERGED_NAME),
-                            err);
+        st = ti_trips_write(trips, s, "ti-info", style->line.symbolizer,
+                            ti_scratch_path(TI_MERGED_NAME), err);
     if (!st && stat(ti_scratch_path(TI_MERGED_NAME), &sb) != 0)
         st = ti_err_errno(err, TI_ERR_IO, "cannot read what was written");
     if (!st)

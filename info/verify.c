@@ -248,7 +248,7 @@ static void check_totals(struct verify *v, int64_t rank, const struct ti_reader 
         add_to_sums(v, r);
         if (v->scan.end != TI_END_COMPLETE)
             problem(v, rank, TI_ERR_PARTIAL, "incomplete after %" PRIu64 " events: %s",
-                    v->scan.events, info_end_text(r, end, sizeof end));
+                    v->scan.events, ti_reader_end_text(r, end, sizeof end));
     }
     v->ranks += v->st == TI_OK;
     v->st = v->st > was ? v->st : was;

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/folded.h"
+#include "analysis/rank_sums.h"
 #include "bundle/doubts.h"
 #include "callsite/symbolizer.h"
 #include "common/cli.h"
@@ -10,8 +12,7 @@
 #include "common/map.h"
 #include "common/names.h"
 #include "common/table.h"
-#include "info/shapes/folded.h"
-#include "info/shapes/sums.h"
+#include "info/info.h"
 
 #define ROWS_SHOWN 20 /* of a table, unless all are wanted */
 #define NAME_BYTES 700
@@ -52,7 +53,7 @@ struct imbalance {
     size_t positions_cap;
     struct row *row; /* those of a rank are together */
     size_t nrows, rows_cap;
-    struct info_folded_ranks ranks;
+    struct ti_folded_ranks ranks;
     int64_t with[MEASURES];    /* ranks that have a measure */
     bool any;                  /* `shape` is set */
     uint64_t shape;            /* hash of the rank before */
@@ -236,22 +237,22 @@ static void join_positions(struct imbalance *x)
 struct line {
     size_t position;
     bool used;
-    struct info_sums sums; /* of ranks */
+    struct ti_rank_sums sums; /* of ranks */
 };
 
-static double mean(const struct info_sums *s)
+static double mean(const struct ti_rank_sums *s)
 {
     return s->ranks ? (double)s->sum / (double)s->ranks : 0;
 }
 
-static double loss(const struct info_sums *s)
+static double loss(const struct ti_rank_sums *s)
 {
     return s->ranks ? (double)s->most - mean(s) : 0;
 }
 
 /* Add up rows for each position, or for each phase; and for all in *all. */
 static void add_up(const struct imbalance *x, enum measure m, bool phases, struct line *line,
-                   struct info_sums *all)
+                   struct ti_rank_sums *all)
 {
     size_t cap = 0;
     uint64_t *own = ti_grow(NULL, &cap, x->map.n + 1, sizeof *own), total;
@@ -272,8 +273,8 @@ static void add_up(const struct imbalance *x, enum measure m, bool phases, struc
             total += x->row[end].own[m];
         }
         for (size_t i = 0; i < x->map.n; i++)
-            info_sums_add(&line[i].sums, rank, own[i]);
-        info_sums_add(all, rank, total);
+            ti_rank_sums_add(&line[i].sums, rank, own[i]);
+        ti_rank_sums_add(all, rank, total);
     }
     free(own);
 }
@@ -311,7 +312,7 @@ static const char *name_of(const struct imbalance *x, size_t i, bool phase, char
     return text;
 }
 
-static void put_line(struct ti_text_table *t, const struct info_sums *s, double all,
+static void put_line(struct ti_text_table *t, const struct ti_rank_sums *s, double all,
                      const char *name)
 {
     ti_table_text(t, "%.2f %%", all > 0 ? 100 * loss(s) / all : 0);
@@ -330,12 +331,12 @@ static void put_line(struct ti_text_table *t, const struct info_sums *s, double 
 /* Make the lines of the positions or phases, those that lose most first.  Returns their number; the
  * caller frees *out.  *all becomes the sums of the whole ranks. */
 static size_t make_table(const struct imbalance *x, enum measure m, bool phases, struct line **out,
-                         struct info_sums *all)
+                         struct ti_rank_sums *all)
 {
     size_t cap = 0, used = 0;
     struct line *line = ti_grow(NULL, &cap, x->map.n + 1, sizeof *line);
 
-    *all = (struct info_sums){.ranks = 0};
+    *all = (struct ti_rank_sums){.ranks = 0};
     add_up(x, m, phases, line, all);
     qsort(line, x->map.n, sizeof *line, by_loss);
     while (used < x->map.n && line[used].used)
@@ -349,7 +350,7 @@ static void put_lines(const struct imbalance *x, enum measure m, bool phases,
                       const struct info_style *style, struct ti_text_table *t)
 {
     struct line *line;
-    struct info_sums all;
+    struct ti_rank_sums all;
     char name[NAME_BYTES];
     size_t used = make_table(x, m, phases, &line, &all);
     /* what is left out must be more than the line that says so */
@@ -373,7 +374,7 @@ static void print_measure(const struct imbalance *x, enum measure m, const struc
         {"rank", TI_CELLS_RANKS, 0},   {"maximum", TI_CELLS_COUNTS, 0},
         {"rank", TI_CELLS_RANKS, 0},   {measure_name[m], TI_CELLS_TEXT, 30}};
     struct ti_text_table *t = ti_table_new(columns, 8);
-    struct info_sums all;
+    struct ti_rank_sums all;
     struct line *line;
     char text[32];
 
@@ -418,7 +419,7 @@ static void print_text(const struct imbalance *x, const struct info_style *style
 /* --------------------------------------------------------------------- JSON -- */
 
 /* Add what a line says; the loss is a part of what a rank spends in all. */
-static void add_sums(json_t *out, const struct info_sums *s, double all)
+static void add_sums(json_t *out, const struct ti_rank_sums *s, double all)
 {
     json_object_set_new(out, "loss", json_real(all > 0 ? loss(s) / all : 0));
     json_object_set_new(out, "max_to_mean",
@@ -447,7 +448,7 @@ static json_t *line_json(const struct imbalance *x, const struct line *line, dou
 }
 
 static json_t *table_json(const struct imbalance *x, enum measure m, bool phases,
-                          struct info_sums *all)
+                          struct ti_rank_sums *all)
 {
     struct line *line;
     size_t used = make_table(x, m, phases, &line, all);
@@ -468,7 +469,7 @@ static void print_json(const struct ti_source *s, const struct imbalance *x)
     json_object_set_new(out, "estimate", json_boolean(x->estimate));
     for (int m = 0; m < MEASURES && x->nrows; m++) {
         json_t *of = json_object(), *run = json_object();
-        struct info_sums all;
+        struct ti_rank_sums all;
 
         if (is_complete(x, m)) {
             json_object_set_new(of, "phases", table_json(x, (enum measure)m, true, &all));
@@ -523,9 +524,10 @@ static void warn_of_durations(const struct imbalance *x, const struct ti_source 
 
 ti_status info_imbalance(struct ti_source *s, const struct info_style *style, struct ti_err *err)
 {
-    struct imbalance x = {.symbolizer = style->symbolizer};
-    ti_status st = info_folded_each(s, -1, take_rank, &x, &x.ranks, err);
+    struct imbalance x = {.symbolizer = style->line.symbolizer};
+    ti_status st = ti_folded_each(s, -1, take_rank, &x, &x.ranks, err);
 
+    info_folded_warn(&x.ranks);
     join_positions(&x);
     info_warn_of_caveats(&x.quality);
     if (x.with[BURST_NS])
@@ -534,7 +536,7 @@ ti_status info_imbalance(struct ti_source *s, const struct info_style *style, st
         print_json(s, &x);
     else if (x.nrows && !style->json && !style->quiet)
         print_text(&x, style);
-    info_folded_ranks_free(&x.ranks);
+    ti_folded_ranks_free(&x.ranks);
     ti_map_free(&x.map);
     ti_names_free(&x.sites);
     free(x.position);

@@ -3,13 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/line.h"
+#include "analysis/shapes.h"
 #include "callsite/symbolizer.h"
 #include "common/cli.h"
 #include "common/json.h"
 #include "common/map.h"
 #include "common/table.h"
-#include "info/line.h"
-#include "info/shapes/shapes.h"
+#include "info/info.h"
 
 #define NODES_SHOWN 40 /* of a body, unless all are wanted */
 #define RANKS_BYTES 256
@@ -17,13 +18,13 @@
 #define CODE_LEAST  48 /* characters of a line of code, while figures can be rounded */
 
 struct printing {
-    const struct info_shapes *all;
-    const struct info_shape *shape;
+    const struct ti_shapes *all;
+    const struct ti_shape_of_ranks *shape;
     int64_t ranks; /* of the shape */
     uint64_t volume;
     bool everything;   /* no limit */
     const bool *among; /* by node: it is among those of --top; NULL: all are */
-    struct info_line line;
+    struct ti_line line;
     struct ti_text_table *table;
 };
 
@@ -32,12 +33,12 @@ struct figures {
     uint64_t volume, events, bytes, nodes;
 };
 
-static struct figures figures_of(const struct info_node *node)
+static struct figures figures_of(const struct ti_ranks_node *node)
 {
     return (struct figures){node->volume.sum, node->events, node->bytes, 1};
 }
 
-static struct figures sum_up(const struct info_shape *shape, uint32_t i, uint32_t end)
+static struct figures sum_up(const struct ti_shape_of_ranks *shape, uint32_t i, uint32_t end)
 {
     struct figures sum = {0};
 
@@ -50,20 +51,20 @@ static struct figures sum_up(const struct info_shape *shape, uint32_t i, uint32_
     return sum;
 }
 
-static void put_count(struct info_line *line, uint64_t n)
+static void put_count(struct ti_line *line, uint64_t n)
 {
     char text[32];
 
-    info_line_put(line, ti_format_count(n, text, sizeof text));
+    ti_line_put(line, ti_format_count(n, text, sizeof text));
 }
 
 /* Append "5", or "3 to 7". */
-static void put_range(struct info_line *line, uint64_t least, uint64_t most)
+static void put_range(struct ti_line *line, uint64_t least, uint64_t most)
 {
     put_count(line, least);
     if (least == most)
         return;
-    info_line_put(line, " to ");
+    ti_line_put(line, " to ");
     put_count(line, most);
 }
 
@@ -89,98 +90,98 @@ static void put_line(struct printing *p)
 }
 
 /* Append the volumes of single bursts, and of ranks. */
-static void put_volumes(struct printing *p, const struct info_node *node)
+static void put_volumes(struct printing *p, const struct ti_ranks_node *node)
 {
     const struct ti_column_stats *v = &node->values;
-    const struct info_sums *s = &node->volume;
+    const struct ti_rank_sums *s = &node->volume;
 
     if (v->n > 1) {
         put_count(&p->line, v->sum / v->n);
         if (v->min != v->max) {
-            info_line_put(&p->line, " (");
+            ti_line_put(&p->line, " (");
             put_range(&p->line, (uint64_t)v->min, (uint64_t)v->max);
-            info_line_put(&p->line, ")");
+            ti_line_put(&p->line, ")");
         }
     }
     if (p->ranks > 1 && (uint64_t)p->ranks != v->n && s->least != s->most) {
-        info_line_put(&p->line, ", a rank ");
+        ti_line_put(&p->line, ", a rank ");
         put_range(&p->line, s->least, s->most);
     }
 }
 
 /* Append a field: its value, or the range of its values. */
-static void put_field(struct printing *p, const struct info_node *node, unsigned field,
-                      const struct info_values *v)
+static void put_field(struct printing *p, const struct ti_ranks_node *node, unsigned field,
+                      const struct ti_field_range *v)
 {
     static const unsigned peers[] = {TI_F_PEER, TI_F_PEER2, TI_F_FROM};
 
-    info_line_printf(&p->line, " %s=", ti_field_text(field));
-    info_line_value(&p->line, NULL, field, v->low);
+    ti_line_printf(&p->line, " %s=", ti_field_text(field));
+    ti_line_value(&p->line, NULL, field, v->low);
     if (v->low != v->high) {
-        info_line_put(&p->line, "..");
-        info_line_value(&p->line, NULL, field, v->high);
+        ti_line_put(&p->line, "..");
+        ti_line_value(&p->line, NULL, field, v->high);
     }
     for (int k = 0; p->ranks == 1 && v->low == v->high && k < 3; k++)
         if (peers[k] == field && node->world[k] >= 0)
-            info_line_printf(&p->line, "(%" PRId64 ")", node->world[k]);
+            ti_line_printf(&p->line, "(%" PRId64 ")", node->world[k]);
 }
 
-static void put_text(struct printing *p, const struct info_node *node, int which)
+static void put_text(struct printing *p, const struct ti_ranks_node *node, int which)
 {
     const char *text = node->text[which];
 
     if (!node->differs[which])
-        info_line_put(&p->line, text);
+        ti_line_put(&p->line, text);
     else
-        info_line_printf(&p->line, "%.*s...%s", (int)strcspn(text, "[\"") + 1, text,
-                         which == INFO_TEXT_NAME ? "\"" : "]");
+        ti_line_printf(&p->line, "%.*s...%s", (int)strcspn(text, "[\"") + 1, text,
+                       which == TI_TEXT_NAME ? "\"" : "]");
 }
 
-static void put_call(struct printing *p, const struct info_node *node)
+static void put_call(struct printing *p, const struct ti_ranks_node *node)
 {
-    const struct info_values *v = node->field;
+    const struct ti_field_range *v = node->field;
     char site[SITE_BYTES];
     size_t bytes;
 
-    info_line_put(&p->line, ti_op_info(node->op)->text);
+    ti_line_put(&p->line, ti_op_info(node->op)->text);
     for (uint32_t rest = node->mask; rest; rest &= rest - 1, v++) {
         unsigned field = (unsigned)__builtin_ctz(rest);
 
         if (field == TI_F_CALL || field == TI_F_NAME)
-            put_text(p, node, INFO_TEXT_NAME);
+            put_text(p, node, TI_TEXT_NAME);
         else
             put_field(p, node, field, v);
     }
-    for (int t = INFO_TEXT_VECTOR; t < INFO_TEXTS; t++)
+    for (int t = TI_TEXT_VECTOR; t < TI_TEXTS; t++)
         put_text(p, node, t);
-    info_line_put(&p->line, "  # ");
+    ti_line_put(&p->line, "  # ");
     bytes = p->line.bytes;
     put_volumes(p, node);
     ti_site_text(p->all->symbolizer, p->all->sites.text[node->site], site, sizeof site);
     if (*site)
-        info_line_printf(&p->line, "%s%s", p->line.bytes > bytes ? "; " : "", site);
+        ti_line_printf(&p->line, "%s%s", p->line.bytes > bytes ? "; " : "", site);
     else if (p->line.bytes == bytes) /* there is nothing to say */
         p->line.text[p->line.bytes -= 4] = '\0';
 }
 
-static void put_loop(struct printing *p, const struct info_node *node)
+static void put_loop(struct printing *p, const struct ti_ranks_node *node)
 {
     const struct ti_column_stats *trips = &node->values;
 
-    info_line_put(&p->line, "loop ");
+    ti_line_put(&p->line, "loop ");
     put_range(&p->line, (uint64_t)trips->min, (uint64_t)trips->max);
-    info_line_put(&p->line, trips->max == 1 ? " time" : " times");
+    ti_line_put(&p->line, trips->max == 1 ? " time" : " times");
     if (trips->min != trips->max) {
-        info_line_put(&p->line, ", ");
+        ti_line_put(&p->line, ", ");
         put_count(&p->line, trips->sum);
-        info_line_put(&p->line, " in all");
+        ti_line_put(&p->line, " in all");
     }
-    info_line_printf(&p->line, " {  # %s", node->name);
+    ti_line_printf(&p->line, " {  # %s", node->name);
 }
 
 static void indent(struct printing *p, int depth)
 {
-    info_line_printf(&p->line, "%*s", 4 * depth, "");
+    ti_line_printf(&p->line, "%*s", 4 * depth, "");
 }
 
 /* The first node of a body, from `i` on, that is not shown. */
@@ -201,9 +202,9 @@ static void print_rest(struct printing *p, uint32_t i, uint32_t end, int depth)
 
     put_figures(p, &sum);
     indent(p, depth);
-    info_line_put(&p->line, p->among ? "... " : "... and ");
+    ti_line_put(&p->line, p->among ? "... " : "... and ");
     put_count(&p->line, sum.nodes);
-    info_line_put(&p->line, p->among ? " more" : " further calls and loops; --all shows them");
+    ti_line_put(&p->line, p->among ? " more" : " further calls and loops; --all shows them");
     put_line(p);
 }
 
@@ -213,7 +214,7 @@ static void print_nodes(struct printing *p, uint32_t i, uint32_t end, int depth)
     uint32_t limit = p->among ? end : last_shown(p, i, end);
 
     for (; i < limit; i = p->shape->node[i].end) {
-        const struct info_node *node = &p->shape->node[i];
+        const struct ti_ranks_node *node = &p->shape->node[i];
         struct figures sum = figures_of(node);
         uint32_t rest = i;
 
@@ -239,14 +240,14 @@ static void print_nodes(struct printing *p, uint32_t i, uint32_t end, int depth)
         print_nodes(p, i + 1, node->end, depth + 1);
         put_figures(p, NULL);
         indent(p, depth);
-        info_line_put(&p->line, "}");
+        ti_line_put(&p->line, "}");
         put_line(p);
     }
     if (i < end)
         print_rest(p, i, end, depth);
 }
 
-static void print_shape(const struct info_shapes *all, const struct info_shape *shape,
+static void print_shape(const struct ti_shapes *all, const struct ti_shape_of_ranks *shape,
                         const bool *among, const struct info_style *style)
 {
     static const struct ti_table_column columns[] = {{"share", TI_CELLS_WORDS, 0},
@@ -273,7 +274,7 @@ static void print_shape(const struct info_shapes *all, const struct info_shape *
     ti_table_titles(p.table);
     print_nodes(&p, 0, shape->nnodes, 0);
     ti_table_print(p.table, stdout, style->width);
-    info_line_free(&p.line);
+    ti_line_free(&p.line);
 }
 
 /* --------------------------------------------------------------------- JSON -- */
@@ -281,20 +282,20 @@ static void print_shape(const struct info_shapes *all, const struct info_shape *
 /* The value of a field: a number, or the text of --dump for a value that is none. */
 static json_t *value_json(unsigned field, int64_t v)
 {
-    struct info_line line = {0};
+    struct ti_line line = {0};
     char *end;
     json_t *out;
 
-    info_line_value(&line, NULL, field, v);
+    ti_line_value(&line, NULL, field, v);
     strtoll(line.text, &end, 10);
     out = *end ? info_json_text(line.text) : json_integer(v);
-    info_line_free(&line);
+    ti_line_free(&line);
     return out;
 }
 
 /* The value in " NAME=VALUE", a text of a call, without quotes.  JSON null if the value differs
  * from call to call. */
-static json_t *text_json(const struct info_node *node, int which)
+static json_t *text_json(const struct ti_ranks_node *node, int which)
 {
     const char *text = strchr(node->text[which], '=') + 1;
     bool quoted = *text == '"';
@@ -320,9 +321,9 @@ static json_t *range_json(json_t *least, json_t *most)
     return out;
 }
 
-static json_t *fields_json(const struct info_node *node)
+static json_t *fields_json(const struct ti_ranks_node *node)
 {
-    const struct info_values *v = node->field;
+    const struct ti_field_range *v = node->field;
     json_t *out = json_object();
 
     for (uint32_t rest = node->mask; rest; rest &= rest - 1, v++) {
@@ -331,13 +332,13 @@ static json_t *fields_json(const struct info_node *node)
 
         json_object_set_new(
             out, ti_field_text(field),
-            name ? text_json(node, INFO_TEXT_NAME)
+            name ? text_json(node, TI_TEXT_NAME)
                  : range_json(value_json(field, v->low), value_json(field, v->high)));
     }
     for (int k = 0; k < TI_VECS; k++)
-        if (*node->text[INFO_TEXT_VECTOR + k])
+        if (*node->text[TI_TEXT_VECTOR + k])
             json_object_set_new(out, ti_op_info(node->op)->vec[k],
-                                text_json(node, INFO_TEXT_VECTOR + k));
+                                text_json(node, TI_TEXT_VECTOR + k));
     return out;
 }
 
@@ -349,7 +350,7 @@ static void add_figures(json_t *out, struct figures sum)
     json_object_set_new(out, "message_bytes", ti_json_u64(sum.bytes));
 }
 
-static json_t *call_json(const struct info_shapes *all, const struct info_node *node)
+static json_t *call_json(const struct ti_shapes *all, const struct ti_ranks_node *node)
 {
     json_t *out = json_object();
     const char *site = all->sites.text[node->site];
@@ -368,13 +369,13 @@ static json_t *call_json(const struct info_shapes *all, const struct info_node *
 }
 
 /* The nodes from `i` to `end`. */
-static json_t *nodes_json(const struct info_shapes *all, const struct info_shape *shape, uint32_t i,
-                          uint32_t end)
+static json_t *nodes_json(const struct ti_shapes *all, const struct ti_shape_of_ranks *shape,
+                          uint32_t i, uint32_t end)
 {
     json_t *list = json_array();
 
     for (; i < end; i = shape->node[i].end) {
-        const struct info_node *node = &shape->node[i];
+        const struct ti_ranks_node *node = &shape->node[i];
         json_t *out;
 
         if (!node->loop) {
@@ -395,7 +396,7 @@ static json_t *nodes_json(const struct info_shapes *all, const struct info_shape
     return list;
 }
 
-static void print_json(const struct ti_source *s, const struct info_shapes *all)
+static void print_json(const struct ti_source *s, const struct ti_shapes *all)
 {
     json_t *out = json_object(), *list = json_array();
 
@@ -403,7 +404,7 @@ static void print_json(const struct ti_source *s, const struct info_shapes *all)
     json_object_set_new(out, "volume_unit", info_json_text(all->unit));
     json_object_set_new(out, "estimate", json_boolean(all->estimate));
     for (size_t i = 0; i < all->n; i++) {
-        const struct info_shape *shape = &all->shape[i];
+        const struct ti_shape_of_ranks *shape = &all->shape[i];
         json_t *item = json_object();
 
         json_object_set_new(item, "ranks", ti_ranges_json(&shape->ranks));
@@ -418,7 +419,7 @@ static void print_json(const struct ti_source *s, const struct info_shapes *all)
 
 /* ---------------------------------------------------------------------- all -- */
 
-/* A call, by its place in `info_shapes`. */
+/* A call, by its place in `ti_shapes`. */
 struct call {
     uint64_t volume;
     size_t shape;
@@ -439,7 +440,7 @@ static int by_volume(const void *a, const void *b)
 
 /* Find the `top` costliest calls of all ranks.  Returns a list for each shape: whether a node is
  * one of them, or a loop around one; NULL if the shape has none.  free() it and its lists. */
-static bool **find_top(const struct info_shapes *all, uint64_t top)
+static bool **find_top(const struct ti_shapes *all, uint64_t top)
 {
     struct call *call = NULL;
     size_t n = 0, cap = 0, none = 0;
@@ -447,7 +448,7 @@ static bool **find_top(const struct info_shapes *all, uint64_t top)
 
     for (size_t i = 0; i < all->n; i++)
         for (uint32_t k = 0; k < all->shape[i].nnodes; k++) {
-            const struct info_node *node = &all->shape[i].node[k];
+            const struct ti_ranks_node *node = &all->shape[i].node[k];
 
             if (node->loop)
                 continue;
@@ -457,7 +458,7 @@ static bool **find_top(const struct info_shapes *all, uint64_t top)
     if (n)
         qsort(call, n, sizeof *call, by_volume);
     for (size_t i = 0; i < n && i < top; i++) {
-        const struct info_shape *shape = &all->shape[call[i].shape];
+        const struct ti_shape_of_ranks *shape = &all->shape[call[i].shape];
         bool **list = &among[call[i].shape];
 
         none = 0;
@@ -470,7 +471,7 @@ static bool **find_top(const struct info_shapes *all, uint64_t top)
     return among;
 }
 
-static void print_text(const struct info_shapes *shapes, const struct info_style *style)
+static void print_text(const struct ti_shapes *shapes, const struct info_style *style)
 {
     bool **among = style->top ? find_top(shapes, (uint64_t)style->top) : NULL;
     size_t left_out = 0;
@@ -497,14 +498,15 @@ static void print_text(const struct info_shapes *shapes, const struct info_style
 ti_status info_phases(struct ti_source *s, int64_t rank, const struct info_style *style,
                       struct ti_err *err)
 {
-    struct info_shapes shapes;
-    ti_status st = info_shapes_read(s, rank, style->symbolizer, &shapes, err);
+    struct ti_shapes shapes;
+    ti_status st = ti_shapes_read(s, rank, style->line.symbolizer, &shapes, err);
 
+    info_folded_warn(&shapes.ranks);
     info_warn_of_caveats(&shapes.quality);
     if (style->json && !err->text[0])
         print_json(s, &shapes);
     else if (shapes.n && !style->json && !style->quiet)
         print_text(&shapes, style);
-    info_shapes_free(&shapes);
+    ti_shapes_free(&shapes);
     return st;
 }

@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/folded.h"
 #include "callsite/symbolizer.h"
 #include "common/cli.h"
 #include "common/json.h"
 #include "fold/seek.h"
 #include "info/event_json.h"
-#include "info/shapes/folded.h"
 #include "trips/names.h"
 
 /* A place that is asked for. */
@@ -138,7 +138,7 @@ static uint32_t first_call(const struct ti_folded *f, uint32_t node)
 static void print_loops(const struct ti_reader *r, const struct ti_place *place,
                         const struct info_style *style)
 {
-    struct ti_loop_names *names = ti_loop_names_of(r, style->symbolizer);
+    struct ti_loop_names *names = ti_loop_names_of(r, style->line.symbolizer);
     char name[TI_LOOP_NAME_BYTES], trip[32], trips[32];
 
     for (uint32_t d = 0; d < place->depth; d++)
@@ -183,7 +183,7 @@ static json_t *loops_json(const struct ti_reader *r, const struct ti_place *plac
                           const struct info_style *style)
 {
     const struct ti_folded *f = ti_reader_folded(r);
-    struct ti_loop_names *names = ti_loop_names_of(r, style->symbolizer);
+    struct ti_loop_names *names = ti_loop_names_of(r, style->line.symbolizer);
     json_t *list = json_array();
     char name[TI_LOOP_NAME_BYTES];
 
@@ -197,7 +197,7 @@ static json_t *loops_json(const struct ti_reader *r, const struct ti_place *plac
             info_json_text(ti_loop_name(names, place->loop[d].loop, name, sizeof name)));
         json_object_set_new(one, "call", json_string(ti_op_info(ti_shape_node(f, call).op)->text));
         json_object_set_new(one, "site", ti_json_text(site && *site ? site : NULL));
-        ti_site_line_json(ti_symbolizer_find(style->symbolizer, site), one);
+        ti_site_line_json(ti_symbolizer_find(style->line.symbolizer, site), one);
         json_object_set_new(one, "trip", ti_json_u64(place->loop[d].trip));
         json_object_set_new(one, "trips", ti_json_u64(place->loop[d].trips));
         json_array_append_new(list, one);
@@ -243,7 +243,7 @@ ti_status info_position(struct ti_source *s, int64_t rank, const char *at, bool 
     ti_status st = parse(at, &to, err);
 
     if (!st)
-        st = info_folded_open(s, rank, &r, err);
+        st = ti_folded_open_rank(s, rank, &r, err);
     if (st)
         return st;
     place = malloc(sizeof *place);
@@ -255,7 +255,7 @@ ti_status info_position(struct ti_source *s, int64_t rank, const char *at, bool 
         st = find(r, &to, all, place, err);
     if (!st) {
         ti_reader_want_extras(r);
-        ti_symbolizer_add_rank(style->symbolizer, r);
+        ti_symbolizer_add_rank(style->line.symbolizer, r);
         st = dump          ? info_dump_rest(r, style, err)
              : style->json ? print_json(s, r, place, all, style, err)
                            : print(r, place, all, style, err);

@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -497,4 +498,15 @@ bool ti_reader_same_call(const struct ti_reader *ra, const struct ti_event *a,
         if (!same_vector(&a->vec[v], &b->vec[v]))
             return false;
     return true;
+}
+
+const char *ti_reader_end_text(const struct ti_reader *r, char *text, size_t bytes)
+{
+    const char *how = ti_end_text(ti_reader_end(r)), *why = ti_reader_info(r, "reason");
+
+    snprintf(text, bytes, "%s%s%s", how, why && *why ? ": " : "", why ? why : "");
+    for (char *p = text; *p; p++)
+        if ((unsigned char)*p < ' ' || *p == 127)
+            *p = '?';
+    return text;
 }

@@ -149,6 +149,11 @@ ti_status ti_reader_skip(struct ti_reader *r, struct ti_err *err);
 /* How the trace ended; valid once ti_reader_next() returned 0, or after ti_reader_skip(). */
 enum ti_end ti_reader_end(const struct ti_reader *r);
 const char *ti_end_text(enum ti_end end);
+
+/* Write to `text` how the trace ended, with the reason if the library recorded one.  Returns
+ * `text`. */
+const char *ti_reader_end_text(const struct ti_reader *r, char *text, size_t bytes);
+
 bool ti_reader_totals(const struct ti_reader *r, struct ti_totals *out); /* false: no TOT */
 uint64_t ti_reader_events(const struct ti_reader *r); /* events returned or skipped so far */
 

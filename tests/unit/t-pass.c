@@ -9,12 +9,12 @@
 #include <cmocka.h>
 
 #include "common/map.h"
-#include "info/pass.h"
+#include "analysis/pass.h"
 #include "tests/unit/fold_script.h"
 #include "tests/unit/script.h"
 
 static char told[4096];
-static struct info_pass pass;
+static struct ti_pass pass;
 static struct ti_err err;
 
 static void tell(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -52,14 +52,14 @@ static void collective(void *arg, uint32_t op, uint64_t bytes, uint64_t times)
 /* Read `only`, or all ranks, of a script between MPI_Init and MPI_Finalize. */
 static void read_script(int np, int missing, int64_t only, const char *script)
 {
-    static const struct info_visitor v = {
+    static const struct ti_pass_visitor v = {
         .message = message, .one_sided = one_sided, .collective = collective};
     char text[4096];
 
     snprintf(text, sizeof text, "* init level=0\n%s* finalize\n", script);
     script_trace(np, missing, text);
     told[0] = '\0';
-    assert_int_equal(info_pass(script_source, only, &v, &pass, &err), TI_OK);
+    assert_int_equal(ti_pass(script_source, only, &v, &pass, &err), TI_OK);
 }
 
 static void expect(int np, const char *script, const char *expected)
@@ -68,7 +68,7 @@ static void expect(int np, const char *script, const char *expected)
     assert_string_equal(told, expected);
     assert_int_equal(pass.st, TI_OK);
     assert_int_equal(pass.ranks, np);
-    info_pass_free(&pass);
+    ti_pass_free(&pass);
 }
 
 static void messages_count_at_their_sender(void **state)
@@ -156,7 +156,7 @@ static void one_rank_can_be_read_alone(void **state)
     read_script(2, -1, 1, "* send comm=0 peer=0 tag=1 bytes=8 esize=1\n");
     assert_string_equal(told, "m 1 1 8\n");
     assert_true(pass.ranks == 1 && pass.np == 2 && pass.st == TI_OK);
-    info_pass_free(&pass);
+    ti_pass_free(&pass);
 }
 
 static void what_is_not_there_is_said(void **state)
@@ -168,7 +168,7 @@ static void what_is_not_there_is_said(void **state)
     assert_int_equal(pass.missing.n, 1);
     assert_int_equal(pass.incomplete.n, 1);
     assert_int_equal(pass.damaged.n, 0);
-    info_pass_free(&pass);
+    ti_pass_free(&pass);
 
     /* a size below zero is damage: what comes before it counts */
     read_script(2, -1, -1,
@@ -179,7 +179,7 @@ static void what_is_not_there_is_said(void **state)
     assert_int_equal(pass.damaged.n, 1);
     assert_non_null(strstr(pass.first_damaged, "bytes of event 2"));
     assert_int_equal(pass.st, TI_ERR_INPUT);
-    info_pass_free(&pass);
+    ti_pass_free(&pass);
 
     /* events that fit no other */
     read_script(2, -1, -1,
@@ -191,7 +191,7 @@ static void what_is_not_there_is_said(void **state)
     assert_int_equal(pass.unsound, 3);
     assert_string_equal(pass.first_unsound, "rank 0, event 1: request 3 is not outstanding");
     assert_int_equal(pass.st, TI_ERR_INPUT);
-    info_pass_free(&pass);
+    ti_pass_free(&pass);
 }
 
 /* ------------------------------------------------------------------- loops -- */
@@ -240,16 +240,16 @@ static void count_bursts(void *arg, const struct ti_reader *r, uint32_t site,
     all->volume += sum;
 }
 
-static void read_items(struct ti_source *s, struct items *all, struct info_pass *p)
+static void read_items(struct ti_source *s, struct items *all, struct ti_pass *p)
 {
-    const struct info_visitor v = {.arg = all,
+    const struct ti_pass_visitor v = {.arg = all,
                                    .message = count_message,
                                    .one_sided = count_one_sided,
                                    .collective = count_collective,
                                    .bursts = count_bursts};
 
     memset(all, 0, sizeof *all);
-    assert_int_equal(info_pass(s, -1, &v, p, &err), TI_OK);
+    assert_int_equal(ti_pass(s, -1, &v, p, &err), TI_OK);
 }
 
 /* The same items, `scale` times as often, but for those that occur less than `scale` times. */
@@ -323,7 +323,7 @@ static void loops_are_read_once(void **state)
     (void)state;
     for (int k = 0; k < 200; k++) {
         struct ti_source *s;
-        struct info_pass p;
+        struct ti_pass p;
         int trips = 1 + k % 40;
 
         seed = (uint64_t)k;
@@ -345,8 +345,8 @@ static void loops_are_read_once(void **state)
         assert_int_equal(p.unsound, pass.unsound);
         assert_int_equal(p.st, pass.st);
         events += a.bursts;
-        info_pass_free(&p);
-        info_pass_free(&pass);
+        ti_pass_free(&p);
+        ti_pass_free(&pass);
         ti_map_free(&a.map);
         ti_map_free(&b.map);
         ti_source_close(s);
@@ -373,14 +373,14 @@ static void endless_loops(void **state)
     strcat(text, "* finalize\n");
     script_trace(2, -1, text);
     read_items(script_source, &a, &pass);
-    info_pass_free(&pass);
+    ti_pass_free(&pass);
     s = fold_script(2, 32, to);
     read_items(s, &b, &pass);
     same_items(&a, &b, UINT64_C(1) << 35);
     assert_true(b.volume == 2 * 5 * (UINT64_C(1) << 40));
     assert_string_equal(pass.first_unsound, "");
     assert_int_equal(pass.st, TI_OK);
-    info_pass_free(&pass);
+    ti_pass_free(&pass);
     ti_map_free(&a.map);
     ti_map_free(&b.map);
     ti_source_close(s);
@@ -389,10 +389,10 @@ static void endless_loops(void **state)
 static void classes_are_powers_of_two(void **state)
 {
     (void)state;
-    assert_true(info_class(0) == 0 && info_class(1) == 1 && info_class(2) == 2);
-    assert_true(info_class(3) == 2 && info_class(4) == 3 && info_class(UINT64_MAX) == 64);
-    for (int i = 0; i < INFO_CLASSES; i++)
-        assert_int_equal(info_class(info_class_from(i)), i);
+    assert_true(ti_class(0) == 0 && ti_class(1) == 1 && ti_class(2) == 2);
+    assert_true(ti_class(3) == 2 && ti_class(4) == 3 && ti_class(UINT64_MAX) == 64);
+    for (int i = 0; i < TI_CLASSES; i++)
+        assert_int_equal(ti_class(ti_class_from(i)), i);
 }
 
 static int forget(void **state)

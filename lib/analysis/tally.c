@@ -1,12 +1,12 @@
-#include "info/tally.h"
+#include "analysis/tally.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define KINDS 4 /* a power of two above enum info_item */
+#define KINDS 4 /* a power of two above enum ti_tally_kind */
 
-void info_tally_add(struct info_tally *t, enum info_item kind, uint32_t op, int64_t from,
-                    int64_t to, uint64_t bytes)
+void ti_tally_add(struct ti_tally *t, enum ti_tally_kind kind, uint32_t op, int64_t from,
+                  int64_t to, uint64_t bytes)
 {
     int64_t i = ti_map_add(&t->items, (int64_t)op * KINDS + kind, from, to, (int64_t)bytes);
 
@@ -14,9 +14,9 @@ void info_tally_add(struct info_tally *t, enum info_item kind, uint32_t op, int6
     t->times[i]++;
 }
 
-void info_tally_remember(struct info_tally *t, uint32_t depth)
+void ti_tally_remember(struct ti_tally *t, uint32_t depth)
 {
-    struct info_tally_mark *m;
+    struct ti_tally_mark *m;
 
     t->mark = ti_grow(t->mark, &t->marks_cap, depth + 1, sizeof *t->mark);
     t->marks = depth >= t->marks ? depth + 1 : t->marks;
@@ -27,20 +27,20 @@ void info_tally_remember(struct info_tally *t, uint32_t depth)
         memcpy(m->times, t->times, m->n * sizeof *m->times);
 }
 
-void info_tally_repeat(struct info_tally *t, uint32_t depth, uint64_t times)
+void ti_tally_repeat(struct ti_tally *t, uint32_t depth, uint64_t times)
 {
-    const struct info_tally_mark *m = &t->mark[depth];
+    const struct ti_tally_mark *m = &t->mark[depth];
 
     for (size_t i = 0; i < t->items.n; i++)
         t->times[i] += times * (t->times[i] - (i < m->n ? m->times[i] : 0));
 }
 
-uint64_t info_tally_at(const struct info_tally *t, size_t i, enum info_item *kind, uint32_t *op,
-                       int64_t *from, int64_t *to, uint64_t *bytes)
+uint64_t ti_tally_at(const struct ti_tally *t, size_t i, enum ti_tally_kind *kind, uint32_t *op,
+                     int64_t *from, int64_t *to, uint64_t *bytes)
 {
     const int64_t *key = t->items.key[i];
 
-    *kind = (enum info_item)(key[0] % KINDS);
+    *kind = (enum ti_tally_kind)(key[0] % KINDS);
     *op = (uint32_t)(key[0] / KINDS);
     *from = key[1];
     *to = key[2];
@@ -48,19 +48,19 @@ uint64_t info_tally_at(const struct info_tally *t, size_t i, enum info_item *kin
     return t->times[i];
 }
 
-void info_tally_clear(struct info_tally *t)
+void ti_tally_clear(struct ti_tally *t)
 {
     if (t->items.n)
         memset(t->times, 0, t->items.n * sizeof *t->times);
     ti_map_clear(&t->items);
 }
 
-void info_tally_free(struct info_tally *t)
+void ti_tally_free(struct ti_tally *t)
 {
     for (size_t i = 0; i < t->marks; i++)
         free(t->mark[i].times);
     free(t->mark);
     free(t->times);
     ti_map_free(&t->items);
-    *t = (struct info_tally){.times = NULL};
+    *t = (struct ti_tally){.times = NULL};
 }

@@ -1,18 +1,18 @@
 /*
  * Sums of ranks: all together, the least and the greatest.  A zeroed struct has no ranks.
  */
-#ifndef TI_INFO_SHAPES_SUMS_H
-#define TI_INFO_SHAPES_SUMS_H
+#ifndef TI_ANALYSIS_RANK_SUMS_H
+#define TI_ANALYSIS_RANK_SUMS_H
 
 #include <stdint.h>
 
-struct info_sums {
+struct ti_rank_sums {
     int64_t ranks;
     uint64_t sum, least, most;
     int64_t least_rank, most_rank; /* of equal ranks, the one that was added first */
 };
 
-static inline void info_sums_add(struct info_sums *s, int64_t rank, uint64_t value)
+static inline void ti_rank_sums_add(struct ti_rank_sums *s, int64_t rank, uint64_t value)
 {
     if (s->ranks == 0 || value < s->least) {
         s->least = value;

@@ -1,11 +1,11 @@
-#include "info/shapes/shapes.h"
+#include "analysis/shapes.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/line.h"
 #include "callsite/symbolizer.h"
 #include "common/map.h"
-#include "info/line.h"
 #include "trips/names.h"
 
 static const unsigned peers[] = {TI_F_PEER, TI_F_PEER2, TI_F_FROM};
@@ -66,10 +66,10 @@ static bool hash_shape(const struct ti_reader *r, const struct ti_folded *f, uin
 
 /* A rank while it is added to its shape. */
 struct adding {
-    struct info_shapes *all;
+    struct ti_shapes *all;
     const struct ti_reader *r;
     struct ti_folded *f;
-    struct info_shape *shape;
+    struct ti_shape_of_ranks *shape;
     bool first;       /* the shape is new */
     uint64_t *volume; /* of the rank, by node */
 };
@@ -82,7 +82,8 @@ static void add_stats(struct ti_column_stats *to, const struct ti_column_stats *
     to->max = more->max > to->max ? more->max : to->max;
 }
 
-static void add_text(const struct adding *a, struct info_node *node, int which, const char *text)
+static void add_text(const struct adding *a, struct ti_ranks_node *node, int which,
+                     const char *text)
 {
     char **old = &node->text[which];
 
@@ -95,42 +96,42 @@ static void add_text(const struct adding *a, struct info_node *node, int which, 
 }
 
 /* Add vectors, and the field that is the number of a string. */
-static bool add_texts(const struct adding *a, struct info_node *node, uint32_t i,
+static bool add_texts(const struct adding *a, struct ti_ranks_node *node, uint32_t i,
                       const struct ti_event *ev)
 {
     const struct ti_op_info *op = ti_op_info(node->op);
-    struct info_line line = {0};
+    struct ti_line line = {0};
 
-    info_line_put(&line, "");
+    ti_line_put(&line, "");
     for (uint32_t rest = node->mask; rest; rest &= rest - 1)
         if (is_name((unsigned)__builtin_ctz(rest)))
-            info_line_field(&line, a->r, ev, (unsigned)__builtin_ctz(rest));
-    add_text(a, node, INFO_TEXT_NAME, line.text);
+            ti_line_field(&line, a->r, ev, (unsigned)__builtin_ctz(rest));
+    add_text(a, node, TI_TEXT_NAME, line.text);
     for (int v = 0; v < TI_VECS; v++) {
         struct ti_vec vec;
         bool constant;
 
         if (!ti_shape_vector(a->f, i, v, &constant, &vec)) {
-            info_line_free(&line);
+            ti_line_free(&line);
             return false;
         }
         line.bytes = 0;
         line.text[0] = '\0';
         if (vec.len)
-            info_line_vector(&line, op->vec[v], &vec);
+            ti_line_vector(&line, op->vec[v], &vec);
         else if (!constant)
-            info_line_printf(&line, " %s=[]", op->vec[v]);
-        add_text(a, node, INFO_TEXT_VECTOR + v, line.text);
-        node->differs[INFO_TEXT_VECTOR + v] |= !constant;
+            ti_line_printf(&line, " %s=[]", op->vec[v]);
+        add_text(a, node, TI_TEXT_VECTOR + v, line.text);
+        node->differs[TI_TEXT_VECTOR + v] |= !constant;
     }
-    info_line_free(&line);
+    ti_line_free(&line);
     return true;
 }
 
-static bool add_fields(const struct adding *a, struct info_node *node, uint32_t i)
+static bool add_fields(const struct adding *a, struct ti_ranks_node *node, uint32_t i)
 {
     struct ti_event ev = {.op = node->op, .mask = node->mask};
-    struct info_values *to = node->field;
+    struct ti_field_range *to = node->field;
     struct ti_column_stats v, bytes = {0}, peer = {0};
 
     for (uint32_t rest = node->mask; rest; rest &= rest - 1, to++) {
@@ -154,7 +155,7 @@ static bool add_fields(const struct adding *a, struct info_node *node, uint32_t 
     return add_texts(a, node, i, &ev);
 }
 
-static bool add_call(const struct adding *a, struct info_node *node, uint32_t i)
+static bool add_call(const struct adding *a, struct ti_ranks_node *node, uint32_t i)
 {
     struct ti_column_stats v;
 
@@ -165,18 +166,18 @@ static bool add_call(const struct adding *a, struct info_node *node, uint32_t i)
     return add_fields(a, node, i);
 }
 
-static void start_node(const struct adding *a, struct info_node *node,
+static void start_node(const struct adding *a, struct ti_ranks_node *node,
                        const struct ti_shape_node *from)
 {
     const char *site = ti_reader_string(a->r, TI_STRING_SITE, from->site);
     size_t cap = 0;
 
-    *node = (struct info_node){.end = from->end,
-                               .loop = from->loop,
-                               .op = from->op,
-                               .mask = from->mask,
-                               .values = {.min = INT64_MAX, .max = INT64_MIN},
-                               .world = {-1, -1, -1}};
+    *node = (struct ti_ranks_node){.end = from->end,
+                                   .loop = from->loop,
+                                   .op = from->op,
+                                   .mask = from->mask,
+                                   .values = {.min = INT64_MAX, .max = INT64_MIN},
+                                   .world = {-1, -1, -1}};
     if (node->loop)
         return;
     node->site = ti_names_add(&a->all->sites, site ? site : "");
@@ -188,11 +189,11 @@ static void start_node(const struct adding *a, struct info_node *node,
 static void add_up(const struct adding *a)
 {
     for (uint32_t i = a->shape->nnodes; i-- > 0;) {
-        struct info_node *node = &a->shape->node[i];
+        struct ti_ranks_node *node = &a->shape->node[i];
 
         for (uint32_t k = i + 1; node->loop && k < node->end; k = a->shape->node[k].end)
             a->volume[i] += a->volume[k];
-        info_sums_add(&node->volume, ti_reader_rank(a->r), a->volume[i]);
+        ti_rank_sums_add(&node->volume, ti_reader_rank(a->r), a->volume[i]);
     }
 }
 
@@ -200,7 +201,7 @@ static bool add_rank(const struct adding *a)
 {
     for (uint32_t i = 0; i < a->shape->nnodes; i++) {
         struct ti_shape_node from = ti_shape_node(a->f, i);
-        struct info_node *node = &a->shape->node[i];
+        struct ti_ranks_node *node = &a->shape->node[i];
         struct ti_column_stats trips;
 
         if (a->first)
@@ -222,10 +223,10 @@ static bool add_rank(const struct adding *a)
 /* ------------------------------------------------------------------ shapes -- */
 
 /* Find the shape with a hash, or begin one with `nnodes` nodes: *first is then true. */
-static struct info_shape *shape_of(struct info_shapes *all, uint64_t hash, uint32_t nnodes,
-                                   bool *first)
+static struct ti_shape_of_ranks *shape_of(struct ti_shapes *all, uint64_t hash, uint32_t nnodes,
+                                          bool *first)
 {
-    struct info_shape *shape;
+    struct ti_shape_of_ranks *shape;
     size_t cap = 0;
 
     *first = false;
@@ -235,7 +236,7 @@ static struct info_shape *shape_of(struct info_shapes *all, uint64_t hash, uint3
     *first = true;
     all->shape = ti_grow(all->shape, &all->cap, all->n + 1, sizeof *all->shape);
     shape = &all->shape[all->n++];
-    *shape = (struct info_shape){.hash = hash, .nnodes = nnodes};
+    *shape = (struct ti_shape_of_ranks){.hash = hash, .nnodes = nnodes};
     shape->node = ti_grow(NULL, &cap, (size_t)nnodes + 1, sizeof *shape->node);
     return shape;
 }
@@ -247,7 +248,7 @@ static void name_loops(const struct adding *a)
     char text[TI_LOOP_NAME_BYTES];
 
     for (uint32_t i = 0; i < a->shape->nnodes; i++) {
-        struct info_node *node = &a->shape->node[i];
+        struct ti_ranks_node *node = &a->shape->node[i];
 
         if (!node->loop)
             continue;
@@ -272,7 +273,7 @@ static void add_metadata(const struct adding *a)
 
 static ti_status take_rank(void *arg, struct ti_reader *r, struct ti_err *err)
 {
-    struct info_shapes *all = arg;
+    struct ti_shapes *all = arg;
     struct adding a = {.all = all, .r = r, .f = ti_reader_folded(r)};
     uint32_t nnodes = ti_shape_nodes(a.f);
     uint64_t hash;
@@ -293,16 +294,16 @@ static ti_status take_rank(void *arg, struct ti_reader *r, struct ti_err *err)
     return TI_OK;
 }
 
-ti_status info_shapes_read(struct ti_source *s, int64_t only, struct ti_symbolizer *symbolizer,
-                           struct info_shapes *out, struct ti_err *err)
+ti_status ti_shapes_read(struct ti_source *s, int64_t only, struct ti_symbolizer *symbolizer,
+                         struct ti_shapes *out, struct ti_err *err)
 {
     ti_status st;
 
-    *out = (struct info_shapes){.symbolizer = symbolizer};
-    st = info_folded_each(s, only, take_rank, out, &out->ranks, err);
+    *out = (struct ti_shapes){.symbolizer = symbolizer};
+    st = ti_folded_each(s, only, take_rank, out, &out->ranks, err);
     /* events and bytes of loops are those of their bodies */
     for (size_t i = 0; i < out->n; i++) {
-        struct info_node *node = out->shape[i].node;
+        struct ti_ranks_node *node = out->shape[i].node;
 
         for (uint32_t k = out->shape[i].nnodes; k-- > 0;)
             for (uint32_t c = k + 1; node[k].loop && c < node[k].end; c = node[c].end) {
@@ -313,13 +314,13 @@ ti_status info_shapes_read(struct ti_source *s, int64_t only, struct ti_symboliz
     return st;
 }
 
-void info_shapes_free(struct info_shapes *s)
+void ti_shapes_free(struct ti_shapes *s)
 {
     for (size_t i = 0; i < s->n; i++) {
         for (uint32_t k = 0; k < s->shape[i].nnodes; k++) {
             free(s->shape[i].node[k].field);
             free(s->shape[i].node[k].name);
-            for (int t = 0; t < INFO_TEXTS; t++)
+            for (int t = 0; t < TI_TEXTS; t++)
                 free(s->shape[i].node[k].text[t]);
         }
         free(s->shape[i].node);
@@ -327,7 +328,7 @@ void info_shapes_free(struct info_shapes *s)
     }
     free(s->shape);
     free(s->unit);
-    info_folded_ranks_free(&s->ranks);
+    ti_folded_ranks_free(&s->ranks);
     ti_names_free(&s->sites);
-    *s = (struct info_shapes){.n = 0};
+    *s = (struct ti_shapes){.n = 0};
 }

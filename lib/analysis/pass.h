@@ -1,12 +1,9 @@
 /*
- * A pass over the ranks of a trace, for commands that sum up events: traffic.c, histogram.c and
- * rates.c.  The walk of sound/walk.h resolves partners and requests, so visitors see messages
- * instead of MPI calls.
+ * A pass over the ranks of a trace, for whoever sums up events.  The walk of sound/walk.h resolves
+ * partners and requests, so visitors see messages instead of MPI calls.
  */
-#ifndef TI_INFO_PASS_H
-#define TI_INFO_PASS_H
-
-#include <jansson.h>
+#ifndef TI_ANALYSIS_PASS_H
+#define TI_ANALYSIS_PASS_H
 
 #include "common/ranges.h"
 #include "fold/values.h"
@@ -19,7 +16,7 @@
  * alike are read once (trace/alike.h), so an item may come with a large number.  The order
  * of items is not that of the events.
  */
-struct info_visitor {
+struct ti_pass_visitor {
     void *arg;
 
     /* Before the first event of a rank.  A result other than TI_OK ends the pass with that status.
@@ -44,7 +41,7 @@ struct info_visitor {
 };
 
 /* The result of a pass: the ranks that were read, and the problems. */
-struct info_pass {
+struct ti_pass {
     int64_t np, ranks; /* ranks of the run; ranks read, at least in part */
     struct ti_ranges missing, incomplete, damaged;
     uint64_t unsound; /* events not sound; visitors may miss their traffic */
@@ -55,29 +52,25 @@ struct info_pass {
 /*
  * Read rank `only`, or all ranks if it is below 0.  Missing, incomplete or damaged ranks are no
  * error of the pass: their readable part is visited, the result is TI_OK, and p->st is
- * TI_ERR_PARTIAL or TI_ERR_INPUT.  Release *p with info_pass_free(), after errors too.
+ * TI_ERR_PARTIAL or TI_ERR_INPUT.  Release *p with ti_pass_free(), after errors too.
  */
-ti_status info_pass(struct ti_source *s, int64_t only, const struct info_visitor *v,
-                    struct info_pass *p, struct ti_err *err);
-void info_pass_free(struct info_pass *p);
+ti_status ti_pass(struct ti_source *s, int64_t only, const struct ti_pass_visitor *v,
+                  struct ti_pass *p, struct ti_err *err);
+void ti_pass_free(struct ti_pass *p);
 
-/* Report missing, incomplete, damaged and unsound ranks on stderr. */
-void info_pass_warn(const struct info_pass *p);
+/* Fail because sums of `what` ("bytes") are above 2^64 - 1. */
+ti_status ti_pass_too_large(const struct ti_source *s, const char *what, struct ti_err *err);
 
-/* Add the same facts to `out`, with the keys np, ranks, complete, missing, incomplete, damaged,
- * unsound_events. */
-void info_pass_json(const struct info_pass *p, json_t *out);
-
-/* Classes of sizes or volumes by powers of two.  Class n begins at info_class_from(n): 0, 1, 2, 4,
+/* Classes of sizes or volumes by powers of two.  Class n begins at ti_class_from(n): 0, 1, 2, 4,
  * ...
  */
-#define INFO_CLASSES 65
-static inline int info_class(uint64_t v)
+#define TI_CLASSES 65
+static inline int ti_class(uint64_t v)
 {
     return v ? 64 - __builtin_clzll(v) : 0;
 }
 
-static inline uint64_t info_class_from(int n)
+static inline uint64_t ti_class_from(int n)
 {
     return n ? UINT64_C(1) << (n - 1) : 0;
 }

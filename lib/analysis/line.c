@@ -1,4 +1,4 @@
-#include "info/line.h"
+#include "analysis/line.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,12 +8,12 @@
 #include "callsite/symbolizer.h"
 #include "common/map.h"
 
-static void need(struct info_line *line, size_t more)
+static void need(struct ti_line *line, size_t more)
 {
     line->text = ti_grow(line->text, &line->cap, line->bytes + more + 1, 1);
 }
 
-void info_line_put(struct info_line *line, const char *text)
+void ti_line_put(struct ti_line *line, const char *text)
 {
     size_t n = strlen(text);
 
@@ -22,7 +22,7 @@ void info_line_put(struct info_line *line, const char *text)
     line->bytes += n;
 }
 
-void info_line_printf(struct info_line *line, const char *fmt, ...)
+void ti_line_printf(struct ti_line *line, const char *fmt, ...)
 {
     va_list ap;
     int n;
@@ -39,14 +39,14 @@ void info_line_printf(struct info_line *line, const char *fmt, ...)
     line->bytes += (size_t)n;
 }
 
-static void put_char(struct info_line *line, char c)
+static void put_char(struct ti_line *line, char c)
 {
     need(line, 1);
     line->text[line->bytes++] = c;
     line->text[line->bytes] = '\0';
 }
 
-static void put_number(struct info_line *line, uint64_t v)
+static void put_number(struct ti_line *line, uint64_t v)
 {
     char digits[24], *p = digits + sizeof digits - 1;
 
@@ -54,10 +54,10 @@ static void put_number(struct info_line *line, uint64_t v)
     do
         *--p = (char)('0' + v % 10);
     while (v /= 10);
-    info_line_put(line, p);
+    ti_line_put(line, p);
 }
 
-static void put_signed(struct info_line *line, int64_t v)
+static void put_signed(struct ti_line *line, int64_t v)
 {
     if (v < 0)
         put_char(line, '-');
@@ -65,7 +65,7 @@ static void put_signed(struct info_line *line, int64_t v)
 }
 
 /* Append text from a trace.  Characters that could break a line or a field are escaped. */
-static void put_text(struct info_line *line, const char *text)
+static void put_text(struct ti_line *line, const char *text)
 {
     static const char hex[] = "0123456789abcdef";
 
@@ -75,7 +75,7 @@ static void put_text(struct info_line *line, const char *text)
         if (c > ' ' && c <= '~' && c != '\\') {
             put_char(line, (char)c);
         } else {
-            info_line_put(line, "\\x");
+            ti_line_put(line, "\\x");
             put_char(line, hex[c >> 4]);
             put_char(line, hex[c & 15]);
         }
@@ -84,7 +84,7 @@ static void put_text(struct info_line *line, const char *text)
 
 /* Append text in quotes.  Blanks stay; characters that could break a line or the quotes are
  * escaped. */
-static void put_quoted(struct info_line *line, const char *text)
+static void put_quoted(struct ti_line *line, const char *text)
 {
     static const char hex[] = "0123456789abcdef";
 
@@ -95,7 +95,7 @@ static void put_quoted(struct info_line *line, const char *text)
         if (c >= ' ' && c <= '~' && c != '\\' && c != '"') {
             put_char(line, (char)c);
         } else {
-            info_line_put(line, "\\x");
+            ti_line_put(line, "\\x");
             put_char(line, hex[c >> 4]);
             put_char(line, hex[c & 15]);
         }
@@ -104,15 +104,15 @@ static void put_quoted(struct info_line *line, const char *text)
 }
 
 /* Append a special value such as "null" and return false; true if `v` is an ordinary number. */
-static bool put_special(struct info_line *line, int64_t v)
+static bool put_special(struct ti_line *line, int64_t v)
 {
     if (v > TI_SELF)
         return true;
-    info_line_put(line, v == TI_ANY ? "any" : v == TI_NULL ? "null" : "self");
+    ti_line_put(line, v == TI_ANY ? "any" : v == TI_NULL ? "null" : "self");
     return false;
 }
 
-static void put_delta(struct info_line *line, int64_t v)
+static void put_delta(struct ti_line *line, int64_t v)
 {
     if (!put_special(line, v))
         return;
@@ -122,7 +122,7 @@ static void put_delta(struct info_line *line, int64_t v)
 }
 
 /* Append a peer's world rank, as "(5)".  Waits have no communicator, so nothing is appended. */
-static void put_world(struct info_line *line, const struct ti_reader *r, const struct ti_event *ev,
+static void put_world(struct ti_line *line, const struct ti_reader *r, const struct ti_event *ev,
                       int64_t v)
 {
     int64_t comm = ti_reader_event_comm(r, ev), world;
@@ -143,7 +143,7 @@ static bool is_peer(unsigned field)
     return field == TI_F_PEER || field == TI_F_PEER2 || field == TI_F_FROM;
 }
 
-void info_line_value(struct info_line *line, const struct ti_reader *r, unsigned field, int64_t v)
+void ti_line_value(struct ti_line *line, const struct ti_reader *r, unsigned field, int64_t v)
 {
     const char *name;
     char modes[128];
@@ -155,10 +155,10 @@ void info_line_value(struct info_line *line, const struct ti_reader *r, unsigned
         put_delta(line, v);
         break;
     case TI_F_REDOP:
-        info_line_put(line, ti_redop_text(v));
+        ti_line_put(line, ti_redop_text(v));
         break;
     case TI_F_MODE:
-        info_line_put(line, ti_mode_text(v, modes, sizeof modes));
+        ti_line_put(line, ti_mode_text(v, modes, sizeof modes));
         break;
     case TI_F_NAME:
         name = ti_reader_string(r, TI_STRING_FILE, v);
@@ -174,24 +174,24 @@ void info_line_value(struct info_line *line, const struct ti_reader *r, unsigned
     }
 }
 
-void info_line_field(struct info_line *line, const struct ti_reader *r, const struct ti_event *ev,
-                     unsigned field)
+void ti_line_field(struct ti_line *line, const struct ti_reader *r, const struct ti_event *ev,
+                   unsigned field)
 {
     put_char(line, ' ');
-    info_line_put(line, ti_field_text(field));
+    ti_line_put(line, ti_field_text(field));
     put_char(line, '=');
-    info_line_value(line, r, field, ev->arg[field]);
+    ti_line_value(line, r, field, ev->arg[field]);
     if (is_peer(field))
         put_world(line, r, ev, ev->arg[field]);
 }
 
-void info_line_vector(struct info_line *line, const char *name, const struct ti_vec *vec)
+void ti_line_vector(struct ti_line *line, const char *name, const struct ti_vec *vec)
 {
     bool matched = strcmp(name, "matched") == 0;
 
     put_char(line, ' ');
-    info_line_put(line, name);
-    info_line_put(line, "=[");
+    ti_line_put(line, name);
+    ti_line_put(line, "=[");
     for (int64_t i = 0; i < vec->len; i++) {
         int64_t v = ti_vec_at(vec, i);
 
@@ -206,27 +206,27 @@ void info_line_vector(struct info_line *line, const char *name, const struct ti_
 }
 
 /* Append a call site, and before it its source line as far as it is known. */
-static void put_call_site(struct info_line *line, const char *site, const struct info_style *style)
+static void put_call_site(struct ti_line *line, const char *site, struct ti_symbolizer *z)
 {
-    const struct ti_site_line *source = ti_symbolizer_find(style->symbolizer, site);
+    const struct ti_site_line *source = ti_symbolizer_find(z, site);
     char function[512];
 
     if (source && source->function) {
-        info_line_put(line, " function=");
+        ti_line_put(line, " function=");
         put_quoted(line, ti_function_text(source, function, sizeof function));
     }
     if (source && source->file) {
-        info_line_put(line, " file=");
+        ti_line_put(line, " file=");
         put_quoted(line, source->file);
-        info_line_put(line, " line=");
+        ti_line_put(line, " line=");
         put_signed(line, source->line);
     }
-    info_line_put(line, " site=");
+    ti_line_put(line, " site=");
     put_quoted(line, site ? site : "?");
 }
 
-void info_format_event(struct info_line *line, const struct ti_reader *r, const struct ti_event *ev,
-                       const struct info_style *style)
+void ti_line_event(struct ti_line *line, const struct ti_reader *r, const struct ti_event *ev,
+                   const struct ti_line_style *style)
 {
     const struct ti_op_info *op = ti_op_info(ev->op);
 
@@ -235,12 +235,12 @@ void info_format_event(struct info_line *line, const struct ti_reader *r, const 
         put_number(line, ev->volume);
         put_char(line, ' ');
     }
-    info_line_put(line, op->text);
+    ti_line_put(line, op->text);
     for (uint32_t rest = ev->mask; rest; rest &= rest - 1)
-        info_line_field(line, r, ev, (unsigned)__builtin_ctz(rest));
+        ti_line_field(line, r, ev, (unsigned)__builtin_ctz(rest));
     for (int v = 0; v < TI_VECS; v++)
         if (ev->vec[v].len > 0)
-            info_line_vector(line, op->vec[v][0] ? op->vec[v] : "?", &ev->vec[v]);
+            ti_line_vector(line, op->vec[v][0] ? op->vec[v] : "?", &ev->vec[v]);
     for (int i = 0; ev->extra && !style->no_volumes && i < ti_reader_extras(r); i++) {
         put_char(line, ' ');
         put_text(line, ti_reader_extra_name(r, i));
@@ -248,11 +248,11 @@ void info_format_event(struct info_line *line, const struct ti_reader *r, const 
         put_number(line, ev->extra[i]);
     }
     if (style->call_sites)
-        put_call_site(line, ti_reader_string(r, TI_STRING_SITE, ev->site), style);
+        put_call_site(line, ti_reader_string(r, TI_STRING_SITE, ev->site), style->symbolizer);
 }
 
-void info_line_free(struct info_line *line)
+void ti_line_free(struct ti_line *line)
 {
     free(line->text);
-    *line = (struct info_line){0};
+    *line = (struct ti_line){0};
 }

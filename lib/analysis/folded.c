@@ -1,4 +1,4 @@
-#include "info/shapes/folded.h"
+#include "analysis/folded.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -6,8 +6,6 @@
 #include "common/cli.h"
 #include "fold/record.h"
 #include "merged/encode.h"
-
-#define LIST_BYTES 256
 
 /* Fold the trace that `r` reads, and open a reader of the result. */
 static ti_status fold(struct ti_reader *r, struct ti_reader **out, struct ti_err *err)
@@ -21,8 +19,8 @@ static ti_status fold(struct ti_reader *r, struct ti_reader **out, struct ti_err
                                  ti_reader_name(r), out, err);
 }
 
-ti_status info_folded_open(struct ti_source *s, int64_t rank, struct ti_reader **out,
-                           struct ti_err *err)
+ti_status ti_folded_open_rank(struct ti_source *s, int64_t rank, struct ti_reader **out,
+                              struct ti_err *err)
 {
     struct ti_reader *r, *folded;
     ti_status st = ti_source_reader(s, rank, &r, err);
@@ -48,10 +46,10 @@ ti_status info_folded_open(struct ti_source *s, int64_t rank, struct ti_reader *
 
 static ti_status read_rank(struct ti_source *s, int64_t rank,
                            ti_status (*take)(void *arg, struct ti_reader *r, struct ti_err *err),
-                           void *arg, struct info_folded_ranks *ranks, struct ti_err *err)
+                           void *arg, struct ti_folded_ranks *ranks, struct ti_err *err)
 {
     struct ti_reader *r;
-    ti_status st = info_folded_open(s, rank, &r, err);
+    ti_status st = ti_folded_open_rank(s, rank, &r, err);
 
     if (st)
         return st;
@@ -67,25 +65,14 @@ static ti_status read_rank(struct ti_source *s, int64_t rank,
     return st;
 }
 
-static void warn(const struct ti_ranges *ranks, const char *what, const char *why)
-{
-    int64_t n = ti_ranges_count(ranks);
-    char list[LIST_BYTES];
-
-    if (n)
-        ti_warn("%" PRId64 " rank%s %s: %s%s%s", n, n == 1 ? "" : "s", what,
-                ti_ranges_text(ranks, list, sizeof list), *why ? "; " : "", why);
-}
-
-ti_status info_folded_each(struct ti_source *s, int64_t only,
-                           ti_status (*take)(void *arg, struct ti_reader *r, struct ti_err *err),
-                           void *arg, struct info_folded_ranks *ranks, struct ti_err *err)
+ti_status ti_folded_each(struct ti_source *s, int64_t only,
+                         ti_status (*take)(void *arg, struct ti_reader *r, struct ti_err *err),
+                         void *arg, struct ti_folded_ranks *ranks, struct ti_err *err)
 {
     bool alone = strcmp(ti_source_kind(s), "rank file") == 0;
-    char first[sizeof err->text + 32] = ""; /* why the first damaged rank was not read */
     ti_status st = TI_OK;
 
-    *ranks = (struct info_folded_ranks){.np = ti_source_nranks(s)};
+    *ranks = (struct ti_folded_ranks){.np = ti_source_nranks(s)};
     for (int64_t rank = 0; rank < ranks->np && st == TI_OK; rank++) {
         if (only >= 0 && rank != only)
             continue;
@@ -98,16 +85,13 @@ ti_status info_folded_each(struct ti_source *s, int64_t only,
         st = read_rank(s, rank, take, arg, ranks, err);
         if (st == TI_ERR_INPUT && only < 0) {
             if (!ranks->damaged.n)
-                snprintf(first, sizeof first, "%s", err->text);
+                snprintf(ranks->first_damaged, sizeof ranks->first_damaged, "%s", err->text);
             ti_ranges_add(&ranks->damaged, rank);
             *err = (struct ti_err){0};
             st = TI_OK;
         }
     }
     ti_progress_clear();
-    warn(&ranks->missing, "missing", "");
-    warn(&ranks->incomplete, "incomplete, counted as far as the trace goes", "");
-    warn(&ranks->damaged, "left out", first);
     if (!st)
         st = ranks->damaged.n                          ? TI_ERR_INPUT
              : ranks->missing.n || ranks->incomplete.n ? TI_ERR_PARTIAL
@@ -115,22 +99,9 @@ ti_status info_folded_each(struct ti_source *s, int64_t only,
     return st;
 }
 
-void info_folded_ranks_free(struct info_folded_ranks *ranks)
+void ti_folded_ranks_free(struct ti_folded_ranks *ranks)
 {
     ti_ranges_free(&ranks->missing);
     ti_ranges_free(&ranks->incomplete);
     ti_ranges_free(&ranks->damaged);
-}
-
-void info_folded_json(const struct ti_source *s, const struct info_folded_ranks *ranks, json_t *out)
-{
-    json_object_set_new(out, "path", info_json_text(ti_source_path(s)));
-    json_object_set_new(out, "np", json_integer(ranks->np));
-    json_object_set_new(out, "ranks", json_integer(ranks->taken));
-    json_object_set_new(
-        out, "complete",
-        json_boolean(!ranks->missing.n && !ranks->incomplete.n && !ranks->damaged.n));
-    json_object_set_new(out, "missing", ti_ranges_json(&ranks->missing));
-    json_object_set_new(out, "incomplete", ti_ranges_json(&ranks->incomplete));
-    json_object_set_new(out, "damaged", ti_ranges_json(&ranks->damaged));
 }

@@ -1,13 +1,12 @@
-#include "info/pass.h"
+#include "analysis/pass.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/tally.h"
 #include "common/cli.h"
 #include "common/ranges.h"
-#include "info/info.h"
-#include "info/tally.h"
 #include "trace/alike.h"
 
 /* Different items that are kept at a time, outside of trips that may be repeated, and anywhere. */
@@ -18,13 +17,13 @@
 
 struct reading {
     struct ti_source *s;
-    const struct info_visitor *v;
-    struct info_pass *p;
+    const struct ti_pass_visitor *v;
+    struct ti_pass *p;
     struct ti_comms comms;
     /* of the current rank */
     struct ti_walk *walk;
     struct ti_scan scan;
-    struct info_tally tally;
+    struct ti_tally tally;
     struct ti_alike alike;
     struct reading_mark {
         struct ti_walk_mark *walk;
@@ -52,7 +51,7 @@ static void remember(void *arg, uint32_t depth)
         g->mark[g->marks].walk = ti_walk_mark_new();
     ti_walk_remember(g->walk, g->mark[depth].walk);
     ti_scan_remember(&g->scan, &g->mark[depth].scan);
-    info_tally_remember(&g->tally, depth);
+    ti_tally_remember(&g->tally, depth);
     g->mark[depth].unsound = g->p->unsound;
 }
 
@@ -70,7 +69,7 @@ static bool repeat(void *arg, uint32_t depth, uint64_t times, uint64_t events)
 
     (void)events;
     ti_scan_repeat(&g->scan, &g->mark[depth].scan, times);
-    info_tally_repeat(&g->tally, depth, times);
+    ti_tally_repeat(&g->tally, depth, times);
     g->p->unsound += times * (g->p->unsound - g->mark[depth].unsound);
     ti_walk_leave_out(g->walk, g->mark[depth].walk, depth, times, &fine);
     return fine;
@@ -90,30 +89,30 @@ static void forget_marks(struct reading *g)
 /* Tell the visitor what was counted so far. */
 static void tell_items(struct reading *g)
 {
-    const struct info_visitor *v = g->v;
+    const struct ti_pass_visitor *v = g->v;
 
     for (size_t i = 0; i < g->tally.items.n; i++) {
-        enum info_item kind;
+        enum ti_tally_kind kind;
         int64_t from, to;
         uint64_t bytes, times;
         uint32_t op;
 
-        times = info_tally_at(&g->tally, i, &kind, &op, &from, &to, &bytes);
-        if (kind == INFO_MESSAGE)
+        times = ti_tally_at(&g->tally, i, &kind, &op, &from, &to, &bytes);
+        if (kind == TI_TALLY_MESSAGE)
             v->message(v->arg, from, to, bytes, times);
-        else if (kind == INFO_ONE_SIDED)
+        else if (kind == TI_TALLY_ONE_SIDED)
             v->one_sided(v->arg, from, to, bytes, times);
         else
             v->collective(v->arg, op, bytes, times);
     }
-    info_tally_clear(&g->tally);
+    ti_tally_clear(&g->tally);
     ti_alike_forget(&g->alike);
 }
 
 static void tell_message(struct reading *g, int64_t from, const struct ti_msg *m)
 {
     if (g->v->message && !m->recv && !m->null && !m->cancelled)
-        info_tally_add(&g->tally, INFO_MESSAGE, 0, from, m->peer, (uint64_t)m->bytes);
+        ti_tally_add(&g->tally, TI_TALLY_MESSAGE, 0, from, m->peer, (uint64_t)m->bytes);
 }
 
 static void visit_messages(struct reading *g, int64_t rank, const struct ti_step *step)
@@ -150,9 +149,9 @@ static bool visit_one_sided(struct reading *g, int64_t rank, const struct ti_rea
     if (target < 0)
         return false;
     if (puts && g->v->one_sided)
-        info_tally_add(&g->tally, INFO_ONE_SIDED, 0, rank, target, put);
+        ti_tally_add(&g->tally, TI_TALLY_ONE_SIDED, 0, rank, target, put);
     if (gets && g->v->one_sided)
-        info_tally_add(&g->tally, INFO_ONE_SIDED, 0, target, rank, got);
+        ti_tally_add(&g->tally, TI_TALLY_ONE_SIDED, 0, target, rank, got);
     return true;
 }
 
@@ -163,14 +162,14 @@ static void visit_collectives(struct reading *g, const struct ti_reader *r,
         const struct ti_event *ev = step->call[i].ev;
 
         if (ti_op_collective(ev->op) && g->v->collective)
-            info_tally_add(&g->tally, INFO_COLLECTIVE, ev->op, 0, 0,
-                           ti_scan_collective(&g->scan, r, ev));
+            ti_tally_add(&g->tally, TI_TALLY_COLLECTIVE, ev->op, 0, 0,
+                         ti_scan_collective(&g->scan, r, ev));
     }
 }
 
 static void note_unsound(const struct reading *g, int64_t rank, const struct ti_step *step)
 {
-    struct info_pass *p = g->p;
+    struct ti_pass *p = g->p;
 
     if (p->unsound++ == 0)
         snprintf(p->first_unsound, sizeof p->first_unsound,
@@ -268,12 +267,12 @@ static ti_status read_events(struct reading *g, int64_t rank, struct ti_walk *w,
     return more < 0 ? TI_ERR_INPUT : ti_scan_end(&g->scan, r, err);
 }
 
-static void set_status(struct info_pass *p, ti_status st)
+static void set_status(struct ti_pass *p, ti_status st)
 {
     p->st = st > p->st ? st : p->st;
 }
 
-static void note_damage(struct info_pass *p, int64_t rank, ti_status st, const struct ti_err *err)
+static void note_damage(struct ti_pass *p, int64_t rank, ti_status st, const struct ti_err *err)
 {
     if (!p->damaged.n)
         snprintf(p->first_damaged, sizeof p->first_damaged, "%s", err->text);
@@ -281,7 +280,7 @@ static void note_damage(struct info_pass *p, int64_t rank, ti_status st, const s
     set_status(p, st);
 }
 
-static void note_end(struct info_pass *p, int64_t rank, const struct ti_reader *r)
+static void note_end(struct ti_pass *p, int64_t rank, const struct ti_reader *r)
 {
     char end[512];
 
@@ -290,7 +289,7 @@ static void note_end(struct info_pass *p, int64_t rank, const struct ti_reader *
     if (!p->incomplete.n)
         snprintf(p->first_incomplete, sizeof p->first_incomplete,
                  "rank %" PRId64 " after %" PRIu64 " events: %s", rank, ti_reader_events(r),
-                 info_end_text(r, end, sizeof end));
+                 ti_reader_end_text(r, end, sizeof end));
     ti_ranges_add(&p->incomplete, rank);
     set_status(p, TI_ERR_PARTIAL);
 }
@@ -330,15 +329,15 @@ static ti_status read_rank(struct reading *g, int64_t rank, struct ti_err *err)
     return st;
 }
 
-ti_status info_pass(struct ti_source *s, int64_t only, const struct info_visitor *v,
-                    struct info_pass *p, struct ti_err *err)
+ti_status ti_pass(struct ti_source *s, int64_t only, const struct ti_pass_visitor *v,
+                  struct ti_pass *p, struct ti_err *err)
 {
     static const struct ti_alike_user user = {extent, remember, steady, repeat};
     struct reading g = {.s = s, .v = v, .p = p};
     bool alone = strcmp(ti_source_kind(s), "rank file") == 0;
     ti_status st = TI_OK;
 
-    *p = (struct info_pass){.np = ti_source_nranks(s)};
+    *p = (struct ti_pass){.np = ti_source_nranks(s)};
     g.alike = (struct ti_alike){.user = &user, .arg = &g};
     ti_comms_init(&g.comms, p->np);
     for (int64_t rank = 0; rank < p->np && st == TI_OK; rank++) {
@@ -356,7 +355,7 @@ ti_status info_pass(struct ti_source *s, int64_t only, const struct info_visitor
     }
     ti_progress_clear();
     ti_comms_free(&g.comms);
-    info_tally_free(&g.tally);
+    ti_tally_free(&g.tally);
     ti_alike_free(&g.alike);
     forget_marks(&g);
     if (p->unsound)
@@ -364,34 +363,15 @@ ti_status info_pass(struct ti_source *s, int64_t only, const struct info_visitor
     return st;
 }
 
-void info_pass_free(struct info_pass *p)
+void ti_pass_free(struct ti_pass *p)
 {
     ti_ranges_free(&p->missing);
     ti_ranges_free(&p->incomplete);
     ti_ranges_free(&p->damaged);
 }
 
-void info_pass_warn(const struct info_pass *p)
+ti_status ti_pass_too_large(const struct ti_source *s, const char *what, struct ti_err *err)
 {
-    info_warn_of_ranks(&p->missing, "rank missing", "ranks missing", "");
-    info_warn_of_ranks(&p->incomplete, "rank incomplete, counted as far as it goes",
-                       "ranks incomplete, counted as far as they go", p->first_incomplete);
-    info_warn_of_ranks(&p->damaged, "rank damaged, counted as far as it is sound",
-                       "ranks damaged, counted as far as they are sound", p->first_damaged);
-    if (!p->unsound)
-        return;
-    ti_warn("%" PRIu64 " event%s not sound, so traffic may be missing; %s", p->unsound,
-            p->unsound == 1 ? " is" : "s are", p->first_unsound);
-    ti_hint("ti-info --verify says more");
-}
-
-void info_pass_json(const struct info_pass *p, json_t *out)
-{
-    json_object_set_new(out, "np", json_integer(p->np));
-    json_object_set_new(out, "ranks", json_integer(p->ranks));
-    json_object_set_new(out, "complete", json_boolean(p->st == TI_OK));
-    json_object_set_new(out, "missing", ti_ranges_json(&p->missing));
-    json_object_set_new(out, "incomplete", ti_ranges_json(&p->incomplete));
-    json_object_set_new(out, "damaged", ti_ranges_json(&p->damaged));
-    json_object_set_new(out, "unsound_events", ti_json_u64(p->unsound));
+    return ti_err_set(err, TI_ERR_INPUT, "'%s' cannot be summed up: its %s are more than 2^64 - 1",
+                      ti_source_path(s), what);
 }
