@@ -35,7 +35,7 @@ cd "$scratch" || exit 1
 in_slurm salloc -N4 --mem=512M "${acquire[@]}" ./lu S 3 || { fail "salloc: status $?"; cat out; }
 said 'on Slurm job [0-9]+ \(main\), 4 nodes' salloc
 said 'F-4: 16 ranks on 4 nodes of 1 cluster at 1 site' salloc
-said 'main +4/4 .* of 0\.2 ' salloc # 512 MiB, half of it left for the system
+said 'main +4/4 .* of +0\.2 ' salloc # 512 MiB, half of it left for the system
 said '16 ranks: .*: verified' salloc
 "$o/ti-info" --verify lu.16.tib >out 2>&1 || { fail "ti-info --verify"; cat out; }
 [ "$(ranks_of lu.16.tib)" = "$four" ] || fail "salloc: ranks are here: $(ranks_of lu.16.tib)"
