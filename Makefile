@@ -7,6 +7,7 @@ prefix     ?= /usr/local
 bindir     ?= $(prefix)/bin
 libdir     ?= $(prefix)/lib
 libexecdir ?= $(prefix)/libexec
+includedir ?= $(prefix)/include
 datadir    ?= $(prefix)/share
 mandir     ?= $(datadir)/man
 MPICC      ?= mpicc
@@ -41,7 +42,7 @@ examples   :=
 include $(foreach room,common config event fold trace merged bundle,lib/$(room)/module.mk)
 # What every program is linked with.
 lib_src := $(bundle_src) $(merged_src) $(trace_src) $(fold_src) $(event_src) $(config_src) $(common_src)
-include $(foreach room,remote session node callsite sound trips analysis,lib/$(room)/module.mk)
+include $(foreach room,remote session node callsite sound trips analysis api,lib/$(room)/module.mk)
 include $(foreach room,minitrace wrap acquire gather info replay-bridge examples tests \
     bench,$(room)/module.mk)
 
@@ -92,6 +93,11 @@ install: all
 	install -d $(DESTDIR)$(libexecdir)/tiara
 	install $(node_progs) $(helpers:%=$(O)/%) $(smpi_parts) $(mpi_helpers) $(DESTDIR)$(libexecdir)/tiara
 	install -m 644 $(libminitrace) $(DESTDIR)$(libdir)
+	install -d $(DESTDIR)$(includedir) $(DESTDIR)$(libdir)/pkgconfig
+	install -m 644 lib/api/tiara.h $(DESTDIR)$(includedir)
+	install -m 644 $(O)/libtiara.so.$(soversion) $(O)/libtiara.a $(DESTDIR)$(libdir)
+	ln -sf libtiara.so.$(soversion) $(DESTDIR)$(libdir)/libtiara.so
+	install -m 644 $(O)/tiara.pc $(DESTDIR)$(libdir)/pkgconfig
 	install -m 644 $(wildcard man/*.1) $(DESTDIR)$(mandir)/man1
 	install -m 644 $(wildcard man/*.5) $(DESTDIR)$(mandir)/man5
 	install -m 644 $(wildcard man/*.7) $(DESTDIR)$(mandir)/man7
