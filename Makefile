@@ -99,6 +99,8 @@ install: all
 	ln -sf libtiara.so.$(soversion) $(DESTDIR)$(libdir)/libtiara.so
 	install -m 644 $(O)/tiara.pc $(DESTDIR)$(libdir)/pkgconfig
 	install -m 644 $(wildcard man/*.1) $(DESTDIR)$(mandir)/man1
+	install -d $(DESTDIR)$(mandir)/man3
+	install -m 644 $(wildcard man/*.3) $(DESTDIR)$(mandir)/man3
 	install -m 644 $(wildcard man/*.5) $(DESTDIR)$(mandir)/man5
 	install -m 644 $(wildcard man/*.7) $(DESTDIR)$(mandir)/man7
 	install -d $(DESTDIR)$(datadir)/tiara/hostfiles

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "api/internal.h"
+#include "fold/seek.h"
 #include "trace/trace.h"
 
 struct tiara_rank {
@@ -97,13 +98,14 @@ API int tiara_next(struct tiara_rank *r, const struct tiara_event **ev, struct t
 API int tiara_seek(struct tiara_rank *r, uint64_t number, struct tiara_error *err)
 {
     struct ti_reader *again;
+    struct ti_place place;
     struct ti_err why;
     ti_status st;
     int found = 1;
 
     r->is_event = false;
     if (ti_reader_folded(r->reader)) {
-        found = ti_reader_seek(r->reader, 0, number, NULL, &why);
+        found = ti_reader_seek(r->reader, 0, number, &place, &why);
         ti__api_result(err, found < 0 ? TI_ERR_INPUT : TI_OK, &why);
         return found;
     }

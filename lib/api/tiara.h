@@ -37,8 +37,8 @@
  * meaning and no new members.  New functions get a new version of symbols (TIARA_1.1, ...).  Only
  * the numbers of operations are those of the library that is loaded: ask tiara_op_find().
  */
-#ifndef TIARA_H
-#define TIARA_H
+#ifndef TI_API_TIARA_H
+#define TI_API_TIARA_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -35,6 +35,10 @@ conn conn
 simgrid simgrid
 merged merged
 folded folded
+api trace
+api bombs
+api bundle
+api merged
 blocks blocks
 END
 

@@ -12,7 +12,7 @@ env -u MAKEFLAGS -u MAKELEVEL make -s install O="$o" DESTDIR="$tmp/dest" prefix=
 
 # --- what is there ------------------------------------------------------------
 for f in bin/{ti-acquire,ti-calibrate,ti-convert,ti-gather,ti-info,ti-replay,ti-skew} lib/libminitrace.so \
-    libexec/tiara/{ti-node,ti-node-counter,ti-rsh,ti-calibrate-mpi} man/*.[157] hostfiles/*.conf; do
+    lib/libtiara.{so.1,a} lib/pkgconfig/tiara.pc include/tiara.h libexec/tiara/{ti-node,ti-node-counter,ti-rsh,ti-calibrate-mpi} man/*.[1357] hostfiles/*.conf; do
     case $f in
         man/*) f=share/man/man${f##*.}/${f##*/} ;;
         hostfiles/*) f=share/tiara/$f ;;
@@ -72,5 +72,14 @@ if [ -x "$to/bin/ti-mpicc" ] && [ -e "$to/libexec/tiara/blocks/as" ]; then
     works ti-mpicc -O1 -o counted "$top/tests/cli/acquire-app.c"
     works ti-acquire --np 2 -c blocks --mem-per-rank 10M -o b.tib ./counted ok
     works ti-info -q --verify b.tib
+fi
+# a program of the library, as somebody else compiles it
+if command -v pkg-config >/dev/null; then
+    export PKG_CONFIG_PATH=$to/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$tmp/dest
+    read -ra flags <<<"$(pkg-config --cflags --libs tiara)"
+    cc -Wall -Werror "$top/examples/messages.c" -o messages "${flags[@]}" ${SAN:+-fsanitize=$SAN} ||
+        fail "a program of libtiara: ${flags[*]}"
+    LD_LIBRARY_PATH=$to/lib hidden ./messages w.tib >../out 2>../err || fail "messages: $(cat ../err)"
+    says out 'rank 1: '
 fi
 finish

@@ -2,7 +2,7 @@
 # check` runs the same targets over the corpus, without clang (cli/fuzz-corpus).
 FUZZ_CC      ?= clang
 FUZZ_SECONDS ?= 60
-fuzzers      := trace bundle check sites frame conn messages simgrid merged folded $(if $(blocks_as),blocks)
+fuzzers      := trace bundle check sites frame conn messages simgrid merged folded api $(if $(blocks_as),blocks)
 
 fuzz_src     := tests/fuzz/common.c $(sound_src) $(lib_src)
 fuzz_flags   := -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
@@ -20,6 +20,9 @@ fuzz_src_sites   := $(sites_src)
 fuzz_src_merged  := $(merger_src) $(trips_src) $(callsite_src)
 fuzz_libs_merged := $(libdw_libs)
 fuzz_src_folded  := $(merger_src)
+fuzz_src_api     := $(filter-out lib/api/silent.c,$(api_src)) $(filter-out $(sound_src) $(lib_src),$(api_below))
+fuzz_libs_api    := $(libdw_libs)
+fuzz_corpus_api  := $(addprefix tests/fuzz/corpus/,trace merged bundle)
 fuzz_src_simgrid := $(filter-out $(sound_src),$(convert_src)) $(writer_src)
 fuzz_libs_simgrid := -lm -Wl,--wrap=ti_warn
 fuzz_libs_blocks := -lZydis
