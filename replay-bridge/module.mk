@@ -53,9 +53,20 @@ $(O)/smpi/%.o: %.c
 replayers := $(if $(has_smpi),$(O)/ti-smpi-replay) $(O)/ti-live-replay
 smpi_parts := $(if $(has_smpi),$(addprefix $(O)/,libti-smpi-preload.so ti-smpi-routes))
 all: $(replayers) $(smpi_parts)
-preloaded := $(call rb,replayer,clock.c memory.c)
-$(O)/libti-smpi-preload.so: $(call pic_obj,$(preloaded))
-	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,noexecstack -o $@ $^
+# The library that ti-replay preloads into smpirun also holds jemalloc, if it is installed: SimGrid
+# allocates dozens of small objects for each event.  jemalloc is linked in, because a preloaded library
+# that is missing is reported by each program, and dlopen() cannot load jemalloc (its TLS is static).
+jemalloc := $(wildcard $(shell pkg-config --variable=libdir jemalloc 2>/dev/null)/libjemalloc_pic.a)
+ifneq ($(jemalloc),)
+jemalloc_libs := -Wl,--whole-archive $(jemalloc) -Wl,--no-whole-archive -lstdc++ -lm -pthread
+else ifneq ($(has_smpi),)
+all: no-jemalloc
+no-jemalloc:
+	@echo '  replays take up to twice the time without jemalloc (libjemalloc-dev)'
+.PHONY: no-jemalloc
+endif
+$(O)/libti-smpi-preload.so: $(call pic_obj,$(call rb,replayer,clock.c))
+	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,noexecstack -o $@ $^ $(jemalloc_libs)
 # What smpirun loads can also be executed: it has an entry point of ours, and names the program that
 # loads the libraries of sh.
 $(O)/pic/replay-bridge/replayer/alone.o: CPPFLAGS += $(patsubst %,-DTI_INTERPRETER='"%"',$(shell \

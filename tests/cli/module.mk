@@ -75,13 +75,6 @@ $(O)/tests/patient.so: tests/cli/patient.c
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(flags) $(CPPFLAGS) $(CFLAGS) -fPIC -shared -o $@ $<
 
-# Tries a heap that is preloaded into it.
-test_programs += $(O)/tests/heap
-
-$(O)/tests/heap: tests/cli/heap.c
-	@mkdir -p $(@D)
-	$(call say,CC)$(CC) $(flags) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $<
-
 # Writes OTF2 traces; and an OTF2 library that gets stuck, preloaded into ti-convert.
 ifeq ($(has_otf2),yes)
 test_programs += $(O)/tests/stuck.so

@@ -40,6 +40,12 @@ for engine in stock tiara; do
     [ "$(time_of)" = "$expected" ] || { fail "$engine: odd names"; cat "$tmp/err"; }
 done
 
+# the memory of a simulation is jemalloc's, if that was installed
+if [ -x "$o/ti-smpi-replay" ] && [ -e "$(pkg-config --variable=libdir jemalloc)/libjemalloc_pic.a" ]; then
+    MALLOC_CONF=stats_print:true "$odd/kept.tiara/command" >"$tmp/out" 2>&1
+    grep -q 'jemalloc statistics' "$tmp/out" || { fail 'without jemalloc'; tail -n 5 "$tmp/out"; }
+fi
+
 # the run directory and the bundle give the same; so does a placement, repeated
 replay "$tmp/r" --topology cluster --hosts 8 && run=$(time_of)
 replay "$tmp/t.tib" --topology cluster --hosts 8 && bundle=$(time_of)
