@@ -8,6 +8,7 @@ bindir     ?= $(prefix)/bin
 libdir     ?= $(prefix)/lib
 libexecdir ?= $(prefix)/libexec
 includedir ?= $(prefix)/include
+pythondir  ?= $(prefix)/lib/python3/dist-packages
 datadir    ?= $(prefix)/share
 mandir     ?= $(datadir)/man
 MPICC      ?= mpicc
@@ -86,7 +87,7 @@ bench-modes:
 bench-gather:
 	@$(MAKE) --no-print-directory bench B=gather
 
-install: all
+install: all install-python
 	install -d $(DESTDIR)$(bindir) $(DESTDIR)$(libdir) $(DESTDIR)$(mandir)/man1 $(DESTDIR)$(mandir)/man5 \
 	    $(DESTDIR)$(mandir)/man7
 	install $(progs:%=$(O)/%) $(replayers) $(DESTDIR)$(bindir)
@@ -120,6 +121,10 @@ ifneq ($(blocks_as),)
 	for w in $(wrap_links); do ln -sf ti-mpicc $(DESTDIR)$(bindir)/$$w; \
 	    ln -sf ti-mpicc.1 $(DESTDIR)$(mandir)/man1/$$w.1; done
 endif
+
+install-python:
+	install -d $(DESTDIR)$(pythondir)/tiara
+	install -m 644 python/tiara/*.py python/tiara/py.typed lib/api/tiara.h $(DESTDIR)$(pythondir)/tiara
 
 # A release: what is committed, and what is generated.
 dist: $(made)
@@ -160,7 +165,7 @@ help:
 	@echo 'SAN=address,undefined   build and check with sanitizers, in a folder of its own'
 	@echo 'CC, MPICC, MPIFC, CFLAGS, FFLAGS, LDFLAGS, prefix, libdir, ...  as usual; also from config.mk'
 
-.PHONY: all demo check check-sanitized unit-tests dist check-build bench bench-modes bench-gather install clean help
+.PHONY: all demo check check-sanitized unit-tests dist check-build install-python bench bench-modes bench-gather install clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(shell find $(O) -name '*.d' 2>/dev/null)

@@ -4,6 +4,7 @@ import ctypes.util
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 from cffi import FFI
 
@@ -22,11 +23,11 @@ def declarations(header: str) -> str:
 
 
 def _header() -> str:
-    try:
-        from tiara._header import HEADER  # made when the package is built
-        return HEADER
-    except ImportError:
-        return (Path(__file__).parents[2] / "lib/api/tiara.h").read_text(encoding="utf-8")
+    """The header, which the package holds when it is installed."""
+    here = Path(__file__).resolve().parent
+    inside = here / "tiara.h"
+    header = inside if inside.exists() else here.parents[1] / "lib/api/tiara.h"
+    return header.read_text(encoding="utf-8")
 
 
 def _candidates() -> list[str]:
@@ -40,7 +41,7 @@ def _candidates() -> list[str]:
     return [path for path in beside if os.path.exists(path)] + [SONAME] + ([found] if found else [])
 
 
-def _load():  # type: ignore[no-untyped-def]
+def _load() -> tuple[Any, str]:
     why = ""
     for path in _candidates():
         try:
@@ -55,9 +56,9 @@ ffi.cdef(declarations(_header()))
 lib, library_path = _load()
 
 
-def text_of(chars) -> str:  # type: ignore[no-untyped-def]
+def text_of(chars: Any) -> str:
     """A string of the library: "" for NULL.  Traces may hold any bytes."""
-    return ffi.string(chars).decode("utf-8", "replace") if chars else ""
+    return bytes(ffi.string(chars)).decode("utf-8", "replace") if chars else ""
 
 
 class Failure:

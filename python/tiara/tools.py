@@ -73,12 +73,12 @@ def info(path: str, **options: Any) -> Any:
 
 def replay(path: str, **options: Any) -> Any:
     """Replay a trace on a platform: tiara.replay("lu.tib", topology="torus:4,4", speed="2Gf").
-    Options and result are those of ti-replay(1); result["simulated_time"] is the answer."""
+    Options and result are those of ti-replay(1); result["clock_s"] is the answer, in seconds."""
     return run_tool("ti-replay", path, **options)
 
 
 def sweep(path: str, frame: bool = False, **options: Any) -> Any:
-    """Replay a trace at several points: tiara.sweep("lu.tib", sweep=["latency=1us,10us"], ...).
+    """Replay a trace at several points: tiara.sweep("lu.tib", sweep=["latency=1us|10us"], ...).
     Options and result are those of ti-replay(1).  frame: the points as a pandas frame instead."""
     result = run_tool("ti-replay", path, **options)
     return points_frame(result) if frame else result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -271,9 +272,9 @@ class _Handle:
         self._pointer = pointer
         self._close = close
         self._owner = owner
-        self._children: dict[int, _Handle] = {}
+        self._children: weakref.WeakSet[_Handle] = weakref.WeakSet()
         if owner:
-            owner._children[id(self)] = self
+            owner._children.add(self)
 
     @property
     def _p(self) -> Any:
@@ -285,12 +286,10 @@ class _Handle:
         """Release it, and what was opened of it.  It may not be used afterwards."""
         if getattr(self, "_pointer", None) is None:
             return
-        for child in list(self._children.values()):
+        for child in list(self._children):
             child.close()
         self._close(self._pointer)
         self._pointer = None
-        if self._owner:
-            self._owner._children.pop(id(self), None)
 
     def __enter__(self) -> Any:
         return self
@@ -457,10 +456,11 @@ class Trace(_Handle):
         """Messages and one-sided transfers by pairs of ranks."""
         t = _open(lib.tiara_traffic, "tiara_traffic", self._p)
         try:
-            columns = [_array(getattr(t, name), t.n, kind) for name, kind in (
-                ("from", np.int64), ("to", np.int64), ("messages", np.uint64),
-                ("bytes", np.uint64), ("one_sided", np.uint64), ("one_sided_bytes", np.uint64))]
-            return Traffic(self.ranks, *columns, _coverage(t.of))
+            return Traffic(
+                self.ranks, _array(getattr(t, "from"), t.n, np.int64), _array(t.to, t.n, np.int64),
+                _array(t.messages, t.n, np.uint64), _array(t.bytes, t.n, np.uint64),
+                _array(t.one_sided, t.n, np.uint64), _array(t.one_sided_bytes, t.n, np.uint64),
+                _coverage(t.of))
         finally:
             lib.tiara_traffic_free(t)
 
@@ -468,12 +468,17 @@ class Trace(_Handle):
         """Sizes of messages and volumes of bursts, in powers of two."""
         h, failure = ffi.new("struct tiara_histogram *"), Failure()
         failure.check(lib.tiara_histogram(self._p, h, failure.pointer))
-        columns = []
-        for kind in (h.messages, h.one_sided, h.collectives, h.bursts):
-            columns += [_array(kind.count, len(kind.count), np.uint64),
-                        _array(kind.class_sum, len(kind.class_sum), np.uint64)]
-        first = np.array([0] + [1 << n for n in range(len(columns[0]) - 1)], dtype=np.uint64)
-        return Histogram(first, *columns, text_of(h.unit), _coverage(h.of))
+
+        def count(kind: Any) -> Array:
+            return _array(kind.count, len(kind.count), np.uint64)
+
+        def total(kind: Any) -> Array:
+            return _array(kind.class_sum, len(kind.class_sum), np.uint64)
+
+        first = np.array([0] + [1 << n for n in range(len(h.bursts.count) - 1)], dtype=np.uint64)
+        return Histogram(first, count(h.messages), total(h.messages), count(h.one_sided),
+                         total(h.one_sided), count(h.collectives), total(h.collectives),
+                         count(h.bursts), total(h.bursts), text_of(h.unit), _coverage(h.of))
 
     def verify(self) -> Verdict:
         """Check that the trace is intact and sound: see tiara_verify() in tiara.h."""
