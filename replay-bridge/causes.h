@@ -37,7 +37,7 @@ json_t *ti_causes(const json_t *profile, bool scales, bool balances);
 /* Prints the result.  Call sites are named by `z`.  `width`: see common/table.h. */
 void ti_causes_print(const json_t *causes, struct ti_symbolizer *z, int width, FILE *f);
 
-/* Prints who waits for whom: the ten longest kinds of waiting in `waits` (replayer/waiting.h), each
+/* Prints who waits for whom: the ten longest kinds of waiting in `waits` (replayer/profile/waiting.h), each
  * with its ranks. */
 void ti_waits_print(const json_t *waits, struct ti_symbolizer *z, int width, FILE *f);
 

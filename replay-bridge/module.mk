@@ -22,7 +22,7 @@ ti-replay_libs := -lm $(libdw_libs)
 t-replay-trace_src := $(replay_src) tests/unit/script.c
 t-replay-platform_src := $(replay_src)
 t-replay-verdict_src := $(replay_src)
-t-path_src := replay-bridge/replayer/path.c
+t-path_src := replay-bridge/replayer/profile/path.c
 t-converge_src := replay-bridge/replayer/converge.c
 t-search_src := replay-bridge/sweep/search.c
 t-noise_src := replay-bridge/trace/noise.c
@@ -31,8 +31,8 @@ t-sweep_src := $(sweep_src) $(replay_src)
 # The replayer: one source, compiled for SMPI and for a real MPI library.  What it shares with
 # the tools is compiled for shared objects, since smpirun loads it as one.
 replayer_files := $(addprefix replay-bridge/replayer/,main.c replay.c p2p.c request.c coll.c comm.c \
-                  rma.c file.c profile.c profile_loops.c partners.c path.c waiting.c critical.c timeline.c steady.c \
-                  converge.c)
+                  rma.c file.c profile.c profile/loops.c profile/partners.c profile/path.c \
+                  profile/waiting.c critical.c timeline.c steady.c converge.c)
 live_files := $(replayer_files) $(addprefix replay-bridge/replayer/,engine_live.c places.c)
 replayer_tools := $(lower_src) replay-bridge/simulation/state.c $(lib_src)
 SMPICC  ?= smpicc

@@ -1,7 +1,8 @@
 /*
  * The critical path of a simulation: which rank the end of the simulation waits for, backwards to
- * the beginning, and what its time consists of.  path.h has the paths; this file follows each rank,
- * and decides at the end of a call whether the path goes on along the rank or to a partner.
+ * the beginning, and what its time consists of.  profile/path.h has the paths; this file follows
+ * each rank, and decides at the end of a call whether the path goes on along the rank or to a
+ * partner.
  *
  * - A message that the call waited for leads to its sender, at the time at which it handed the
  *   message to the network, or, if the receive was posted later, to the point where that was done.
@@ -17,8 +18,8 @@
 #ifndef TI_REPLAY_BRIDGE_REPLAYER_CRITICAL_H
 #define TI_REPLAY_BRIDGE_REPLAYER_CRITICAL_H
 
-#include "replay-bridge/replayer/partners.h"
-#include "replay-bridge/replayer/waiting.h"
+#include "replay-bridge/replayer/profile/partners.h"
+#include "replay-bridge/replayer/profile/waiting.h"
 
 struct ti_critical;
 
@@ -32,7 +33,7 @@ struct ti_path_set *ti_critical_paths(struct ti_critical *c);
 /* The rank, which runs on `host` (ti_engine_host()), starts its first event. */
 void ti_critical_starts(struct ti_critical *c, int64_t rank, void *host, double now);
 
-/* The rank has done `what` (path.h) until now. */
+/* The rank has done `what` (profile/path.h) until now. */
 void ti_critical_goes(struct ti_critical *c, int64_t rank, int32_t site, int32_t what, double now);
 
 /* The path of the rank to this point within a call: a new reference. */

@@ -8,11 +8,11 @@
 #include "common/map.h"
 #include "replay-bridge/replayer/critical.h"
 #include "replay-bridge/replayer/engine.h"
-#include "replay-bridge/replayer/partners.h"
-#include "replay-bridge/replayer/profile_loops.h"
+#include "replay-bridge/replayer/profile/partners.h"
+#include "replay-bridge/replayer/profile/loops.h"
 #include "replay-bridge/replayer/steady.h"
 #include "replay-bridge/replayer/timeline.h"
-#include "replay-bridge/replayer/waiting.h"
+#include "replay-bridge/replayer/profile/waiting.h"
 
 /* Times of an operation at one call site, on one rank or on all. */
 struct site {

@@ -20,7 +20,7 @@
 #ifndef TI_REPLAY_BRIDGE_REPLAYER_STEADY_H
 #define TI_REPLAY_BRIDGE_REPLAYER_STEADY_H
 
-#include "replay-bridge/replayer/partners.h"
+#include "replay-bridge/replayer/profile/partners.h"
 #include "replay-bridge/replayer/replayer.h"
 
 /* Makes p->steady if setup->steady is set.  Call it after ti_engine_start(). */

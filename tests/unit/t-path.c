@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "replay-bridge/replayer/path.h"
+#include "replay-bridge/replayer/profile/path.h"
 
 #define STEPS 400000
 

@@ -1,4 +1,4 @@
-#include "replay-bridge/replayer/waiting.h"
+#include "replay-bridge/replayer/profile/waiting.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "replay-bridge/replayer/path.h"
+#include "replay-bridge/replayer/profile/path.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
  * The matrix of waiting: which rank waits for which, at which call site, and what the other rank
  * did meanwhile.  The latest activities of each rank are kept for that.
  */
-#ifndef TI_REPLAY_BRIDGE_REPLAYER_WAITING_H
-#define TI_REPLAY_BRIDGE_REPLAYER_WAITING_H
+#ifndef TI_REPLAY_BRIDGE_REPLAYER_PROFILE_WAITING_H
+#define TI_REPLAY_BRIDGE_REPLAYER_PROFILE_WAITING_H
 
 #include <jansson.h>
 #include <stdint.h>

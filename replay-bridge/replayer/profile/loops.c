@@ -1,4 +1,4 @@
-#include "replay-bridge/replayer/profile_loops.h"
+#include "replay-bridge/replayer/profile/loops.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -12,8 +12,8 @@
  * times by rank, call site and kind, not their order.  After a merge there are at most two steps
  * for each path that is held.
  */
-#ifndef TI_REPLAY_BRIDGE_REPLAYER_PATH_H
-#define TI_REPLAY_BRIDGE_REPLAYER_PATH_H
+#ifndef TI_REPLAY_BRIDGE_REPLAYER_PROFILE_PATH_H
+#define TI_REPLAY_BRIDGE_REPLAYER_PROFILE_PATH_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "replay-bridge/replayer/partners.h"
+#include "replay-bridge/replayer/profile/partners.h"
 
 #include <stdlib.h>
 

@@ -11,13 +11,13 @@
  * Messages are matched as MPI does: in order, for each pair of ranks, communicator and tag.
  * Wildcards must be resolved by the caller.
  */
-#ifndef TI_REPLAY_BRIDGE_REPLAYER_PARTNERS_H
-#define TI_REPLAY_BRIDGE_REPLAYER_PARTNERS_H
+#ifndef TI_REPLAY_BRIDGE_REPLAYER_PROFILE_PARTNERS_H
+#define TI_REPLAY_BRIDGE_REPLAYER_PROFILE_PARTNERS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "replay-bridge/replayer/path.h"
+#include "replay-bridge/replayer/profile/path.h"
 
 struct ti_partners;
 struct ti_message;
