@@ -13,7 +13,7 @@ replay_src := $(lower_src) $(sites_src) $(calibration_src) \
                        messages.c against.c calibrated.c)
 sweep_src := $(call rb,sweep,sweep.c interval.c search.c study.c study_run.c study_plot.c plot.c)
 progs += ti-replay
-ti-replay_src := $(addprefix replay-bridge/,main.c load.c plan.c check.c act.c options.c options_runs.c \
+ti-replay_src := $(addprefix replay-bridge/,main.c load.c plan.c check.c act.c options.c options_check.c options_runs.c \
                    machine.c advice.c call_sites.c report.c profile_report.c \
                    causes.c causes_report.c runs.c tolerance.c) \
                  $(call rb,sweep,sweep_command.c) $(call rb,replayer,timeline.c) \
@@ -31,8 +31,8 @@ t-sweep_src := $(sweep_src) $(replay_src)
 # The replayer: one source, compiled for SMPI and for a real MPI library.  What it shares with
 # the tools is compiled for shared objects, since smpirun loads it as one.
 replayer_files := $(addprefix replay-bridge/replayer/,main.c replay.c p2p.c request.c coll.c comm.c \
-                  rma.c file.c profile.c profile/loops.c profile/partners.c profile/path.c \
-                  profile/waiting.c critical.c timeline.c steady.c converge.c)
+                  rma.c file.c options.c profile.c profile_actions.c critical.c timeline.c steady.c \
+                  converge.c profile/loops.c profile/partners.c profile/path.c profile/waiting.c)
 live_files := $(replayer_files) $(addprefix replay-bridge/replayer/,engine_live.c places.c)
 replayer_tools := $(lower_src) replay-bridge/simulation/state.c $(lib_src)
 SMPICC  ?= smpicc

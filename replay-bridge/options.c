@@ -13,7 +13,6 @@
 #include "replay-bridge/simulation/engines.h"
 
 #define EAGER_DEFAULT 65536 /* smpi/send-is-detached-thresh */
-#define JOBS_MOST     4096
 
 /* ---- options ---- */
 
@@ -118,7 +117,8 @@ static ti_status parse_start(void *options, const char *arg, struct ti_err *err)
     struct ti_replay_options *o = options;
 
     o->start_text = arg;
-    return ti_unit_list(arg, TI_UNIT_LATENCY, "--start", JOBS_MOST, o->start_s, &o->nstarts, err);
+    return ti_unit_list(arg, TI_UNIT_LATENCY, "--start", TI_REPLAY_JOBS_MOST, o->start_s,
+                        &o->nstarts, err);
 }
 
 static ti_status parse_steady(void *options, const char *arg, struct ti_err *err)
@@ -289,7 +289,7 @@ static const struct ti_opt opts[] = {
      TI_OPT_TEXT(keep)},
     TI_OPT_HEADING("Several jobs"),
     {0, "copies", "N", "replay the trace as N jobs side by side",
-     TI_OPT_INTEGER(copies, 1, JOBS_MOST)},
+     TI_OPT_INTEGER(copies, 1, TI_REPLAY_JOBS_MOST)},
     {0, "start", "TIME[,TIME]...", "start of each job, such as 0s,2.5s [default: 0s]",
      TI_OPT_FUNCTION(parse_start)},
     TI_OPT_HEADING("Many replays"),
@@ -371,156 +371,10 @@ const struct ti_cli ti_replay_cli = {
              "3 the trace or the platform cannot be used, 4 local file, memory or smpirun\n"
              "trouble.  More: man ti-replay\n"};
 
-/* Checks for conflicting options of generated platforms. */
-static ti_status check_made(const struct ti_replay_options *o, struct ti_err *err)
-{
-    if (o->sites_path && (strcmp(o->topology_text, "cluster") != 0 || o->hosts))
-        return ti_err_set(err, TI_ERR_USAGE,
-                          "--sites names the hosts: --topology and --hosts cannot be given too");
-    if (o->wan_given && !o->sites_path)
-        return ti_err_set(err, TI_ERR_USAGE, "--wan connects the sites of --sites");
-    if (o->picture && o->platform)
-        return ti_err_set(err, TI_ERR_USAGE,
-                          "--show-platform=FILE draws only generated platforms, not '%s'",
-                          o->platform);
-    return ti_platform_check(&o->topology, &o->speeds, err);
-}
-
-/* Checks for options that conflict with a sweep, or need one.  TI_CLI_END, or the exit status. */
-static int check_sweep(const struct ti_replay_options *o)
-{
-    const struct ti_sweep_command *sweep = &o->sweep;
-
-    if (!sweep->sweep.n &&
-        (sweep->dir || sweep->list || (sweep->jobs && !sweep->runs && !o->ntolerances)))
-        return (int)ti_cli_usage(&ti_replay_cli, "--output, --jobs and --list are for a --sweep%s",
-                                 sweep->runs ? ", and --jobs for --runs" : "");
-    if (!sweep->sweep.n || (sweep->runs && o->seed_given))
-        return sweep->runs || o->ntolerances ? ti__replay_check_runs(o) : TI_CLI_END;
-    if (o->ntolerances)
-        return (int)ti_cli_usage(&ti_replay_cli,
-                                 "--tolerance searches values itself: --sweep cannot "
-                                 "be given too");
-    if (o->keep || o->lint_only || o->show || o->timeline)
-        return (int)ti_cli_usage(
-            &ti_replay_cli, "--keep, --lint, --show-platform and --timeline are not for a --sweep");
-    if (!sweep->dir && !sweep->list)
-        return (int)ti_cli_usage(&ti_replay_cli,
-                                 "--sweep: no folder is given for the results, -o DIR");
-    return TI_CLI_END;
-}
-
-/* Checks for options that conflict with `n` traces. */
-static int check_jobs(const struct ti_replay_options *o, int n)
-{
-    int64_t jobs = o->copies ? o->copies : n;
-
-    if (n > JOBS_MOST)
-        return (int)ti_cli_usage(&ti_replay_cli, "%d traces are more than %d", n, JOBS_MOST);
-    if (n > 1 && o->copies)
-        return (int)ti_cli_usage(&ti_replay_cli, "--copies is for one trace, not for %d", n);
-    if (n > 1 && (o->sweep.sweep.n || o->sweep.runs || o->ntolerances || o->show || o->lint_only))
-        return (int)ti_cli_usage(&ti_replay_cli,
-                                 "--sweep, --runs, --tolerance, --show-platform and "
-                                 "--lint are for one trace");
-    if (n > 1 && o->trips.n)
-        return (int)ti_cli_usage(&ti_replay_cli, "--trips is for one trace, not for %d", n);
-    if (o->nstarts > jobs)
-        return (int)ti_cli_usage(&ti_replay_cli, "--start: %d times for %lld job%s", o->nstarts,
-                                 (long long)jobs, jobs == 1 ? "" : "s");
-    if (jobs > 1 && o->against)
-        return (int)ti_cli_usage(&ti_replay_cli, "--against compares one job with real times");
-    return TI_CLI_END;
-}
-
-/* Checks for options that conflict with --steady.  TI_CLI_END, or the exit status. */
-static int check_steady(const struct ti_replay_options *o, int n)
-{
-    if (n > 1 || o->copies > 1)
-        return (int)ti_cli_usage(&ti_replay_cli,
-                                 "--steady is for one job: other jobs would go on meanwhile");
-    if (o->links)
-        return (int)ti_cli_usage(&ti_replay_cli, "--links counts each message, so --steady, which "
-                                                 "leaves some out, cannot be given too");
-    if (o->causes)
-        return (int)ti_cli_usage(&ti_replay_cli, "--causes follows each event, so --steady, which "
-                                                 "leaves some out, cannot be given too");
-    if (o->any)
-        return (int)ti_cli_usage(&ti_replay_cli,
-                                 "--steady needs --wildcards matched: with any, it is not known "
-                                 "whether trips are alike");
-    return TI_CLI_END;
-}
-
-/* Checks for conflicting options.  TI_CLI_END, or the exit status. */
-static int check_options(const struct ti_replay_options *o, int n, char **operand)
-{
-    struct ti_err err = {0};
-
-    if (check_jobs(o, n) != TI_CLI_END)
-        return TI_ERR_USAGE;
-    if (!n && !o->show)
-        return (int)ti_cli_usage(&ti_replay_cli, "no trace given");
-    if (o->show && !o->picture && n && ti_picture_check(operand[0], &err) == TI_OK)
-        return (int)ti_cli_usage(&ti_replay_cli, "'%s' is a picture: write --show-platform=%s",
-                                 operand[0], operand[0]);
-    if (check_sweep(o) != TI_CLI_END)
-        return TI_ERR_USAGE;
-    if (o->sweep.sweep.n) /* each replay checks its own options */
-        return TI_CLI_END;
-    if (o->platform && o->made)
-        return (int)ti_cli_usage(&ti_replay_cli,
-                                 "--platform describes the whole platform: --topology, --sites, "
-                                 "--hosts, --speed, --cores, --bandwidth, --latency, --loopback "
-                                 "and --wan cannot be given too");
-    if (check_made(o, &err) != TI_OK || ti_engine_check(o, &err) != TI_OK)
-        return (int)ti_cli_reject(&ti_replay_cli, &err);
-    if (o->steady && check_steady(o, n) != TI_CLI_END)
-        return TI_ERR_USAGE;
-    if (o->any && (o->profile || o->timeline || o->causes))
-        return (int)ti_cli_usage(&ti_replay_cli,
-                                 "%s: with any, it is not known which rank waits for which",
-                                 o->causes && !o->profile && !o->timeline
-                                     ? "--causes needs --wildcards matched"
-                                     : "--profile and --timeline need --wildcards matched");
-    if (o->no_compute && (o->times || o->threads || o->speed_given))
-        return (int)ti_cli_usage(&ti_replay_cli,
-                                 "%s has no effect with --no-compute: bursts take no time",
-                                 o->times     ? "--times"
-                                 : o->threads ? "--threads"
-                                              : "--speed");
-    if (o->ranks_per_host && o->hostfile)
-        return (int)ti_cli_usage(&ti_replay_cli,
-                                 "--ranks-per-host cannot be given with --hostfile, which has the "
-                                 "slots of each host");
-    if (o->placement.kind == TI_PLACE_BY_SITE && !o->sites_path)
-        return (int)ti_cli_usage(&ti_replay_cli, "--placement by-site is for the sites of --sites");
-    if (o->times && (o->threads || o->speed_given))
-        return (int)ti_cli_usage(&ti_replay_cli,
-                                 "%s has no effect with --times: bursts take their measured "
-                                 "durations",
-                                 o->threads ? "--threads" : "--speed");
-    if (ti__replay_check_noise(o) != TI_CLI_END)
-        return TI_ERR_USAGE;
-    if (o->rate && (o->times || o->no_compute || o->threads))
-        return (int)ti_cli_usage(&ti_replay_cli,
-                                 "--rate and %s both determine how long bursts take: give one",
-                                 o->times        ? "--times"
-                                 : o->no_compute ? "--no-compute"
-                                                 : "--threads");
-    if (o->debug_dir && !o->profile && !o->causes && !o->timeline && !o->trips.n)
-        return (int)ti_cli_usage(&ti_replay_cli,
-                                 "--debug-dir is for --profile, --causes, --timeline and --trips");
-    if (o->hosts && o->topology.hosts && o->hosts != o->topology.hosts)
-        return (int)ti_cli_usage(&ti_replay_cli, "--hosts: the topology %s has %lld hosts",
-                                 o->topology_text, (long long)o->topology.hosts);
-    return TI_CLI_END;
-}
-
 /* Returns TI_CLI_END, or the exit status. */
 int ti_replay_parse(struct ti_replay_options *o, int argc, char **argv)
 {
-    static double start_s[JOBS_MOST];
+    static double start_s[TI_REPLAY_JOBS_MOST];
     int st;
 
     o->start_s = start_s;
@@ -544,7 +398,7 @@ int ti_replay_parse(struct ti_replay_options *o, int argc, char **argv)
                o->wan_given;
     o->trace = argv + ti_cli_operand();
     o->ntraces = argc - ti_cli_operand();
-    st = check_options(o, o->ntraces, o->trace);
+    st = ti__replay_check_options(o);
     return st == TI_CLI_END && !o->ntolerances ? ti__replay_add_runs(o) : st;
 }
 

@@ -18,6 +18,7 @@
 #include "replay-bridge/trace/noise.h"
 #include "trips/trips.h"
 
+#define TI_REPLAY_JOBS_MOST 4096
 #define TI_REPLAY_CFG_MAX   64
 #define TI_TOLERANCE_SHARES 16
 #define TI_TOLERANCES       16

@@ -1,16 +1,15 @@
 /*
- * Parts of the options of ti-replay that are about noise and many replays, for options.c only.
+ * Parts of the options of ti-replay, for options.c only: checks (options_check.c), noise and many
+ * replays (options_runs.c).
  */
 #ifndef TI_REPLAY_BRIDGE_OPTIONS_INTERNAL_H
 #define TI_REPLAY_BRIDGE_OPTIONS_INTERNAL_H
 
 #include "replay-bridge/options.h"
 
-/* Check for options that conflict with --noise; with --runs or --tolerance where there is
- * no sweep.  TI_CLI_END,
- * or the exit status after an error, which has been printed. */
-int ti__replay_check_noise(const struct ti_replay_options *o);
-int ti__replay_check_runs(const struct ti_replay_options *o);
+/* Checks for options that conflict.  TI_CLI_END, or the exit status after an error, which has been
+ * printed. */
+int ti__replay_check_options(const struct ti_replay_options *o);
 
 /* Adds a --tolerance. */
 ti_opt_fn ti__replay_parse_tolerance;

@@ -4,44 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-int ti__replay_check_noise(const struct ti_replay_options *o)
-{
-    const struct ti_noise *n = &o->noise;
-
-    if (n->calibration && !o->calibration)
-        return (int)ti_cli_usage(&ti_replay_cli, "--noise calibration needs the file: "
-                                                 "--calibration FILE");
-    if (n->rate && !o->rate)
-        return (int)ti_cli_usage(&ti_replay_cli, "--noise rate needs the file: --rate FILE");
-    if ((ti_noise_any(n) || n->calibration) && (o->no_compute || o->times))
-        return (int)ti_cli_usage(&ti_replay_cli, "--noise has no effect with --%s",
-                                 o->times ? "times: bursts take their measured durations"
-                                          : "no-compute: bursts take no time");
-    return TI_CLI_END;
-}
-
-int ti__replay_check_runs(const struct ti_replay_options *o)
-{
-    const char *option = o->keep        ? "keep"
-                         : o->lint_only ? "lint"
-                         : o->show      ? "show-platform"
-                         : o->timeline  ? "timeline"
-                         : o->profile   ? "profile"
-                         : o->causes    ? "causes"
-                         : o->links     ? "links"
-                         : o->against   ? "against"
-                                        : NULL;
-
-    if (o->sweep.runs && o->seed_given)
-        return (int)ti_cli_usage(&ti_replay_cli,
-                                 "--runs %lld replays with the seeds 0 to %lld: --seed cannot be "
-                                 "given too",
-                                 (long long)o->sweep.runs, (long long)o->sweep.runs - 1);
-    return option ? (int)ti_cli_usage(&ti_replay_cli, "--%s is for one replay, not for %s", option,
-                                      o->ntolerances ? "--tolerance" : "--runs")
-                  : TI_CLI_END;
-}
-
 /* The option of a --tolerance, if values of it can be searched. */
 static const struct ti_opt *find_number(const char *name, size_t bytes)
 {

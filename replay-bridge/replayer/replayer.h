@@ -7,7 +7,7 @@
  * events and calls the recorded MPI function for each of them.  operations.h
  * lists the replacements for functions that SMPI lacks.
  *
- * Files here: main.c (options, start and end), replay.c (the loop over events),
+ * Files here: main.c (start and end), options.c, replay.c (the loop over events),
  * p2p.c, request.c, coll.c, comm.c, rma.c and file.c (the operations), engine.h
  * (the differences between the two programs).
  *
