@@ -47,6 +47,7 @@ static ti_status make_timeline(const struct ti_replay_options *o, struct ti_err 
 static void find_causes(const struct ti_replay_options *o, struct ti_replay_result *res)
 {
     res->causes = ti_causes(res->profile, !o->times, res->njobs == 1);
+    ti_replay_name_sites(res->symbolizer, res->causes);
     json_object_del(res->profile, "path");
     if (o->profile)
         return;
@@ -67,10 +68,10 @@ ti_status ti_replay_act(struct ti_replay_options *o, struct ti_replay_result *re
     st = res->engine->prepare(o, res, err);
     if (!st)
         st = res->engine->run(o, res, err);
-    if (!st && o->causes)
-        find_causes(o, res);
     if (!st)
         st = ti_replay_name_call_sites(o, res, err);
+    if (!st && o->causes)
+        find_causes(o, res);
     if (st && o->timeline)
         remove(o->timeline);
     return st;

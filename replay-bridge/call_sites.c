@@ -8,9 +8,12 @@
 #include <unistd.h>
 
 #include "callsite/symbolizer.h"
+#include "common/json.h"
 #include "common/map.h"
 #include "common/scratch.h"
+#include "fold/shape.h"
 #include "replay-bridge/replayer/timeline.h"
+#include "trips/names.h"
 
 #define COLUMNS_BEFORE 6     /* of the call site in a timeline */
 #define LOOK_EVERY     65536 /* rows, whether the user stopped it */
@@ -28,17 +31,65 @@ static void add_programs(struct ti_symbolizer *z, const struct ti_replay_result 
             }
 }
 
-/* Name the call sites in a result, and in what it holds. */
-static void name_all(struct ti_symbolizer *z, json_t *json)
+void ti_replay_name_sites(struct ti_symbolizer *z, json_t *json)
 {
     const char *site = json_string_value(json_object_get(json, "site")), *key;
     json_t *value;
     size_t i;
 
-    json_object_foreach(json, key, value) name_all(z, value);
-    json_array_foreach(json, i, value) name_all(z, value);
+    json_object_foreach(json, key, value) ti_replay_name_sites(z, value);
+    json_array_foreach(json, i, value) ti_replay_name_sites(z, value);
     if (site)
         ti_site_line_json(*site ? ti_symbolizer_find(z, site) : NULL, json);
+}
+
+/* ---- loops ---- */
+
+/* The reader of a rank, counted over all jobs; NULL: it cannot be read. */
+static struct ti_reader *reader_of(const struct ti_replay_result *res, int64_t rank)
+{
+    struct ti_reader *r = NULL;
+
+    for (int j = 0; j < res->njobs; j++) {
+        const struct ti_sim_job *job = &res->job[j];
+
+        if (rank >= job->first && rank < job->first + job->np &&
+            ti_source_reader(job->trace->source, rank - job->first, &r, NULL) != TI_OK)
+            r = NULL;
+    }
+    return r;
+}
+
+/* Name the loops of a group of ranks: those of `list` from number `i` on, in the order of the shape
+ * of its first rank.  Returns the number of the first loop of the next group. */
+static size_t name_group(struct ti_symbolizer *z, const struct ti_replay_result *res, json_t *list,
+                         size_t i)
+{
+    json_t *ranks = json_object_get(json_array_get(list, i), "ranks");
+    struct ti_reader *r =
+        reader_of(res, json_integer_value(json_array_get(json_array_get(ranks, 0), 0)));
+    const struct ti_folded *f = r ? ti_reader_folded(r) : NULL;
+    struct ti_loop_names *names = f ? ti_loop_names_of(r, z) : NULL;
+    uint32_t node = 0, nodes = f ? ti_shape_nodes(f) : 0;
+    char name[TI_LOOP_NAME_BYTES];
+
+    for (; json_equal(json_object_get(json_array_get(list, i), "ranks"), ranks); i++, node++) {
+        while (node < nodes && !ti_shape_node(f, node).loop)
+            node++;
+        if (node < nodes)
+            json_object_set_new(json_array_get(list, i), "name",
+                                ti_json_text(ti_loop_name(names, node, name, sizeof name)));
+    }
+    ti_loop_names_free(names);
+    if (r)
+        ti_reader_close(r);
+    return i;
+}
+
+static void name_loops(struct ti_symbolizer *z, const struct ti_replay_result *res, json_t *list)
+{
+    for (size_t i = 0; i < json_array_size(list);)
+        i = name_group(z, res, list, i);
 }
 
 /* ---- the timeline ---- */
@@ -168,12 +219,12 @@ ti_status ti_replay_name_call_sites(const struct ti_replay_options *o, struct ti
 {
     ti_status st = TI_OK;
 
-    if (!res->profile && !res->causes && !o->timeline)
+    if (!res->profile && !o->timeline)
         return TI_OK;
     res->symbolizer = ti_symbolizer_open(o->debug_dir);
     add_programs(res->symbolizer, res);
-    name_all(res->symbolizer, res->profile);
-    name_all(res->symbolizer, res->causes);
+    ti_replay_name_sites(res->symbolizer, res->profile);
+    name_loops(res->symbolizer, res, json_object_get(res->profile, "loops"));
     if (o->timeline && ti_timeline_has_sites(o->timeline))
         st = name_timeline(res->symbolizer, o->timeline, err);
     if (!st && !o->quiet)

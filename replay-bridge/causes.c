@@ -6,6 +6,7 @@
 #include "common/json.h"
 #include "common/map.h"
 #include "common/ranges.h"
+#include "fold/record_layout.h"
 
 #define HELPS   10
 #define LEAST_S 1e-9 /* SimGrid's precision: what is shorter is rounding */
@@ -14,6 +15,8 @@
 enum { COMPUTING, LATENCY, BANDWIDTH, OVERHEAD, CONTENTION, START, COLLECTIVE, ALL };
 #define KINDS COLLECTIVE
 
+#define NO_LOOP SIZE_MAX
+
 static const char *const keys[ALL] = {"computing_s",  "latency_s", "bandwidth_s", "overhead_s",
                                       "contention_s", "start_s",   "collective_s"};
 
@@ -21,6 +24,7 @@ static const char *const keys[ALL] = {"computing_s",  "latency_s", "bandwidth_s"
 struct part {
     int64_t rank;
     const char *operation, *site;
+    size_t loop; /* index in the list of the profile; NO_LOOP: in none */
     double s[ALL];
     struct ti_ranges ranks;
 };
@@ -47,6 +51,7 @@ static struct parts read_parts(const json_t *list)
         part->rank = json_integer_value(json_object_get(j, "rank"));
         part->operation = ti_json_string(j, "operation");
         part->site = ti_json_string(j, "site");
+        part->loop = json_object_get(j, "loop") ? (size_t)ti_json_number(j, "loop") : NO_LOOP;
         for (int k = 0; k < ALL; k++)
             part->s[k] = ti_json_number(j, keys[k]);
         ti_ranges_add(&part->ranks, part->rank);
@@ -130,6 +135,119 @@ static json_t *sites_json(const struct parts *by)
         add_times(j, part->s);
         json_array_append_new(list, j);
     }
+    return list;
+}
+
+/* ---- loops ---- */
+
+/* Loops of the profile that have the same name, of different ranks, and are in one loop. */
+struct loop {
+    size_t in; /* NO_LOOP: in none */
+    int depth;
+    const json_t *like; /* one of them; NULL: outside of all loops */
+    double s[ALL];
+    struct ti_ranges ranks;
+};
+
+struct loops {
+    struct loop *list;
+    size_t n, room;
+    size_t *of; /* for each loop of the profile, its index in `list` */
+};
+
+/* The index of loop number `number` of the profile, which is in loop `in`.  `known` has the indexes
+ * by name; a loop of which no call site is known is only itself. */
+static size_t loop_index(struct loops *l, const json_t *loop, size_t number, size_t in,
+                         json_t *known)
+{
+    const char *site = ti_json_string(loop, "site");
+    char *key = NULL;
+    size_t i = l->n;
+
+    if (asprintf(&key, "%zu %zu %s", in, *site ? 0 : number, ti_json_string(loop, "name")) < 0)
+        TI_BUG("no memory for the name of a loop");
+    if (json_object_get(known, key)) {
+        i = (size_t)json_integer_value(json_object_get(known, key));
+    } else {
+        l->list = ti_grow(l->list, &l->room, ++l->n, sizeof *l->list);
+        l->list[i] = (struct loop){
+            .in = in, .depth = in == NO_LOOP ? 0 : l->list[in].depth + 1, .like = loop};
+        json_object_set_new(known, key, json_integer((json_int_t)i));
+    }
+    free(key);
+    return i;
+}
+
+/* The loops of a profile, and at the end what is outside of them. */
+static struct loops read_loops(const json_t *profile)
+{
+    const json_t *list = json_object_get(profile, "loops"), *loop;
+    json_t *known = json_object();
+    size_t above[TI_SHAPE_DEPTH + 1], none = 0, i;
+    struct loops l = {.of = ti_grow(NULL, &none, json_array_size(list) + 1, sizeof *l.of)};
+
+    json_array_foreach(list, i, loop)
+    {
+        size_t depth = (size_t)ti_json_number(loop, "depth");
+
+        l.of[i] = loop_index(&l, loop, i, depth ? above[depth - 1] : NO_LOOP, known);
+        above[depth] = l.of[i];
+    }
+    l.list = ti_grow(l.list, &l.room, ++l.n, sizeof *l.list);
+    l.list[l.n - 1] = (struct loop){.in = NO_LOOP};
+    l.of[i] = l.n - 1;
+    json_decref(known);
+    return l;
+}
+
+/* Add the loops in loop `in` to a list, each before those in it. */
+static void add_loops(json_t *list, const struct loops *l, size_t in)
+{
+    static const char *const names[] = {"name", "operation", "site"};
+
+    for (size_t i = 0; i < l->n; i++) {
+        const struct loop *loop = &l->list[i];
+        double time_s = 0;
+        json_t *j;
+
+        for (int k = 0; k < KINDS; k++)
+            time_s += loop->s[k];
+        if (loop->in != in || !(time_s > 0))
+            continue;
+        j = json_pack("{s:i, s:o, s:f}", "depth", loop->depth, "ranks",
+                      ti_ranges_json(&loop->ranks), "time_s", time_s);
+        for (size_t k = 0; loop->like && k < sizeof names / sizeof *names; k++)
+            json_object_set(j, names[k], json_object_get(loop->like, names[k]));
+        add_times(j, loop->s);
+        json_array_append_new(list, j);
+        if (loop->like)
+            add_loops(list, l, i);
+    }
+}
+
+static json_t *loops_json(const json_t *profile, const struct parts *all)
+{
+    size_t n = json_array_size(json_object_get(profile, "loops"));
+    json_t *list = json_array();
+    struct loops l;
+
+    if (!n)
+        return list;
+    l = read_loops(profile);
+    for (size_t i = 0; i < all->n; i++) {
+        const struct part *part = &all->list[i];
+
+        for (size_t at = l.of[part->loop < n ? part->loop : n]; at != NO_LOOP; at = l.list[at].in) {
+            for (int k = 0; k < ALL; k++)
+                l.list[at].s[k] += part->s[k];
+            ti_ranges_add(&l.list[at].ranks, part->rank);
+        }
+    }
+    add_loops(list, &l, NO_LOOP);
+    for (size_t i = 0; i < l.n; i++)
+        ti_ranges_free(&l.list[i].ranks);
+    free(l.list);
+    free(l.of);
     return list;
 }
 
@@ -233,9 +351,10 @@ json_t *ti_causes(const json_t *profile, bool scales, bool balances)
         propose(&h, "no communication",
                 at->s[LATENCY] + at->s[BANDWIDTH] + at->s[OVERHEAD] + at->s[CONTENTION], at);
     }
-    j = json_pack("{s:f, s:O, s:o, s:o, s:o, s:{s:f, s:f, s:f}, s:o}", "time_s", time_s,
+    j = json_pack("{s:f, s:O, s:o, s:o, s:o, s:o, s:{s:f, s:f, s:f}, s:o}", "time_s", time_s,
                   "last_rank", json_object_get(path, "rank"), "path", times, "ranks",
-                  ranks_json(&by_ranks), "sites", sites_json(&by_sites), "sensitivities", "speed_s",
+                  ranks_json(&by_ranks), "sites", sites_json(&by_sites), "loops",
+                  loops_json(profile, &all), "sensitivities", "speed_s",
                   scales ? -s[COMPUTING] : 0.0, "latency_s", s[LATENCY], "bandwidth_s",
                   -s[BANDWIDTH] - s[CONTENTION], "helps", helps_json(&h, time_s));
     free(h.list);

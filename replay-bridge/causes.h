@@ -15,7 +15,8 @@
 #include "callsite/symbolizer.h"
 
 /*
- * Analyses a profile, which has "path" (replayer/critical.h) and "ranks".
+ * Analyses a profile, which has "path" (replayer/critical.h), "ranks" and "loops"
+ * (with names, see call_sites.h).
  *
  *   scales    bursts take less time on faster hosts
  *   balances  all ranks are of one job, so work can move between them
@@ -27,6 +28,13 @@
  *                      whose sum is time_s; collective_s, which of latency_s and bandwidth_s is
  *                      estimated
  *   ranks, sites       lists with the same members, by rank, and by operation and call site
+ *   loops              a list with the same members and time_s, their sum, of each loop that the
+ *                      path comes through, with depth, name, operation and site (of its first
+ *                      call) and ranks (of the path in it).  A loop stands before those in it,
+ *                      whose times it includes and whose depth is larger.  An entry without a name
+ *                      is what is in no loop: those of depth 0 add up to the path.  Loops of the
+ *                      same name within the same loop are one, whatever their ranks, if their call
+ *                      sites are known.  Empty if the traces have no loops
  *   sensitivities      speed_s, latency_s, bandwidth_s: derivatives of the time with respect to the
  *                      logarithm of each, so 1 % more changes the time by 0.01 of it
  *   helps              ten objects at most, the best first: what, at_most_s, at_most (share of the
@@ -37,8 +45,8 @@ json_t *ti_causes(const json_t *profile, bool scales, bool balances);
 /* Prints the result.  Call sites are named by `z`.  `width`: see common/table.h. */
 void ti_causes_print(const json_t *causes, struct ti_symbolizer *z, int width, FILE *f);
 
-/* Prints who waits for whom: the ten longest kinds of waiting in `waits` (replayer/profile/waiting.h), each
- * with its ranks. */
+/* Prints who waits for whom: the ten longest kinds of waiting in `waits`
+ * (replayer/profile/waiting.h), each with its ranks. */
 void ti_waits_print(const json_t *waits, struct ti_symbolizer *z, int width, FILE *f);
 
 #endif

@@ -7,9 +7,11 @@
 #include "common/ranges.h"
 #include "common/table.h"
 #include "replay-bridge/causes.h"
+#include "replay-bridge/profile_report.h"
 
-#define ROWS      10
-#define RANKS_MAX 72 /* bytes for a set of ranks; ti_ranges_text() ends it after 24 to 48 */
+#define ROWS       10
+#define SITE_LEAST 24 /* of a loop, in characters */
+#define RANKS_MAX  72 /* bytes for a set of ranks; ti_ranges_text() ends it after 24 to 48 */
 
 /* "allreduce (norm lu.c:471)", or only the operation. */
 static const char *call_text(struct ti_symbolizer *z, const char *operation, const char *site,
@@ -54,6 +56,49 @@ static void print_path(const json_t *causes, FILE *f)
     if (ti_json_number(path, "collective_s") > 0)
         fprintf(f, "  (latency and bandwidth of %.6f s in collectives are estimated)\n",
                 ti_json_number(path, "collective_s"));
+}
+
+static double time_of(const json_t *loop)
+{
+    return ti_json_number(loop, "time_s");
+}
+
+/* The loops in which the path spends most time, as those of a profile (profile_report.h). */
+static void print_loops(const json_t *causes, int width, FILE *f)
+{
+    static const struct ti_table_column columns[] = {{"", TI_CELLS_WORDS, 0},
+                                                     {"computing", TI_CELLS_SECONDS, 0},
+                                                     {"latency", TI_CELLS_SECONDS, 0},
+                                                     {"bandwidth", TI_CELLS_SECONDS, 0},
+                                                     {"contention", TI_CELLS_SECONDS, 0},
+                                                     {"loop", TI_CELLS_TEXT, SITE_LEAST}};
+    static const char *const keys[] = {"computing_s", "latency_s", "bandwidth_s", "contention_s"};
+    const json_t *loops = json_object_get(causes, "loops"), *loop;
+    double least = ti_profile_least_shown(loops, time_of), all = time_of(causes);
+    struct ti_text_table *t = ti_table_new(columns, 6);
+    size_t i, shown = 0;
+    char unit[32];
+
+    ti_table_line(t, "%s", "");
+    ti_table_titles(t);
+    json_array_foreach(loops, i, loop)
+    {
+        if (time_of(loop) < least || shown == ROWS)
+            continue;
+        shown++;
+        ti_table_text(t, "%.1f %%", all > 0 ? 100 * time_of(loop) / all : 0);
+        for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
+            ti_table_value(t, ti_json_number(loop, keys[k]));
+        ti_table_text(t, "%*s%s", 2 * (int)ti_json_number(loop, "depth"), "",
+                      json_object_get(loop, "name") ? ti_json_string(loop, "name")
+                                                    : "outside of loops");
+    }
+    if (json_array_size(loops) > shown)
+        ti_table_line(t, "  ... and %zu more loops: --json has all",
+                      json_array_size(loops) - shown);
+    snprintf(unit, sizeof unit, "%s of path", ti_table_time_unit(t));
+    ti_table_title(t, 0, unit);
+    ti_table_print(t, f, width);
 }
 
 static void print_sensitivities(const json_t *causes, FILE *f)
@@ -107,6 +152,8 @@ void ti_causes_print(const json_t *causes, struct ti_symbolizer *z, int width, F
     size_t i;
 
     print_path(causes, f);
+    if (json_array_size(json_object_get(causes, "loops")))
+        print_loops(causes, width, f);
     print_sensitivities(causes, f);
     fprintf(f, "\nwhat would help most, and how much at most\n");
     json_array_foreach(json_object_get(causes, "helps"), i, help)

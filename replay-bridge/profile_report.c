@@ -135,17 +135,16 @@ static int longest_first(const void *a, const void *b)
     return x < y ? 1 : x > y ? -1 : 0;
 }
 
-/* The time that the longest loops have at least, so that ROWS of them are printed. */
-static double least_shown(const json_t *loops)
+double ti_profile_least_shown(const json_t *loops, double (*time)(const json_t *loop))
 {
     size_t n = json_array_size(loops), none = 0;
-    double *time = ti_grow(NULL, &none, n + 1, sizeof *time), least;
+    double *times = ti_grow(NULL, &none, n + 1, sizeof *times), least;
 
     for (size_t i = 0; i < n; i++)
-        time[i] = all_of(json_array_get(loops, i));
-    qsort(time, n, sizeof *time, longest_first);
-    least = time[n < ROWS ? n : ROWS - 1];
-    free(time);
+        times[i] = time(json_array_get(loops, i));
+    qsort(times, n, sizeof *times, longest_first);
+    least = times[n < ROWS ? n : ROWS - 1];
+    free(times);
     return least;
 }
 
@@ -180,7 +179,7 @@ static void print_loops(const json_t *loops, struct ti_symbolizer *z, int width,
         {"computing", TI_CELLS_SECONDS, 0},
         {"loop, by its first call", TI_CELLS_TEXT, SITE_LEAST}};
     struct ti_text_table *t = ti_table_new(columns, 6);
-    double least = least_shown(loops);
+    double least = ti_profile_least_shown(loops, all_of);
     const json_t *loop, *before = NULL;
     size_t i, shown = 0;
     char site[SITE_BYTES], unit[32];

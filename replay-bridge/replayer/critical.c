@@ -146,24 +146,25 @@ static int32_t kind_of(struct ti_critical *c, const struct candidate *cand)
 
 void ti_critical_starts(struct ti_critical *c, int64_t rank, void *host, double now)
 {
-    struct critical_rank *mine = &c->rank[rank];
+    const struct ti_path_place nowhere = {(int32_t)rank, -1, -1};
 
-    mine->host = host;
-    mine->path =
-        ti_path_go(c->paths, ti_path_new(c->paths, 0), (int32_t)rank, -1, TI_PATH_START, now);
+    c->rank[rank].host = host;
+    c->rank[rank].path = ti_path_new(c->paths, 0);
+    ti_critical_goes(c, &nowhere, TI_PATH_START, now);
 }
 
-void ti_critical_goes(struct ti_critical *c, int64_t rank, int32_t site, int32_t what, double now)
+void ti_critical_goes(struct ti_critical *c, const struct ti_path_place *at, int32_t what,
+                      double now)
 {
-    struct critical_rank *mine = &c->rank[rank];
+    struct critical_rank *mine = &c->rank[at->rank];
 
-    mine->path = ti_path_go(c->paths, mine->path, (int32_t)rank, site, what, now);
+    mine->path = ti_path_go(c->paths, mine->path, at, what, now);
 }
 
-struct ti_path *ti_critical_here(struct ti_critical *c, int64_t rank, int32_t site, double now)
+struct ti_path *ti_critical_here(struct ti_critical *c, const struct ti_path_place *at, double now)
 {
-    ti_critical_goes(c, rank, site, TI_PATH_OVERHEAD, now);
-    return ti_path_hold(c->rank[rank].path);
+    ti_critical_goes(c, at, TI_PATH_OVERHEAD, now);
+    return ti_path_hold(c->rank[at->rank].path);
 }
 
 /* ---- at the end of a call ---- */
@@ -274,28 +275,29 @@ static struct candidate *waited_for(struct ti_critical *c, struct critical_rank 
     return found;
 }
 
-void ti_critical_leaves(struct ti_critical *c, int64_t rank, int32_t site, double call, double now)
+void ti_critical_leaves(struct ti_critical *c, const struct ti_path_place *at, double call,
+                        double now)
 {
-    struct critical_rank *mine = &c->rank[rank];
+    struct critical_rank *mine = &c->rank[at->rank];
     struct candidate *last = waited_for(c, mine, call, now);
 
     if (last) {
         ti_path_release(c->paths, mine->path);
         mine->path = ti_path_hold(last->start);
-        ti_critical_goes(c, rank, site, last->probed ? TI_PATH_OVERHEAD : kind_of(c, last),
-                         last->done);
+        ti_critical_goes(c, at, last->probed ? TI_PATH_OVERHEAD : kind_of(c, last), last->done);
     }
     for (size_t i = 0; i < mine->n; i++)
         ti_path_release(c->paths, mine->candidate[i].start);
     mine->n = 0;
-    ti_critical_goes(c, rank, site, TI_PATH_OVERHEAD, now);
+    ti_critical_goes(c, at, TI_PATH_OVERHEAD, now);
 }
 
 void ti_critical_ends(struct ti_critical *c, int64_t rank, double now)
 {
+    const struct ti_path_place nowhere = {(int32_t)rank, -1, -1};
     struct critical_rank *mine = &c->rank[rank];
 
-    ti_critical_goes(c, rank, -1, TI_PATH_OVERHEAD, now);
+    ti_critical_goes(c, &nowhere, TI_PATH_OVERHEAD, now);
     if (c->last && ti_path_end(c->last) >= now) {
         ti_path_release(c->paths, mine->path);
     } else {
@@ -362,12 +364,14 @@ static json_t *part_json(const struct ti_critical *c, const struct ti_path_part 
         all.overhead = part->seconds;
     else
         all.start = part->seconds;
-    j = json_pack("{s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "rank", (json_int_t)part->rank,
+    j = json_pack("{s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "rank", (json_int_t)part->at.rank,
                   "computing_s", all.computing, "latency_s", all.latency, "bandwidth_s",
                   all.bandwidth, "overhead_s", all.overhead, "contention_s", all.contention,
                   "start_s", all.start, "collective_s", all.collective);
-    if (part->site >= 0)
-        ti_call_site_json(j, "", &site[part->site]);
+    if (part->at.site >= 0)
+        ti_call_site_json(j, "", &site[part->at.site]);
+    if (part->at.loop >= 0)
+        json_object_set_new(j, "loop", json_integer(part->at.loop));
     return j;
 }
 

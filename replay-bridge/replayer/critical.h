@@ -30,14 +30,15 @@ void ti_critical_free(struct ti_critical *c); /* NULL is fine */
 
 struct ti_path_set *ti_critical_paths(struct ti_critical *c);
 
-/* The rank, which runs on `host` (ti_engine_host()), starts its first event. */
+/* Rank `rank`, which runs on `host` (ti_engine_host()), starts its first event. */
 void ti_critical_starts(struct ti_critical *c, int64_t rank, void *host, double now);
 
-/* The rank has done `what` (profile/path.h) until now. */
-void ti_critical_goes(struct ti_critical *c, int64_t rank, int32_t site, int32_t what, double now);
+/* The rank of the place has done `what` (profile/path.h) there until now. */
+void ti_critical_goes(struct ti_critical *c, const struct ti_path_place *at, int32_t what,
+                      double now);
 
 /* The path of the rank to this point within a call: a new reference. */
-struct ti_path *ti_critical_here(struct ti_critical *c, int64_t rank, int32_t site, double now);
+struct ti_path *ti_critical_here(struct ti_critical *c, const struct ti_path_place *at, double now);
 
 /* The rank's call completes a message or a collective.  Takes the references in `came`. */
 void ti_critical_came(struct ti_critical *c, int64_t rank, const struct ti_came *came);
@@ -46,16 +47,17 @@ void ti_critical_came(struct ti_critical *c, int64_t rank, const struct ti_came 
 void ti_critical_probed(struct ti_critical *c, int64_t rank, struct ti_path *path);
 
 /* The rank's call, which began at `call`, ends now. */
-void ti_critical_leaves(struct ti_critical *c, int64_t rank, int32_t site, double call, double now);
+void ti_critical_leaves(struct ti_critical *c, const struct ti_path_place *at, double call,
+                        double now);
 
 /* The rank ends. */
 void ti_critical_ends(struct ti_critical *c, int64_t rank, double now);
 
 /* After all ranks have ended: the path to the latest end, as an object with time_s, rank (the one
- * that ended last) and parts, a list with rank, operation, site, computing_s, latency_s,
- * bandwidth_s, overhead_s, contention_s, start_s (before the start of the job) and collective_s
- * (which part of latency_s and bandwidth_s is of collectives).  Spends simulated time.  A new
- * reference. */
+ * that ended last) and parts, a list with rank, operation, site, loop (its number, if it is in
+ * one), computing_s, latency_s, bandwidth_s, overhead_s, contention_s, start_s (before the start of
+ * the job) and collective_s (which part of latency_s and bandwidth_s is of collectives).  Spends
+ * simulated time.  A new reference. */
 json_t *ti_critical_json(struct ti_critical *c, const struct ti_call_site *site);
 
 #endif

@@ -49,6 +49,7 @@ void ti_profile_start(struct ti_replayer *p)
         return;
     p->profile = ti_grow(NULL, &none, 1, sizeof *p->profile);
     p->profile->all = all_of(p);
+    p->profile->now_at = (struct ti_path_place){(int32_t)p->all_rank, -1, -1};
     p->profile->all->ranks++;
 }
 
@@ -239,13 +240,14 @@ void ti_profile_burst(struct ti_replayer *p)
     if (!mine)
         return;
     mine->call = ti__profile_clock(p);
-    mine->now_at = site_of(p)->number;
+    mine->now_at = (struct ti_path_place){(int32_t)p->all_rank, site_of(p)->number, -1};
+    if (mine->all->critical && mine->group >= 0)
+        mine->now_at.loop = ti_profile_loops_in(mine->all->loops, mine->group, p->r);
     if (mine->all->waiting)
         ti_waiting_did(mine->all->waiting, p->all_rank, mine->event, mine->call, TI_DOING_COMPUTING,
-                       mine->now_at, -1);
+                       mine->now_at.site, -1);
     if (mine->all->critical)
-        ti_critical_goes(mine->all->critical, p->all_rank, mine->now_at, TI_PATH_COMPUTING,
-                         mine->call);
+        ti_critical_goes(mine->all->critical, &mine->now_at, TI_PATH_COMPUTING, mine->call);
     if (mine->all->timeline)
         ti_timeline_computes(mine->all->timeline, p->all_rank, mine->event, mine->call, p->index,
                              site_text(p));
@@ -288,15 +290,15 @@ static void follow(struct ti_replayer *p, double waiting, double now)
     double ready = mine->call + waiting;
 
     if (w && waiting > 0)
-        ti_waiting_waited(w, p->all_rank, mine->call, ready, mine->now_at, mine->late_rank,
+        ti_waiting_waited(w, p->all_rank, mine->call, ready, mine->now_at.site, mine->late_rank,
                           (double)ti_steady_weight(p));
     if (w) {
-        ti_waiting_did(w, p->all_rank, mine->call, ready, TI_DOING_WAITING, mine->now_at,
+        ti_waiting_did(w, p->all_rank, mine->call, ready, TI_DOING_WAITING, mine->now_at.site,
                        mine->late_rank);
-        ti_waiting_did(w, p->all_rank, ready, now, TI_DOING_COMMUNICATING, mine->now_at, -1);
+        ti_waiting_did(w, p->all_rank, ready, now, TI_DOING_COMMUNICATING, mine->now_at.site, -1);
     }
     if (mine->all->critical)
-        ti_critical_leaves(mine->all->critical, p->all_rank, mine->now_at, mine->call, now);
+        ti_critical_leaves(mine->all->critical, &mine->now_at, mine->call, now);
 }
 
 void ti_profile_call(struct ti_replayer *p)

@@ -18,7 +18,7 @@ void ti__profile_handed_over(struct ti_replayer *p)
     if (mine->sending.sent && mine->all->critical)
         ti_partners_handed_over(
             mine->all->partners, &mine->sending,
-            ti_critical_here(mine->all->critical, p->all_rank, mine->now_at, ti__profile_clock(p)));
+            ti_critical_here(mine->all->critical, &mine->now_at, ti__profile_clock(p)));
     mine->sending.sent = NULL;
 }
 
@@ -104,7 +104,7 @@ static struct ti_arrival arrival(struct ti_replayer *p)
 
     ti__profile_handed_over(p);
     if (critical)
-        me.path = ti_critical_here(critical, p->all_rank, p->profile->now_at, me.when);
+        me.path = ti_critical_here(critical, &p->profile->now_at, me.when);
     return me;
 }
 

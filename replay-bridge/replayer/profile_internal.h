@@ -38,10 +38,10 @@ struct ti_profile {
 /* The profile of one rank. */
 struct ti_profile_rank {
     struct ti_profile *all;
-    double event, call; /* times at which the current event began and its MPI call began */
-    double late;        /* latest arrival of a partner that the call waits for */
-    int64_t late_rank;  /* that partner */
-    int32_t now_at;     /* number of the call site of the current event */
+    double event, call;          /* times at which the current event began and its MPI call began */
+    double late;                 /* latest arrival of a partner that the call waits for */
+    int64_t late_rank;           /* that partner */
+    struct ti_path_place now_at; /* of the current event */
     struct ti_ticket *ticket;
     size_t ntickets, tickets_room; /* of what the current event has posted or completed */
     struct ti_ticket sending; /* of a message that the current event is sending, unless it waits for

@@ -37,6 +37,7 @@ def waits(rank, other, doing): return sum(x['seconds'] for x in j['profile']['wa
 near(sum(v for k, v in path.items() if k != 'collective_s'), T, 1e-12 + 1e-12 * T); near(c['time_s'], T, 1e-12)
 for table in ('ranks', 'sites'):
     for key in path: near(sum(x[key] for x in c[table]), path[key], 1e-12 + 1e-12 * T)
+for key in path: near(sum(x[key] for x in c['loops'] if x['depth'] == 0), path[key] if c['loops'] else 0, 1e-12 + 1e-12 * T)
 for rank, x in enumerate(j['profile']['ranks']):
     near(sum(w['seconds'] for w in j['profile']['waits'] if w['rank'] == rank), x['waiting_s'], 1e-9)
 gains = [x['at_most_s'] for x in c['helps']]
@@ -293,6 +294,49 @@ near(path['computing_s'], 4); near(on(0, 'computing'), 1); near(on(2, 'computing
 near(waits(2, 0, 'computing'), 1); assert waits(1, 0, 'computing') == 0
 assert waits(0, 2, 'computing') > 2.9 and all(x['rank'] != 1 for x in j['profile']['waits'])" roots
 
+# ---- loops: of a merged trace ----
+
+# In the first loop, rank 0 computes and sends.  In the second one, rank 1 computes three pieces and
+# sends each, and rank 0 computes and answers.
+{
+    printf 'rank\n0 init\n'
+    for _ in {1..10}; do printf '0 compute 3e7\n0 send 1 0 1000 6\n'; done
+    for _ in {1..20}; do
+        printf '0 recv 1 1 2000 6\n0 recv 1 1 2000 6\n0 recv 1 1 2000 6\n'
+        printf '0 compute 2e7\n0 send 1 2 100 6\n'
+    done
+    printf '0 compute 1e8\n0 finalize\n'
+    printf 'rank\n1 init\n'
+    for _ in {1..10}; do printf '1 compute 1e7\n1 recv 0 0 1000 6\n'; done
+    for _ in {1..20}; do
+        for _ in 1 2 3; do printf '1 compute 5e6\n1 send 0 1 2000 6\n'; done
+        printf '1 recv 0 2 100 6\n'
+    done
+    printf '1 finalize\n'
+} | made loops
+causes loops
+json "composed(computing=0.3 + 20 * 0.035 + 0.1, latency=40 * L, bandwidth=B(1000) + 20 * B(2000) + 19 * B(100))
+assert c['loops'] == []" 'a trace without loops'
+"$o/ti-info" --merge loops -o loops.tib >/dev/null 2>&1 || fail '--merge'
+causes loops.tib
+json "
+def loop(rank, name): return next(x for x in c['loops'] if x.get('name') == name and x['ranks'] == [[rank, rank]])
+def took(x, **want):
+    for key in ('computing', 'latency', 'bandwidth', 'overhead', 'contention', 'start'):
+        near(x[key + '_s'], want.get(key, 0), 4e-8)
+    near(x['time_s'], sum(want.values()), 1e-7)
+# Without call sites, loops of two ranks are not taken for the same.
+assert [(x['depth'], x.get('name'), x['ranks']) for x in c['loops']] == [
+    (0, 'send[1]', [[0, 0]]), (0, 'recv^', [[0, 0]]), (1, 'recv', [[0, 0]]),
+    (0, 'recv[1]', [[1, 1]]), (0, 'send^', [[1, 1]]), (1, 'send', [[1, 1]]), (0, None, [[0, 0]])], c['loops']
+took(loop(0, 'send[1]'), computing=0.3)
+took(loop(1, 'recv[1]'), latency=L, bandwidth=B(1000))
+took(loop(0, 'recv^'), computing=20 * 0.02, latency=20 * L, bandwidth=20 * B(2000))
+took(loop(0, 'recv'), latency=20 * L, bandwidth=20 * B(2000))
+took(loop(1, 'send^'), computing=20 * 0.015, latency=19 * L, bandwidth=19 * B(100))
+took(loop(1, 'send'), computing=20 * 0.015)
+took(c['loops'][-1], computing=0.1)" 'two loops'
+
 # ---- real programs: the same time, and sensitivities ----
 
 step=1.01   # of each value, for a second replay
@@ -328,6 +372,23 @@ for key, value in base.items():
 E
 done
 
+# The ranks of lu have different loops; those around the same calls are one, as ti-info names it.
+"$o/ti-info" --merge lu -o lu.tib >/dev/null 2>&1 || fail '--merge lu'
+"$o/ti-info" --phases lu.tib >phases 2>&1 || fail '--phases'
+replay lu.tib --causes --json || { fail 'the loops of lu'; cat err; }
+python3 - <<'E' || fail 'the loops of lu'
+import json, re
+c = json.load(open('out'))['causes']
+names = set(re.findall(r'loop .*{  # (.*)', open('phases').read()))
+shapes = int(re.search(r'(\d+) shapes', open('phases').read())[1])
+assert shapes > 1 and names and all(x['name'] in names for x in c['loops'][:-1]), (shapes, names, c['loops'])
+outer = [x for x in c['loops'][:-1] if x['depth'] == 0]
+assert len({x['name'] for x in outer}) == len(outer), outer
+ranks = [sum(last - first + 1 for first, last in x['ranks']) for x in outer]
+most = max(outer, key=lambda x: x['time_s'])
+assert most['time_s'] > 0.5 * c['time_s'] and max(ranks) > 1, outer
+E
+
 # ---- for people ----
 
 replay cg --causes || { fail 'for people'; cat err; }
@@ -336,6 +397,9 @@ grep -q '^critical path, to the end of rank [0-9]' out && grep -q '^  MPI overhe
 [ "$(sed -n '/^what would help/,$p' out | wc -l)" -le 11 ] || { fail 'more than ten'; cat out; }
 ! grep -q '^share of the time' out || fail '--causes prints the profile'
 "$o/ti-info" --help | grep -q 'without libdw' || grep -q '(.* cg.c:[0-9]*), ranks\? ' out || { fail 'no source lines'; cat out; }
+replay lu.tib --causes --width 80 || fail 'loops for people'
+sed -n '/ of path /,/^$/p' out | awk 'length > 80 { print; bad = 1 } END { exit bad || NR < 4 }' && grep -q '%.* outside of loops$' out ||
+    { fail 'loops for people'; cat out; }
 replay cg --causes --profile --width 80 || fail 'with the profile'
 sed -n '/^seconds of waiting/,$p' out | awk 'length > 80 { print; bad = 1 } NR > 5 { seen = 1 } END { exit bad || !seen }' ||
     { fail 'wider than 80 columns, or empty'; cat out; }

@@ -14,6 +14,7 @@ struct node {
     uint32_t end; /* the node after it, and after its body */
     bool loop;
     uint32_t op;
+    int32_t in;                    /* the innermost loop of a call; of a loop, itself; -1: none */
     char *site;                    /* of a call; "": not known */
     struct ti_column_stats trips;  /* of a loop */
     struct ti_profile_times times; /* of a call; of a loop from sum_up() */
@@ -29,6 +30,7 @@ struct group {
 struct ti_profile_loops {
     struct group *group;
     size_t n, room;
+    int32_t nloops; /* of all groups; the index of a loop is its place in this order */
 };
 
 void ti_profile_times_add(struct ti_profile_times *sum, const struct ti_profile_times *t)
@@ -91,6 +93,24 @@ static uint64_t hash_of(const struct ti_folded *f, const struct ti_reader *r)
     return hash;
 }
 
+/* Number the loops of a group, from *n on, and find the loop of each node. */
+static void number_loops(struct group *g, int32_t *n)
+{
+    uint32_t loop[TI_SHAPE_DEPTH];
+    int depth = 0;
+
+    for (uint32_t i = 0; i < g->nnodes; i++) {
+        while (depth && i >= g->node[loop[depth - 1]].end)
+            depth--;
+        if (g->node[i].loop)
+            g->node[i].in = (*n)++;
+        else
+            g->node[i].in = depth ? g->node[loop[depth - 1]].in : -1;
+        if (g->node[i].loop)
+            loop[depth++] = i;
+    }
+}
+
 static void make_group(struct group *g, uint64_t hash, const struct ti_folded *f,
                        const struct ti_reader *r)
 {
@@ -139,6 +159,7 @@ int64_t ti_profile_loops_begin(struct ti_profile_loops *all, const struct ti_rea
     if (i == all->n) {
         all->group = ti_grow(all->group, &all->room, ++all->n, sizeof *all->group);
         make_group(&all->group[i], hash, f, r);
+        number_loops(&all->group[i], &all->nloops);
     }
     ti_ranges_add(&all->group[i].ranks, rank);
     add_trips(&all->group[i], f);
@@ -149,6 +170,12 @@ void ti_profile_loops_add(struct ti_profile_loops *all, int64_t group, const str
                           const struct ti_profile_times *t)
 {
     ti_profile_times_add(&all->group[group].node[ti_folded_node(ti_reader_folded(r))].times, t);
+}
+
+int32_t ti_profile_loops_in(const struct ti_profile_loops *all, int64_t group,
+                            const struct ti_reader *r)
+{
+    return all->group[group].node[ti_folded_node(ti_reader_folded(r))].in;
 }
 
 /* The times of a loop: the sums of its calls. */

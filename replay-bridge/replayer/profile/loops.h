@@ -36,6 +36,11 @@ int64_t ti_profile_loops_begin(struct ti_profile_loops *all, const struct ti_rea
 void ti_profile_loops_add(struct ti_profile_loops *all, int64_t group, const struct ti_reader *r,
                           const struct ti_profile_times *t);
 
+/* The innermost loop that this event is in, by its index in the list of ti_profile_loops_json();
+ * -1: it is in none. */
+int32_t ti_profile_loops_in(const struct ti_profile_loops *all, int64_t group,
+                            const struct ti_reader *r);
+
 /* The loops of all groups, in a new list.  A loop stands before those in it, whose `depth` is
  * larger.  It has the operation and the call site of its first call. */
 json_t *ti_profile_loops_json(const struct ti_profile_loops *all);

@@ -63,14 +63,16 @@ static int by_place(const void *a, const void *b)
 {
     const struct ti_path_part *x = a, *y = b;
 
-    if (x->rank != y->rank)
-        return x->rank < y->rank ? -1 : 1;
-    if (x->site != y->site)
-        return x->site < y->site ? -1 : 1;
+    if (x->at.rank != y->at.rank)
+        return x->at.rank < y->at.rank ? -1 : 1;
+    if (x->at.site != y->at.site)
+        return x->at.site < y->at.site ? -1 : 1;
+    if (x->at.loop != y->at.loop)
+        return x->at.loop < y->at.loop ? -1 : 1;
     return x->what < y->what ? -1 : x->what > y->what;
 }
 
-/* Sorts the parts, and adds up those of the same rank, site and kind.  Returns their number. */
+/* Sorts the parts, and adds up those of the same place and kind.  Returns their number. */
 static size_t sum_up(struct ti_path_part *part, size_t n)
 {
     size_t last = 0;
@@ -178,10 +180,10 @@ double ti_path_end(const struct ti_path *path)
     return path->end;
 }
 
-struct ti_path *ti_path_go(struct ti_path_set *paths, struct ti_path *path, int32_t rank,
-                           int32_t site, int32_t what, double until)
+struct ti_path *ti_path_go(struct ti_path_set *paths, struct ti_path *path,
+                           const struct ti_path_place *at, int32_t what, double until)
 {
-    struct ti_path_part part = {rank, site, what, 1, until - path->end};
+    struct ti_path_part part = {*at, what, 1, until - path->end};
 
     if (!(part.seconds > 0))
         return path;

@@ -9,7 +9,7 @@
  * them.  A step that no path needs any more is freed.
  *
  * Memory is bounded.  Steps that only one path can reach are merged, which keeps sums of their
- * times by rank, call site and kind, not their order.  After a merge there are at most two steps
+ * times by place and kind, not their order.  After a merge there are at most two steps
  * for each path that is held.
  */
 #ifndef TI_REPLAY_BRIDGE_REPLAYER_PROFILE_PATH_H
@@ -25,9 +25,15 @@ struct ti_path; /* a step, and with it the path that ends there */
  */
 enum { TI_PATH_COMPUTING = -1, TI_PATH_OVERHEAD = -2, TI_PATH_START = -3 };
 
-/* The time that a path spends in one kind of activity on one rank at one call site. */
+/* Where an activity takes place.  The numbers of call sites and of loops are the caller's. */
+struct ti_path_place {
+    int32_t rank, site, loop;
+};
+
+/* The time that a path spends in one kind of activity at one place. */
 struct ti_path_part {
-    int32_t rank, site, what;
+    struct ti_path_place at;
+    int32_t what;
     uint64_t count; /* number of parts in this sum */
     double seconds;
 };
@@ -51,14 +57,14 @@ void ti_path_release(struct ti_path_set *paths, struct ti_path *path);
 /* The time at which the path ends. */
 double ti_path_end(const struct ti_path *path);
 
-/* Continues the path until time `until` with an activity of `rank` at call site `site`.  Takes the
- * caller's reference to `path`, and returns the longer path with one reference.  Other holders of
- * `path` do not see a change.  If `until` is not later than the end, the path stays as it is. */
-struct ti_path *ti_path_go(struct ti_path_set *paths, struct ti_path *path, int32_t rank,
-                           int32_t site, int32_t what, double until);
+/* Continues the path until time `until` with activity `what` at place `at`.  Takes the caller's
+ * reference to `path`, and returns the longer path with one reference.  Other holders of `path` do
+ * not see a change.  If `until` is not later than the end, the path stays as it is. */
+struct ti_path *ti_path_go(struct ti_path_set *paths, struct ti_path *path,
+                           const struct ti_path_place *at, int32_t what, double until);
 
-/* Walks the path backwards to its beginning.  Returns its parts, summed by rank, site and kind, in
- * ascending order of these: an array of *n, which the caller frees. */
+/* Walks the path backwards to its beginning.  Returns its parts, summed by rank, site, loop and
+ * kind, in ascending order of these: an array of *n, which the caller frees. */
 struct ti_path_part *ti_path_parts(const struct ti_path *path, size_t *n);
 
 #endif
