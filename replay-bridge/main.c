@@ -5,6 +5,7 @@
  */
 #include "common/cli.h"
 #include "common/scratch.h"
+#include "common/table.h"
 #include "replay-bridge/machine.h"
 #include "replay-bridge/report.h"
 #include "replay-bridge/runs.h"
@@ -38,6 +39,8 @@ static ti_status sweep(struct ti_replay_options *o, struct ti_replay_result *res
 
     o->sweep.json = o->json;
     o->sweep.verbose = o->verbose;
+    o->sweep.width = ti_width(o->width);
+    o->sweep.timing = ti_engine_timing();
     o->sweep.argv = argv;
     o->sweep.ready = res->engine->ready;
     if (o->ntolerances || (o->sweep.runs && o->sweep.sweep.n == 1)) {

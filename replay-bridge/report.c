@@ -1,6 +1,8 @@
 #include "replay-bridge/report.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,11 +17,28 @@
 #include "replay-bridge/simulation/engines.h"
 #include "replay-bridge/trace/files.h"
 
+#define LABEL 16 /* characters of the label of a line */
+
 void ti_replay_print_json(json_t *j)
 {
     json_dumpf(j, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
     putchar('\n');
     json_decref(j);
+}
+
+void ti_replay_print_line(const struct ti_replay_options *o, const char *label, const char *fmt,
+                          ...)
+{
+    char *text = NULL, *line = NULL;
+    va_list ap;
+
+    va_start(ap, fmt);
+    if (vasprintf(&text, fmt, ap) < 0 || asprintf(&line, "%-*s%s", LABEL, label, text) < 0)
+        TI_BUG("no memory for a line");
+    va_end(ap);
+    ti_print_labelled(stdout, ti_width(o->width), LABEL, line);
+    free(line);
+    free(text);
 }
 
 /* Number of ranks whose bursts are drawn from statistics. */
@@ -42,41 +61,47 @@ static uint64_t all_drawn(const struct ti_replay_options *o, const struct ti_rep
 void ti_replay_print_drawn(const struct ti_replay_options *o, uint64_t ranks)
 {
     if (ranks)
-        printf(
-            "bursts:         of %llu rank%s drawn from statistics, without their order: the error "
-            "is not known (%s in tests); --%s bound:N%% keeps the order\n",
-            (unsigned long long)ranks, ranks == 1 ? "" : "s", TI_DRAWN_ERRORS,
-            o->times ? "extras" : "volumes");
+        ti_replay_print_line(o, "bursts:",
+                             "of %llu rank%s drawn from statistics, without their order: the error "
+                             "is not known (%s in tests); --%s bound:N%% keeps the order",
+                             (unsigned long long)ranks, ranks == 1 ? "" : "s", TI_DRAWN_ERRORS,
+                             o->times ? "extras" : "volumes");
 }
 
 void ti_replay_print_noise(const struct ti_replay_options *o)
 {
     const struct ti_noise *n = &o->noise;
 
+    char bursts[PATH_MAX + 64] = "", core[48] = "", node[48] = "", seeds[48];
+
     if (!ti_noise_any(n))
         return;
-    printf("noise:          standard deviation");
     if (n->rate)
-        printf(" of bursts as in '%s',", o->rate);
+        snprintf(bursts, sizeof bursts, " of bursts as in '%s',", o->rate);
     else if (n->burst > 0)
-        printf(" of bursts %.3g %%,", 100 * n->burst);
+        snprintf(bursts, sizeof bursts, " of bursts %.3g %%,", 100 * n->burst);
     if (n->core > 0)
-        printf(" of cores %.3g %%,", 100 * n->core);
+        snprintf(core, sizeof core, " of cores %.3g %%,", 100 * n->core);
     if (n->node > 0)
-        printf(" of nodes %.3g %%,", 100 * n->node);
+        snprintf(node, sizeof node, " of nodes %.3g %%,", 100 * n->node);
     if (o->sweep.runs)
-        printf(" seeds 0 to %lld\n", (long long)o->sweep.runs - 1);
+        snprintf(seeds, sizeof seeds, "seeds 0 to %lld", (long long)o->sweep.runs - 1);
     else
-        printf(" seed %lld\n", (long long)o->seed);
+        snprintf(seeds, sizeof seeds, "seed %lld", (long long)o->seed);
+    ti_replay_print_line(o, "noise:", "standard deviation%s%s%s %s", bursts, core, node, seeds);
 }
 
 /* Start and end of each of several jobs. */
-static void print_jobs(const struct ti_replay_result *res)
+static void print_jobs(const struct ti_replay_options *o, const struct ti_replay_result *res)
 {
-    for (int j = 0; res->njobs > 1 && j < res->njobs; j++)
-        printf("job %-11d %.6f s, from %.6f s on, %lld ranks, %s\n", j + 1,
-               res->job[j].end_s - res->job[j].start_s, res->job[j].start_s,
-               (long long)res->job[j].np, res->job[j].trace->path);
+    char label[32];
+
+    for (int j = 0; res->njobs > 1 && j < res->njobs; j++) {
+        snprintf(label, sizeof label, "job %d", j + 1);
+        ti_replay_print_line(o, label, "%.6f s, from %.6f s on, %lld ranks, %s",
+                             res->job[j].end_s - res->job[j].start_s, res->job[j].start_s,
+                             (long long)res->job[j].np, res->job[j].trace->path);
+    }
 }
 
 /* Count the calls that take time in SimGrid but not in the engine. */
@@ -91,13 +116,15 @@ static struct ti_untimed untimed(const struct ti_replay_result *res)
     return all;
 }
 
-void ti_replay_print_untimed(const struct ti_untimed *all, const char *engine)
+void ti_replay_print_untimed(const struct ti_replay_options *o, const struct ti_untimed *all,
+                             const char *engine)
 {
     char text[TI_UNTIMED_BYTES];
 
     ti_untimed_text(all, text);
     if (*text)
-        printf("not timed:      %s (engine %s; engine tiara times them)\n", text, engine);
+        ti_replay_print_line(o, "not timed:", "%s (engine %s; engine %s times them)", text, engine,
+                             ti_engine_timing());
 }
 
 /* What --steady left out. */
@@ -110,73 +137,95 @@ static void print_steady(const struct ti_replay_options *o, const struct ti_repl
     if (!res->steady)
         return;
     if (reason) {
-        printf("left out:       nothing: %s\n", reason);
+        ti_replay_print_line(o, "left out:", "nothing: %s", reason);
         return;
     }
-    printf("left out:       %s of %s trips, %.6f s; expected error %.2g %%\n",
-           ti_format_count((uint64_t)out, a, sizeof a),
-           ti_format_count((uint64_t)(out + ti_json_number(res->steady, "trips_simulated")), b,
-                           sizeof b),
-           ti_json_number(res->steady, "left_out_s"),
-           ti_json_number(res->steady, "expected_error_pct"));
-    printf("simulated:      %s of %s events%s\n",
-           ti_format_count((uint64_t)ti_json_number(res->steady, "events_simulated"), a, sizeof a),
-           ti_format_count(res->actions, b, sizeof b),
-           res->profile ? "; in the profile some stand for those that were left out" : "");
+    ti_replay_print_line(
+        o, "left out:", "%s of %s trips, %.6f s; expected error %.2g %%",
+        ti_format_count((uint64_t)out, a, sizeof a),
+        ti_format_count((uint64_t)(out + ti_json_number(res->steady, "trips_simulated")), b,
+                        sizeof b),
+        ti_json_number(res->steady, "left_out_s"),
+        ti_json_number(res->steady, "expected_error_pct"));
+    ti_replay_print_line(
+        o, "simulated:", "%s of %s events%s",
+        ti_format_count((uint64_t)ti_json_number(res->steady, "events_simulated"), a, sizeof a),
+        ti_format_count(res->actions, b, sizeof b),
+        res->profile ? "; in the profile some stand for those that were left out" : "");
     if (o->timeline)
-        printf("timeline:       what was simulated, on a clock without what was left out\n");
+        ti_replay_print_line(
+            o, "timeline:", "what was simulated, on a clock without what was left out");
+}
+
+/* The lines of the result. */
+static void print_summary(const struct ti_replay_options *o, const struct ti_replay_result *res)
+{
+    const struct ti_bursts *bursts = &res->trace->bursts;
+    struct ti_untimed all = untimed(res);
+    char a[32], text[2048];
+
+    if (res->verdict.clock[0])
+        ti_replay_print_line(o, "clock at end:", "%s s", res->verdict.clock);
+    print_jobs(o, res);
+    ti_replay_print_line(o, "ranks:", "%lld", (long long)res->np);
+    ti_replay_print_line(o, "engine:", "%s", res->engine->name);
+    ti_replay_print_line(o, res->engine->actions ? "actions:" : "events:", "%s",
+                         ti_format_count(res->actions, a, sizeof a));
+    ti_replay_print_untimed(o, &all, res->engine->name);
+    ti_replay_print_line(o, "platform:", "%s", res->platform_text);
+    if (bursts->as == TI_BURSTS_THREADS && bursts->cores == INT64_MAX)
+        ti_replay_print_line(o, "threads:", "on cores of their own");
+    else if (bursts->as == TI_BURSTS_THREADS)
+        ti_replay_print_line(o, "threads:", "on %lld core%s a rank", (long long)bursts->cores,
+                             bursts->cores == 1 ? "" : "s");
+    if (o->rates)
+        ti_replay_print_line(o, "rates:", "%s, of hosts of %s", o->rate,
+                             ti_unit_format_text(o->reference, TI_UNIT_SPEED, a, sizeof a));
+    ti_replay_print_drawn(o, all_drawn(o, res));
+    print_steady(o, res);
+    ti_replay_print_noise(o);
+    for (int i = 0; i < o->trips.n; i++)
+        ti_replay_print_line(o, "changed:", "%s",
+                             ti_trips_text(&o->trips.loop[i], text, sizeof text));
+    ti_replay_print_line(o, "wall time:", "%.2f s", res->wall_s);
+}
+
+static void print_tables(const struct ti_replay_options *o, const struct ti_replay_result *res)
+{
+    int width = ti_width(o->width);
+
+    if (o->against)
+        ti_against_print(&res->against, ti_verdict_seconds(&res->verdict), stdout);
+    if (res->profile)
+        ti_profile_print(res->profile, res->symbolizer, width, stdout);
+    if (res->profile)
+        ti_waits_print(json_object_get(res->profile, "waits"), res->symbolizer, width, stdout);
+    if (res->causes)
+        ti_causes_print(res->causes, res->symbolizer, width, stdout);
+    if (res->links)
+        ti_profile_print_links(res->links, width, stdout);
 }
 
 static void report_text(const struct ti_replay_options *o, const struct ti_replay_result *res)
 {
     const struct ti_replay_trace *t = res->trace;
-    struct ti_untimed all = untimed(res);
-    char a[32], b[32], c[32], text[2048];
+    char a[32], b[32], c[32];
 
     if (o->lint_only) {
-        printf("%s can be replayed: %lld ranks, %s events, %s messages, %s calls of collectives\n",
-               t->path, (long long)res->np, ti_format_count(t->lint.check.events, a, sizeof a),
-               ti_format_count(t->lint.check.messages, b, sizeof b),
-               ti_format_count(t->lint.check.collectives, c, sizeof c));
+        ti_print_wide(stdout, ti_width(o->width),
+                      "%s can be replayed: %lld ranks, %s events, %s messages, %s calls of "
+                      "collectives",
+                      t->path, (long long)res->np,
+                      ti_format_count(t->lint.check.events, a, sizeof a),
+                      ti_format_count(t->lint.check.messages, b, sizeof b),
+                      ti_format_count(t->lint.check.collectives, c, sizeof c));
         return;
     }
     printf("simulated time: %s s\n", res->verdict.time);
     if (o->quiet)
         return;
-    if (res->verdict.clock[0])
-        printf("clock at end:   %s s\n", res->verdict.clock);
-    print_jobs(res);
-    printf("ranks:          %lld\n", (long long)res->np);
-    printf("engine:         %s\n", res->engine->name);
-    printf("%s %s\n", res->engine->actions ? "actions:       " : "events:        ",
-           ti_format_count(res->actions, a, sizeof a));
-    ti_replay_print_untimed(&all, res->engine->name);
-    printf("platform:       %s\n", res->platform_text);
-    if (t->bursts.as == TI_BURSTS_THREADS && t->bursts.cores == INT64_MAX)
-        printf("threads:        on cores of their own\n");
-    else if (t->bursts.as == TI_BURSTS_THREADS)
-        printf("threads:        on %lld core%s a rank\n", (long long)t->bursts.cores,
-               t->bursts.cores == 1 ? "" : "s");
-    if (o->rates)
-        printf("rates:          %s, of hosts of %s\n", o->rate,
-               ti_unit_format_text(o->reference, TI_UNIT_SPEED, a, sizeof a));
-    ti_replay_print_drawn(o, all_drawn(o, res));
-    print_steady(o, res);
-    ti_replay_print_noise(o);
-    for (int i = 0; i < o->trips.n; i++)
-        ti_print(stdout, "changed:        %s\n",
-                 ti_trips_text(&o->trips.loop[i], text, sizeof text));
-    printf("wall time:      %.2f s\n", res->wall_s);
-    if (o->against)
-        ti_against_print(&res->against, ti_verdict_seconds(&res->verdict), stdout);
-    if (res->profile)
-        ti_profile_print(res->profile, res->symbolizer, ti_width(o->width), stdout);
-    if (res->profile)
-        ti_waits_print(json_object_get(res->profile, "waits"), res->symbolizer, ti_width(o->width), stdout);
-    if (res->causes)
-        ti_causes_print(res->causes, res->symbolizer, ti_width(o->width), stdout);
-    if (res->links)
-        ti_profile_print_links(res->links, ti_width(o->width), stdout);
+    print_summary(o, res);
+    print_tables(o, res);
 }
 
 /* Result of the check of a trace. */

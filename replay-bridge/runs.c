@@ -4,12 +4,26 @@
 
 #include "common/cli.h"
 #include "common/map.h"
+#include "common/table.h"
 #include "replay-bridge/report.h"
 #include "replay-bridge/simulation/engines.h"
 #include "replay-bridge/sweep/interval.h"
 #include "replay-bridge/sweep/study.h"
 
-#define A_LINE 5 /* times in a line of the text */
+#define A_LINE 5  /* times in a line of the text, if it is wide enough */
+#define BEGIN  16 /* of these times */
+#define A_TIME 16 /* characters that one takes at most */
+
+/* The times of all runs, by seed. */
+static void print_values(const struct ti_replay_options *o, const struct ti_study *study)
+{
+    int width = ti_width(o->width), n = width > BEGIN ? (width - BEGIN + 2) / A_TIME : A_LINE;
+
+    n = n < 1 ? 1 : n > A_LINE ? A_LINE : n;
+    for (int64_t i = 0; i < study->n; i++)
+        printf("%*s%.9g%s", i % n ? 2 : BEGIN, "", ti_study_point_time(&study->point[i]),
+               i % n == n - 1 || i == study->n - 1 ? "\n" : "");
+}
 
 static void print_text(const struct ti_replay_options *o, const struct ti_replay_result *res,
                        const struct ti_study *study, const struct ti_interval *all,
@@ -22,21 +36,19 @@ static void print_text(const struct ti_replay_options *o, const struct ti_replay
     if (o->quiet)
         return;
     if (all->n > 1)
-        printf("interval:       %.9g to %.9g s has the median of all possible runs with a\n"
-               "                probability of %.1f %%\n",
-               all->low, all->high, 100 * all->confidence);
-    printf("runs:           %.9g to %.9g s, by seed:", all->min, all->max);
-    for (int64_t i = 0; i < study->n; i++)
-        printf("%s%.9g", i % A_LINE ? "  " : "\n                ",
-               ti_study_point_time(&study->point[i]));
-    putchar('\n');
-    printf("ranks:          %lld\n", (long long)res->np);
-    printf("engine:         %s\n", res->engine->name);
-    ti_replay_print_untimed(&untimed, res->engine->name);
-    printf("platform:       %s\n", res->platform_text);
+        ti_replay_print_line(o, "interval:",
+                             "%.9g to %.9g s has the median of all possible runs with a "
+                             "probability of %.1f %%",
+                             all->low, all->high, 100 * all->confidence);
+    ti_replay_print_line(o, "runs:", "%.9g to %.9g s, by seed:", all->min, all->max);
+    print_values(o, study);
+    ti_replay_print_line(o, "ranks:", "%lld", (long long)res->np);
+    ti_replay_print_line(o, "engine:", "%s", res->engine->name);
+    ti_replay_print_untimed(o, &untimed, res->engine->name);
+    ti_replay_print_line(o, "platform:", "%s", res->platform_text);
     ti_replay_print_drawn(o, (uint64_t)json_integer_value(json_object_get(common, "drawn_ranks")));
     ti_replay_print_noise(o);
-    printf("wall time:      %.2f s of all runs\n", wall_s);
+    ti_replay_print_line(o, "wall time:", "%.2f s of all runs", wall_s);
 }
 
 static void print_json(const struct ti_study *study, const struct ti_interval *all, json_t *common,

@@ -6,6 +6,7 @@
 #include "common/cli.h"
 #include "common/json.h"
 #include "common/scratch.h"
+#include "common/table.h"
 #include "replay-bridge/report.h"
 #include "replay-bridge/sweep/search.h"
 #include "replay-bridge/sweep/study.h"
@@ -325,33 +326,45 @@ static void put_reason(const struct tolerance *t, const struct share *s, char *o
                  s->replays, low, percent(t, g->low_s));
 }
 
+static void add_share(const struct tolerance *t, const struct share *s, struct ti_text_table *table)
+{
+    char words[VALUE_BYTES], reason[2 * VALUE_BYTES + sizeof s->why];
+
+    put_reason(t, s, reason, sizeof reason);
+    put_words(&t->q, s->search.x, words);
+    if (reason[0]) {
+        ti_table_line(table, "  %7.4g %%  %s", 100 * s->slower, reason);
+        return;
+    }
+    ti_table_text(table, "%.4g %%", 100 * s->slower);
+    ti_table_text(table, "%s", words);
+    ti_table_text(table, "%+.3g %%", change(&t->q, s->search.x));
+    ti_table_text(table, "%.4g %%", percent(t, s->search.x_s));
+    ti_table_count(table, (uint64_t)s->replays);
+    ti_table_text(table, "%s", s->search.end == TI_SEARCH_JUMP ? "a jump" : "");
+}
+
 static void print_text(const struct ti_replay_options *o, const struct tolerance *t)
 {
-    char words[VALUE_BYTES], reason[2 * VALUE_BYTES + sizeof t->share->why];
+    static const struct ti_table_column columns[] = {
+        {"  slower by", TI_CELLS_WORDS, 0}, {"with", TI_CELLS_TEXT, 12},
+        {"change", TI_CELLS_WORDS, 0},      {"found", TI_CELLS_WORDS, 0},
+        {"replays", TI_CELLS_COUNTS, 0},    {"", TI_CELLS_TEXT, 6}};
+    struct ti_text_table *table = ti_table_new(columns, 6);
+    char words[VALUE_BYTES], median[64] = "";
 
     put_words(&t->q, 1, words);
     if (o->sweep.runs)
-        printf("%s: %s, simulated time %.9g s, the median of %lld runs\n", t->q.opt->name, words,
-               t->base, (long long)o->sweep.runs);
-    else
-        printf("%s: %s, simulated time %.9g s\n", t->q.opt->name, words, t->base);
+        snprintf(median, sizeof median, ", the median of %lld runs", (long long)o->sweep.runs);
+    ti_table_line(table, "%s: %s, simulated time %.9g s%s", t->q.opt->name, words, t->base, median);
     put_words(&t->q, t->step_x, words);
     if (!o->quiet)
-        printf("  with %s (%+.3g %%), slower by %.3g %%\n", words, change(&t->q, t->step_x),
-               percent(t, t->step_s));
-    printf("  slower by  with              change  found      replays\n");
-    for (int i = 0; i < t->nshares; i++) {
-        const struct share *s = &t->share[i];
-
-        put_reason(t, s, reason, sizeof reason);
-        put_words(&t->q, s->search.x, words);
-        if (reason[0])
-            printf("  %7.4g %%  %s\n", 100 * s->slower, reason);
-        else
-            printf("  %7.4g %%  %-14s  %+7.3g %%  %7.4g %%  %7d%s\n", 100 * s->slower, words,
-                   change(&t->q, s->search.x), percent(t, s->search.x_s), s->replays,
-                   s->search.end == TI_SEARCH_JUMP ? "  a jump" : "");
-    }
+        ti_table_line(table, "  with %s (%+.3g %%), slower by %.3g %%", words,
+                      change(&t->q, t->step_x), percent(t, t->step_s));
+    ti_table_titles(table);
+    for (int i = 0; i < t->nshares; i++)
+        add_share(t, &t->share[i], table);
+    ti_table_print(table, stdout, ti_width(o->width));
 }
 
 static json_t *share_json(const struct tolerance *t, const struct share *s)

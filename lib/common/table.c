@@ -226,6 +226,32 @@ void ti_print_wide(FILE *out, int width, const char *fmt, ...)
     free(text);
 }
 
+void ti_print_labelled(FILE *out, int width, int indent, const char *text)
+{
+    char *clean = strdup(text), *at = clean;
+
+    if (!clean)
+        TI_BUG("no memory for a line");
+    ti_strip_controls(clean);
+    for (int begin = 0; width > indent && begin + characters(at) > width; begin = indent) {
+        char *end = (char *)skip(at, width - begin), *blank = end;
+
+        while (blank > at && (*blank != ' ' || (!begin && blank - at < indent)))
+            blank--;
+        if (blank == at && !(blank = strchr(end, ' ')))
+            break;
+        *blank = '\0';
+        fprintf(out, "%*s", begin, "");
+        put_text(at, width - begin, out);
+        putc('\n', out);
+        at = blank + 1;
+    }
+    fprintf(out, "%*s", at > clean ? indent : 0, "");
+    put_text(at, width > indent ? width - (at > clean ? indent : 0) : characters(at), out);
+    putc('\n', out);
+    free(clean);
+}
+
 void ti_print_short(FILE *out, int width, const char *text)
 {
     char *clean = strdup(text);

@@ -64,6 +64,10 @@ void ti_table_print(struct ti_text_table *t, FILE *out, int width);
 void ti_print_wide(FILE *out, int width, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* The same of a line with a label of `indent` characters: further lines begin with as many blanks,
+ * and a word that is too long for a line loses its middle. */
+void ti_print_labelled(FILE *out, int width, int indent, const char *text);
+
 /* Print a line to `out`, without its middle if it is longer than `width`. */
 void ti_print_short(FILE *out, int width, const char *text);
 

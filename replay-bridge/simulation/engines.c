@@ -9,6 +9,15 @@ const struct ti_engine *ti_engine_asked(const struct ti_replay_options *o)
     return engines[o->engine ? o->engine - 1 : ENGINES - 1];
 }
 
+const char *ti_engine_timing(void)
+{
+    int i = ENGINES - 1;
+
+    while (i > 0 && engines[i]->actions)
+        i--;
+    return engines[i]->name;
+}
+
 const char *ti_engine_lacks(unsigned serves, const struct ti_replay_options *o)
 {
     const struct {

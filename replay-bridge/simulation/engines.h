@@ -55,6 +55,9 @@ TI_ENGINES(TI_ENGINE_DECLARED)
 /* The engine that --engine names; the last one for auto. */
 const struct ti_engine *ti_engine_asked(const struct ti_replay_options *o);
 
+/* The name of the engine that gives time to all calls: the last one that replays no actions. */
+const char *ti_engine_timing(void);
+
 /* The first given option that `serves` does not cover, as messages name it; NULL: none. */
 const char *ti_engine_lacks(unsigned serves, const struct ti_replay_options *o);
 

@@ -379,6 +379,13 @@ struct ti_untimed ti_study_point_untimed(const struct ti_study_point *point)
                                (uint64_t)(probes > 0 ? probes : 0)};
 }
 
+const char *ti_study_point_engine(const struct ti_study_point *point)
+{
+    const char *name = json_string_value(result_of(point, "engine"));
+
+    return name ? name : "";
+}
+
 /* Prints the values of the first `n` choices in point `i`. */
 static void print_choices(const struct ti_study *study, int64_t i, size_t n, FILE *out)
 {

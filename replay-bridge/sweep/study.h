@@ -67,6 +67,9 @@ bool ti_study_point_drawn(const struct ti_study_point *point);
 /* The calls to which the engine of a point gave no time; zeros if it timed all. */
 struct ti_untimed ti_study_point_untimed(const struct ti_study_point *point);
 
+/* The engine of a point; "": not known. */
+const char *ti_study_point_engine(const struct ti_study_point *point);
+
 /* Prints the settings of point `i`, as "topology=torus:4,4 speed=8Gf". */
 void ti_study_print_settings(const struct ti_study *study, int64_t i, FILE *out);
 

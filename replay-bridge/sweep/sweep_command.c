@@ -5,8 +5,11 @@
 #include <string.h>
 
 #include "common/scratch.h"
+#include "common/table.h"
 #include "event/quality.h"
 #include "replay-bridge/sweep/study.h"
+
+#define LABEL 10 /* characters of the label of a line */
 
 int64_t ti_sweep_jobs(const struct ti_sweep_command *c, const struct ti_study *study)
 {
@@ -50,67 +53,102 @@ static int64_t extreme(const struct ti_study *study, int sign)
     return best;
 }
 
-static void print_extreme(const struct ti_study *study, const char *word, int64_t group)
+/* Print what was written to `f`, a stream of open_memstream() with that text; closes it. */
+static void print_line(const struct ti_sweep_command *c, FILE *f, char *const *text)
+{
+    if (fclose(f) != 0)
+        TI_BUG("no memory for a line");
+    ti_print_labelled(stdout, c->width, LABEL, *text);
+    free(*text);
+}
+
+static FILE *new_line(char **text)
+{
+    static size_t bytes;
+    FILE *f = open_memstream(text, &bytes);
+
+    if (!f)
+        TI_BUG("no memory for a line");
+    return f;
+}
+
+static void print_extreme(const struct ti_sweep_command *c, const struct ti_study *study,
+                          const char *word, int64_t group)
 {
     struct ti_interval times;
+    char *text;
+    FILE *f;
 
     if (group < 0)
         return;
+    f = new_line(&text);
     times = ti_study_group_times(study, group);
-    printf("%s %.9g s, ", word, times.median);
+    fprintf(f, "%-*s%.9g s, ", LABEL, word, times.median);
     if (study->runs)
-        printf("%.9g to %.9g s (%.1f %%), ", times.low, times.high, 100 * times.confidence);
-    ti_study_print_group(study, group, stdout);
-    putchar('\n');
+        fprintf(f, "%.9g to %.9g s (%.1f %%), ", times.low, times.high, 100 * times.confidence);
+    ti_study_print_group(study, group, f);
+    print_line(c, f, &text);
 }
 
-/* The most calls to which engine stock gave no time: the number of copies may be swept. */
-static void print_untimed(const struct ti_study *study)
+/* The most calls to which an engine gave no time: the number of copies may be swept. */
+static void print_untimed(const struct ti_sweep_command *c, const struct ti_study *study)
 {
     struct ti_untimed untimed, found = {0, 0};
     char text[TI_UNTIMED_BYTES];
+    const char *engine = "";
     int64_t n = 0;
 
     for (int64_t i = 0; i < study->n; i++) {
         untimed = ti_study_point_untimed(&study->point[i]);
         if (untimed.comms + untimed.probes > found.comms + found.probes)
             found = untimed;
+        if (untimed.comms || untimed.probes)
+            engine = ti_study_point_engine(&study->point[i]);
         n += untimed.comms || untimed.probes;
     }
     ti_untimed_text(&found, text);
     if (n)
-        printf("not timed: %s, in %lld of %lld points (engine stock; engine tiara times them)\n",
-               text, (long long)n, (long long)study->n);
+        ti_print_wide(stdout, c->width,
+                      "not timed: %s, in %lld of %lld points (engine %s; engine %s times them)",
+                      text, (long long)n, (long long)study->n, engine, c->timing);
 }
 
 /* Where bursts were drawn from statistics. */
-static void print_drawn(const struct ti_study *study)
+static void print_drawn(const struct ti_sweep_command *c, const struct ti_study *study)
 {
     int64_t n = 0;
 
     for (int64_t i = 0; i < study->n; i++)
         n += ti_study_point_drawn(&study->point[i]);
     if (n)
-        printf("bursts:   drawn from statistics in %lld of %lld points, without their order: the "
-               "error is not known (%s in tests)\n",
-               (long long)n, (long long)study->n, TI_DRAWN_ERRORS);
+        ti_print_wide(
+            stdout, c->width,
+            "bursts:   drawn from statistics in %lld of %lld points, without their order: "
+            "the error is not known (%s in tests)",
+            (long long)n, (long long)study->n, TI_DRAWN_ERRORS);
 }
 
-static void print_summary(const struct ti_study *study)
+static void print_summary(const struct ti_sweep_command *c, const struct ti_study *study)
 {
-    printf("points:   %lld", (long long)ti_study_groups(study));
+    char *text;
+    FILE *f = new_line(&text);
+
+    fprintf(f, "%-*s%lld", LABEL, "points:", (long long)ti_study_groups(study));
     if (study->runs)
-        printf(", %lld runs of each: median, and the interval that has the median of all\n"
-               "          possible runs with so much probability",
-               (long long)study->runs);
+        fprintf(f,
+                ", %lld runs of each: median, and the interval that has the median of all possible "
+                "runs with so much probability",
+                (long long)study->runs);
     if (study->failed)
-        printf(", %lld failed", (long long)study->failed);
-    printf("\n");
-    print_extreme(study, "fastest: ", extreme(study, 1));
-    print_extreme(study, "slowest: ", extreme(study, -1));
-    print_untimed(study);
-    print_drawn(study);
-    ti_print(stdout, "results:  %s/results.csv, results.json, plot.svg\n", study->dir);
+        fprintf(f, ", %lld failed", (long long)study->failed);
+    print_line(c, f, &text);
+    print_extreme(c, study, "fastest:", extreme(study, 1));
+    print_extreme(c, study, "slowest:", extreme(study, -1));
+    print_untimed(c, study);
+    print_drawn(c, study);
+    f = new_line(&text);
+    fprintf(f, "%-*s%s/results.csv, results.json, plot.svg", LABEL, "results:", study->dir);
+    print_line(c, f, &text);
 }
 
 static void print_all(const struct ti_study *study)
@@ -189,7 +227,7 @@ static ti_status run(const struct ti_sweep_command *c, struct ti_study *study, s
     if (c->json)
         print_all(study);
     else
-        print_summary(study);
+        print_summary(c, study);
     return study->failed ? some_failed(study, err) : TI_OK;
 }
 

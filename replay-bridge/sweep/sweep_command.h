@@ -16,6 +16,8 @@ struct ti_sweep_command {
     int64_t runs;        /* the last choice is the seed of so many runs of each point; 0: no */
     bool list, json, verbose;
     ti_status (*ready)(struct ti_err *err); /* whether replays can be started; NULL: yes */
+    const char *timing;                     /* name of the engine that gives time to all calls */
+    int width;                              /* of lines, see common/table.h */
     char **argv; /* arguments of the program, for the command that continues the sweep */
 };
 

@@ -42,8 +42,7 @@ END_PY
 done
 replay four --noise 30% --runs 9
 says '^simulated time: [0-9.e-]+ s, the median of 9 runs$' out
-says '^interval: .* has the median of all possible runs with a$' out
-says '^ *probability of 96\.1 %$' out
+says '^interval: .* has the median of all possible runs with a probability of 96\.1 %$' out
 says '^noise: .* of bursts 30 %, seeds 0 to 8$' out
 says '^platform: *cluster of 4 hosts, 1 Gf, ' out
 

@@ -141,6 +141,29 @@ static void test_broken(void **state)
     free(text);
 }
 
+static void test_labelled(void **state)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *f = open_memstream(&text, &bytes);
+
+    (void)state;
+    ti_print_labelled(f, 12, 4, "ab: one two three four");
+    ti_print_labelled(f, 0, 4, "ab: one two three four");
+    ti_print_labelled(f, 12, 4, "ab: one two/with/a/long/path three");
+    ti_print_labelled(f, 12, 4, "ab: a/long/path");
+    ti_print_labelled(f, 12, 4, "ab: one two");
+    ti_print_labelled(f, 3, 4, "ab: one two\033");
+    fclose(f);
+    assert_string_equal(text, "ab: one two\n    three\n    four\n"
+                              "ab: one two three four\n"
+                              "ab: one\n    tw...ath\n    three\n"
+                              "ab:...g/path\n"
+                              "ab: one two\n"
+                              "ab: one two?\n");
+    free(text);
+}
+
 static void test_time_units(void **state)
 {
     static const struct ti_table_column one[] = {{"s", TI_CELLS_SECONDS, 0}};
@@ -176,10 +199,10 @@ static void test_chosen_width(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_wide),        cmocka_unit_test(test_narrow),
-        cmocka_unit_test(test_widths),      cmocka_unit_test(test_shortened),
-        cmocka_unit_test(test_broken),      cmocka_unit_test(test_time_units),
-        cmocka_unit_test(test_chosen_width)};
+        cmocka_unit_test(test_wide),       cmocka_unit_test(test_narrow),
+        cmocka_unit_test(test_widths),     cmocka_unit_test(test_shortened),
+        cmocka_unit_test(test_broken),     cmocka_unit_test(test_labelled),
+        cmocka_unit_test(test_time_units), cmocka_unit_test(test_chosen_width)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
