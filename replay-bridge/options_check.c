@@ -26,6 +26,7 @@ static int check_noise(const struct ti_replay_options *o)
     return TI_CLI_END;
 }
 
+/* Checks --runs and --tolerance, where there is no sweep.  Returns as above. */
 static int check_runs(const struct ti_replay_options *o)
 {
     const char *option = o->keep        ? "keep"
@@ -38,14 +39,28 @@ static int check_runs(const struct ti_replay_options *o)
                          : o->against   ? "against"
                                         : NULL;
 
-    if (o->sweep.runs && o->seed_given)
-        return (int)ti_cli_usage(&ti_replay_cli,
-                                 "--runs %lld replays with the seeds 0 to %lld: --seed cannot be "
-                                 "given too",
-                                 (long long)o->sweep.runs, (long long)o->sweep.runs - 1);
-    return option ? (int)ti_cli_usage(&ti_replay_cli, "--%s is for one replay, not for %s", option,
-                                      o->ntolerances ? "--tolerance" : "--runs")
-                  : TI_CLI_END;
+    struct ti_err err = {0};
+
+    if (o->sweep.runs && o->seed_given) {
+        ti_err_set(&err, TI_ERR_USAGE,
+                   "--runs %lld replays with the seeds 0 to %lld: --seed cannot be given too",
+                   (long long)o->sweep.runs, (long long)o->sweep.runs - 1);
+        ti_err_hint(&err, "--seed without --runs is one replay");
+        return (int)ti_cli_reject(&ti_replay_cli, &err);
+    }
+    if (!option)
+        return TI_CLI_END;
+    ti_err_set(&err, TI_ERR_USAGE, "--%s is for one replay, not for %s", option,
+               o->ntolerances ? "--tolerance" : "--runs");
+    if (o->lint_only || o->show)
+        ti_err_hint(&err, "leave out %s", o->ntolerances ? "--tolerance" : "--runs");
+    else if (o->ntolerances)
+        ti_err_hint(&err, "without --%s, find the value; then replay with it: --%s VALUE --%s",
+                    option, o->tolerance[0].opt->name, option);
+    else
+        ti_err_hint(&err, "give the seed of one run in place of --runs, such as --seed %lld --%s",
+                    (long long)(o->sweep.runs > 7 ? 7 : o->sweep.runs - 1), option);
+    return (int)ti_cli_reject(&ti_replay_cli, &err);
 }
 
 /* Checks for conflicting options of generated platforms. */

@@ -100,7 +100,9 @@ refuses 2 '--seed cannot be given too' four --runs 3 --seed 1
 refuses 2 '--seed cannot be given too' four --runs 3 --seed 1 --sweep speed=1Gf -o new
 refuses 2 'seed is given twice' four --runs 3 --sweep seed=1..2 -o new
 refuses 2 'not for --runs' four --runs 3 --timeline a.csv
-refuses 2 'not for --runs' four --runs 3 --profile
+refuses 2 'in place of --runs, such as --seed 2 --profile' four --runs 3 --profile
+refuses 2 'in place of --runs, such as --seed 7 --keep' four --runs 30 --keep new
+refuses 2 'leave out --runs' four --runs 3 --lint
 refuses 2 'not for --runs' four --runs 3 --causes
 refuses 2 'are for a --sweep' four --runs 3 -o new
 refuses 2 'one trace' four four --runs 3

@@ -104,6 +104,7 @@ refuses 2 'there is no value of it to begin with' pong --tolerance latency=1% --
 refuses 2 'there is no value of it to begin with' pong --tolerance reduce-rate=1%
 refuses 2 '--sweep cannot be given too' pong --tolerance latency=1% --sweep speed=1Gf -o new
 refuses 2 'not for --tolerance' pong --tolerance latency=1% --profile
+refuses 2 'then replay with it: --latency VALUE --profile' pong --tolerance latency=1% --profile
 "$o/ti-replay" -q pong --keep kept >/dev/null
 refuses 2 'describes the whole platform' pong --platform kept/platform.xml --tolerance latency=1%
 [ -z "$(ls -A new 2>/dev/null)" ] || fail 'a folder is left'
