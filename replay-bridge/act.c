@@ -1,6 +1,8 @@
 #include "replay-bridge/steps.h"
 
 #include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/cli.h"
 #include "replay-bridge/call_sites.h"
@@ -31,12 +33,23 @@ static void choose_bursts(const struct ti_replay_options *o, int64_t cores,
                 (long long)o->speeds.cores, t->path);
 }
 
-/* Creates the timeline file, so that an error shows before the replay. */
+/* Whether the timeline goes into a pipe or device, which is neither made nor removed. */
+static bool is_special(const char *timeline)
+{
+    struct stat is;
+
+    return stat(timeline, &is) == 0 && !S_ISREG(is.st_mode) && !S_ISDIR(is.st_mode);
+}
+
+/* Creates the timeline file, so that an error shows before the replay.  A pipe is opened only by
+ * the replayer: its reader would take the first close for the end. */
 static ti_status make_timeline(const struct ti_replay_options *o, struct ti_err *err)
 {
-    FILE *f = o->timeline ? fopen(o->timeline, "we") : NULL;
+    FILE *f = NULL;
 
-    if (o->timeline && !f)
+    if (!o->timeline)
+        return TI_OK;
+    if (is_special(o->timeline) ? access(o->timeline, W_OK) != 0 : !(f = fopen(o->timeline, "we")))
         return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", o->timeline);
     if (f)
         fclose(f);
@@ -72,7 +85,7 @@ ti_status ti_replay_act(struct ti_replay_options *o, struct ti_replay_result *re
         st = ti_replay_name_call_sites(o, res, err);
     if (!st && o->causes)
         find_causes(o, res);
-    if (st && o->timeline)
+    if (st && o->timeline && !is_special(o->timeline))
         remove(o->timeline);
     return st;
 }

@@ -304,6 +304,19 @@ done
 
 # ---- timelines ----
 
+# A named pipe has one writer, the replay, so its reader gets all; it stays where it is, also if it
+# never gets a reader.
+mkfifo pipe.csv
+for later in 0 1; do
+    (sleep $later && cat pipe.csv >piped) &
+    replay quoted --timeline pipe.csv || { fail 'a named pipe'; cat err; }
+    wait $!
+    head -n 1 piped | grep -q ',site$' && [ "$(grep -c ,barrier, piped)" = "$(grep -c ,barrier, linked-to.csv)" ] &&
+        [ "$(wc -l <piped)" = "$(wc -l <linked-to.csv)" ] && [ -p pipe.csv ] || { fail 'a named pipe'; cat piped; }
+done
+timeout -s INT 2 "$o/ti-replay" --no-progress quoted --timeline pipe.csv >out 2>err
+{ [ $? -eq 124 ] && [ -p pipe.csv ] && grep -q interrupted err; } || { fail 'a named pipe without a reader'; cat err; }
+
 replay cg --timeline 'a line.paje' || { fail Paje; cat err; }
 awk '$1 == "%EventDef" { n[$2] = $3; next }
     /^%/ { next }
