@@ -9,6 +9,7 @@
 #include "common/cli.h"
 #include "common/order.h"
 #include "common/sums.h"
+#include "common/table.h"
 #include "fold/values.h"
 #include "info/info.h"
 
@@ -245,22 +246,26 @@ void info_extras_free(struct info_extras *x)
 
 /* ------------------------------------------------------------------- text -- */
 
-static void put_rate(double rate)
+static struct ti_text_table *new_table(enum ti_cells cells)
 {
-    char text[32];
+    const struct ti_table_column columns[] = {{"", TI_CELLS_TEXT, 16},    {"minimum", cells, 0},
+                                              {"1st quartile", cells, 0}, {"median", cells, 0},
+                                              {"3rd quartile", cells, 0}, {"maximum", cells, 0}};
+    struct ti_text_table *t = ti_table_new(columns, 6);
 
-    if (rate >= 1e18)
-        printf(" %15.6g", rate);
-    else
-        printf(" %15s", ti_format_count((uint64_t)(rate + 0.5), text, sizeof text));
+    ti_table_titles(t);
+    return t;
 }
 
-static void put_rates(const char *what, const double rate[5])
+/* A rate that is too large for a count has six digits. */
+static void add_rates(struct ti_text_table *t, bool large, const char *what, const double rate[5])
 {
-    printf("%-16s", what);
+    ti_table_text(t, "%s", what);
     for (int i = 0; i < 5; i++)
-        put_rate(rate[i]);
-    putchar('\n');
+        if (large)
+            ti_table_text(t, "%.6g", rate[i]);
+        else
+            ti_table_count(t, (uint64_t)(rate[i] + 0.5));
 }
 
 /* A quantile of sorted values, interpolated linearly. */
@@ -292,11 +297,49 @@ static double long_share(const struct info_extras *x)
     return (double)x->long_ns / (double)x->total[x->burst];
 }
 
-void info_extras_print(const struct info_extras *x)
+/* The rates of ranks and of bursts, and one for all. */
+static void print_rates(const struct info_extras *x, int width)
 {
-    double overall = x->nrates ? (double)x->volume * 1e9 / (double)x->total[x->burst] : 0;
-    char n[32], of[32];
-    double rate[5];
+    double overall = (double)x->volume * 1e9 / (double)x->total[x->burst], of_ranks[5],
+           of_bursts[5] = {0};
+    char n[32], of[32], line[128];
+    struct ti_text_table *t;
+    bool large;
+
+    rank_rates(x, of_ranks);
+    if (x->long_bursts)
+        burst_rates(x, of_bursts);
+    large = of_ranks[4] >= 1e18 || of_bursts[4] >= 1e18;
+    putchar('\n');
+    info_put_clean(x->volume_unit);
+    printf(" a second\n");
+    snprintf(line, sizeof line, "%-16s %s", "overall",
+             ti_format_count((uint64_t)overall, n, sizeof n));
+    if (x->doubts.n)
+        printf("%s: not the speed of a core\n", line);
+    else
+        printf("%s: ti-replay --speed %.4gMf\n", line, overall / 1e6);
+    for (int i = 0; i < x->doubts.n; i++) {
+        char doubt[sizeof x->doubts.text[i] + 32];
+
+        snprintf(doubt, sizeof doubt, "%-16s %s", "", x->doubts.text[i]);
+        ti_print_labelled(stdout, width, 17, doubt);
+    }
+    t = new_table(large ? TI_CELLS_WORDS : TI_CELLS_COUNTS);
+    add_rates(t, large, "ranks", of_ranks);
+    if (x->long_bursts) {
+        add_rates(t, large, "bursts, by time", of_bursts);
+        ti_table_line(t, "bursts are the %s of %s that take %d us or more, %.1f %% of the time",
+                      ti_format_count(x->long_bursts, n, sizeof n),
+                      ti_format_count(x->bursts, of, sizeof of), INFO_LONG_NS / 1000,
+                      100 * long_share(x));
+    }
+    ti_table_print(t, stdout, width);
+}
+
+void info_extras_print(const struct info_extras *x, int width)
+{
+    char n[32];
 
     for (int i = 0; i < x->n; i++) {
         printf("%s%-12s ", i ? "" : "\n", i ? "" : "extra");
@@ -310,27 +353,7 @@ void info_extras_print(const struct info_extras *x)
                x->ranks);
     if (!x->nrates)
         return;
-    putchar('\n');
-    info_put_clean(x->volume_unit);
-    printf(" a second\n");
-    printf("%-16s %15s %15s %15s %15s %15s\n", "", "minimum", "1st quartile", "median",
-           "3rd quartile", "maximum");
-    printf("%-16s %15s", "overall", ti_format_count((uint64_t)overall, n, sizeof n));
-    if (x->doubts.n)
-        printf(": not the speed of a core\n");
-    else
-        printf(": ti-replay --speed %.4gMf\n", overall / 1e6);
-    for (int i = 0; i < x->doubts.n; i++)
-        ti_print(stdout, "%-16s %s\n", "", x->doubts.text[i]);
-    rank_rates(x, rate);
-    put_rates("ranks", rate);
-    if (!x->long_bursts)
-        return;
-    burst_rates(x, rate);
-    put_rates("bursts, by time", rate);
-    printf("bursts are the %s of %s that take %d us or more, %.1f %% of the time\n",
-           ti_format_count(x->long_bursts, n, sizeof n), ti_format_count(x->bursts, of, sizeof of),
-           INFO_LONG_NS / 1000, 100 * long_share(x));
+    print_rates(x, width);
 }
 
 /* ------------------------------------------------------------------- JSON -- */

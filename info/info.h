@@ -78,12 +78,12 @@ ti_status info_rank(struct ti_source *s, int64_t rank, const struct info_style *
  * %.
  *
  * info_extras_read() reads rank `only`, or all ranks if it is below 0.  Release *out with
- * info_extras_free().  info_extras_json() adds keys to `out`.
+ * info_extras_free().  `width`: see common/table.h.  info_extras_json() adds keys to `out`.
  */
 struct info_extras;
 ti_status info_extras_read(struct ti_source *s, int64_t only, struct info_extras **out,
                            struct ti_err *err);
-void info_extras_print(const struct info_extras *x);
+void info_extras_print(const struct info_extras *x, int width);
 void info_extras_json(const struct info_extras *x, json_t *out);
 void info_extras_free(struct info_extras *x); /* NULL is fine */
 

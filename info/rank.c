@@ -3,12 +3,13 @@
 #include <string.h>
 
 #include "common/cli.h"
+#include "common/table.h"
 #include "info/summary.h"
 #include "trace/rankname.h"
 
-static void print_comms(const struct ti_reader *r)
+static void print_comms(const struct ti_reader *r, int width)
 {
-    char members[200];
+    char members[200], row[300];
 
     printf("\n%-14s %8s %8s  %s\n", "communicator", "rank", "size", "world ranks");
     for (int64_t i = 0; ti_reader_comm(r, i); i++) {
@@ -20,15 +21,17 @@ static void print_comms(const struct ti_reader *r)
             wide[k] = c->member[k];
             ascending = ascending && (k == 0 || wide[k] > wide[k - 1]);
         }
-        printf("%-14" PRId64 " %8" PRId64 " %8" PRId64 "  %s\n", i, c->rank, c->size,
-               ascending ? ti_ranks_text(wide, c->size, members, sizeof members)
-                         : "(in an order of their own)");
+        snprintf(row, sizeof row, "%-14" PRId64 " %8" PRId64 " %8" PRId64 "  %s", i, c->rank,
+                 c->size,
+                 ascending ? ti_ranks_text(wide, c->size, members, sizeof members)
+                           : "(in an order of their own)");
+        ti_print_short(stdout, width, row);
         free(wide);
     }
 }
 
 static void print_rank(struct ti_source *s, struct ti_reader *r, const struct ti_scan *scan,
-                       const struct info_extras *extras)
+                       const struct info_extras *extras, int width)
 {
     struct summary sum = {.s = s,
                           .messages = scan->messages,
@@ -52,10 +55,10 @@ static void print_rank(struct ti_source *s, struct ti_reader *r, const struct ti
     else
         printf("%-12s %016" PRIx64 "\n", "hash", scan->hash);
     info_put_caveats(&scan->caveats);
-    info_put_operations(&sum);
+    info_put_operations(&sum, width);
     if (extras)
-        info_extras_print(extras);
-    print_comms(r);
+        info_extras_print(extras, width);
+    print_comms(r, width);
     putchar('\n');
     for (int i = 0; ti_reader_info_at(r, i, &key, &value); i++) {
         info_put_clean(key);
@@ -115,7 +118,7 @@ ti_status info_rank(struct ti_source *s, int64_t rank, const struct info_style *
     if (style->json)
         print_rank_json(s, r, &scan, extras);
     else if (!style->quiet)
-        print_rank(s, r, &scan, extras);
+        print_rank(s, r, &scan, extras, style->width);
     else if (st == TI_OK && scan.end != TI_END_COMPLETE)
         printf("rank %" PRId64 ": %s\n", rank, ti_reader_end_text(r, end, sizeof end));
     info_extras_free(extras);

@@ -14,6 +14,7 @@
 #include "common/cli.h"
 #include "common/names.h"
 #include "common/sums.h"
+#include "common/table.h"
 #include "info/info.h"
 
 #define SITES_SHOWN 10
@@ -276,17 +277,16 @@ static ti_status write_file(const struct ti_source *s, const struct rates *x,
     struct ti_doubts doubts;
     size_t n;
 
-    snprintf(
-        title, sizeof title,
-        "Rates of the bursts of '%s', %s a second, see tiara-rates(5).\n"
-        "They are those of the machine that ran it, and of no other:\n"
-        "%" PRId64 " rank%s on %zu host%s (%s), counter %s.\n"
-        "A burst before a call at a [site] has the rate of that site, any other burst the rate\n"
-        "of its class: the last [class] whose volume it reaches.",
-        ti_source_path(s), file->unit ? file->unit : "volume", file->ranks,
-        file->ranks == 1 ? "" : "s", json_object_size(x->hosts),
-        json_object_size(x->hosts) == 1 ? "" : "s", names_of(x->hosts, hosts, sizeof hosts),
-        file->counter ? file->counter : "unknown");
+    snprintf(title, sizeof title,
+             "Rates of the bursts of '%s', %s a second, see tiara-rates(5).\n"
+             "They are those of the machine that ran it, and of no other:\n"
+             "%" PRId64 " rank%s on %zu host%s (%s), counter %s.\n"
+             "A burst before a call at a [site] has the rate of that site, any other burst\n"
+             "the rate of its class: the last [class] whose volume it reaches.",
+             ti_source_path(s), file->unit ? file->unit : "volume", file->ranks,
+             file->ranks == 1 ? "" : "s", json_object_size(x->hosts),
+             json_object_size(x->hosts) == 1 ? "" : "s", names_of(x->hosts, hosts, sizeof hosts),
+             file->counter ? file->counter : "unknown");
     doubts_of(x, s, &doubts);
     for (int i = 0; i < doubts.n; i++) {
         n = strlen(title);
@@ -297,48 +297,67 @@ static ti_status write_file(const struct ti_source *s, const struct rates *x,
 
 /* ------------------------------------------------------------------ print -- */
 
-static void put_head(const char *what)
+/* A table of rates; `what` is the title of the first column. */
+static struct ti_text_table *new_table(const char *what, enum ti_cells cells)
 {
-    printf("\n%-28s %16s %14s %12s %10s %7s\n", what, "rate", "deviation", "bursts", "seconds",
-           "time");
+    const struct ti_table_column columns[] = {{what, cells, 20},
+                                              {"rate", TI_CELLS_COUNTS, 0},
+                                              {"deviation", TI_CELLS_COUNTS, 0},
+                                              {"bursts", TI_CELLS_COUNTS, 0},
+                                              {"seconds", TI_CELLS_WORDS, 0},
+                                              {"time", TI_CELLS_WORDS, 0},
+                                              {"", TI_CELLS_TEXT, 16}};
+    struct ti_text_table *t = ti_table_new(columns, 7);
+
+    ti_table_line(t, "%s", "");
+    ti_table_titles(t);
+    return t;
 }
 
 /* `source`: the source line of a call site. */
-static void put_row(const char *what, const struct ti_rate *r, double all, const char *source)
+static void add_row(struct ti_text_table *t, const char *what, const struct ti_rate *r, double all,
+                    const char *source)
 {
-    char rate[32], deviation[32], bursts[32];
-
-    ti_print(stdout, "%28.28s %16s %14s %12s %10.6f %6.1f%%%s%s\n", what,
-             ti_format_count((uint64_t)(r->rate + 0.5), rate, sizeof rate),
-             ti_format_count((uint64_t)(r->deviation + 0.5), deviation, sizeof deviation),
-             ti_format_count(r->bursts, bursts, sizeof bursts), r->seconds,
-             all > 0 ? 100 * r->seconds / all : 0, *source ? "  " : "", source);
+    ti_table_text(t, "%s", what);
+    ti_table_count(t, (uint64_t)(r->rate + 0.5));
+    ti_table_count(t, (uint64_t)(r->deviation + 0.5));
+    ti_table_count(t, r->bursts);
+    ti_table_text(t, "%.6f", r->seconds);
+    ti_table_text(t, "%.1f%%", all > 0 ? 100 * r->seconds / all : 0);
+    ti_table_text(t, "%s", source);
 }
 
-static void print_text(const struct rates *x, const struct ti_rates *file)
+static void print_sites(const struct rates *x, const struct ti_rates *file, double all, int width)
 {
-    struct ti_rate all = as_rate(&x->all);
-    char text[32];
+    struct ti_text_table *t = new_table("site", TI_CELLS_TEXT);
 
-    info_put_clean(file->unit);
-    printf(" a second\n");
-    put_head("from");
-    put_row("all", &all, all.seconds, "");
-    for (int i = 0; i < file->nclasses; i++)
-        put_row(ti_format_count(file->volume_class[i].from, text, sizeof text),
-                &file->volume_class[i], all.seconds, "");
-    if (file->nsites)
-        put_head("site");
     for (int i = 0; i < file->nsites && i < SITES_SHOWN; i++) {
         const char *site = file->site[i].site;
-        char shown[32], source[TEXT_BYTES];
+        char shown[TEXT_BYTES], source[TEXT_BYTES];
 
         snprintf(shown, sizeof shown, "%.*s", (int)strcspn(site, " "), site); /* no build-id */
         ti_site_line_text(ti_symbolizer_find(x->symbolizer, site), source, sizeof source);
-        put_row(shown, &file->site[i], all.seconds, source);
+        add_row(t, shown, &file->site[i], all, source);
     }
     if (file->nsites > SITES_SHOWN)
-        printf("... and %d further call sites\n", file->nsites - SITES_SHOWN);
+        ti_table_line(t, "... and %d further call sites", file->nsites - SITES_SHOWN);
+    ti_table_print(t, stdout, width);
+}
+
+static void print_text(const struct rates *x, const struct ti_rates *file, int width)
+{
+    struct ti_rate all = as_rate(&x->all);
+    struct ti_text_table *t = new_table("from", TI_CELLS_WORDS);
+    char text[32];
+
+    ti_print(stdout, "%s a second\n", file->unit ? file->unit : "");
+    add_row(t, "all", &all, all.seconds, "");
+    for (int i = 0; i < file->nclasses; i++)
+        add_row(t, ti_format_count(file->volume_class[i].from, text, sizeof text),
+                &file->volume_class[i], all.seconds, "");
+    ti_table_print(t, stdout, width);
+    if (file->nsites)
+        print_sites(x, file, all.seconds, width);
 }
 
 static json_t *rate_json(const struct rates *x, const struct ti_rate *r)
@@ -443,7 +462,7 @@ static ti_status conclude(struct ti_source *s, const struct ti_pass *p, const st
         if (st == TI_OK && style->json)
             print_json(s, p, x, &file);
         else if (st == TI_OK && !style->quiet && strcmp(path, "-") != 0)
-            print_text(x, &file);
+            print_text(x, &file, style->width);
     }
     free(file.volume_class);
     free(file.site);

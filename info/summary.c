@@ -430,7 +430,7 @@ ti_status info_summary(struct ti_source *s, const struct info_style *style, stru
         if (style->json)
             info_print_summary_json(&sum);
         else
-            info_print_summary(&sum, style->quiet);
+            info_print_summary(&sum, style->quiet, style->width);
         for (int64_t i = 0; i < sum.nrows; i++) {
             if (sum.row[i].damage && st == TI_OK)
                 st = ti_err_set(err, TI_ERR_INPUT, "%s", sum.row[i].damage);

@@ -68,8 +68,8 @@ const char *info_why_not_whole(const struct row *row);
 
 /* ----------------------------------------------------- summary_text.c -- */
 
-/* Print the summary; `quiet`: problems only. */
-void info_print_summary(const struct summary *sum, bool quiet);
+/* Print the summary; `quiet`: problems only.  `width`: see common/table.h. */
+void info_print_summary(const struct summary *sum, bool quiet, int width);
 
 /* Print one line "WHAT  VALUE"; nothing if the value is NULL. */
 void info_put_line(const char *what, const char *value);
@@ -79,7 +79,7 @@ void info_put_caveats(const struct ti_caveats *c);
 
 /* Print the bytes of messages, one-sided transfers and files, and the table of operations. */
 void info_put_volumes(const struct summary *sum);
-void info_put_operations(const struct summary *sum);
+void info_put_operations(const struct summary *sum, int width);
 
 /* ----------------------------------------------------- summary_json.c -- */
 

@@ -3,6 +3,7 @@
 
 #include "common/cli.h"
 #include "common/json.h"
+#include "common/table.h"
 #include "info/summary.h"
 #include "trace/differ.h"
 #include "trace/rankname.h"
@@ -233,39 +234,40 @@ void info_put_volumes(const struct summary *sum)
     }
 }
 
-/* Bytes that an operation hands over or brings back; "-" if it does neither. */
-static const char *op_bytes(const struct summary *sum, uint32_t op, char *buf, size_t bytes)
+/* Add bytes to a table; "-" if there are none. */
+static void add_bytes(struct ti_text_table *t, uint64_t bytes, bool always)
 {
-    return ti_op_is(op, TI_T_SENDS) || sum->op[op].bytes
-               ? ti_format_count(sum->op[op].bytes, buf, bytes)
-               : "-";
+    char text[32];
+
+    if (bytes || always)
+        ti_table_text(t, "%s", ti_format_count(bytes, text, sizeof text));
+    else
+        ti_table_text(t, "-");
 }
 
-static const char *op_got(const struct summary *sum, uint32_t op, char *buf, size_t bytes)
+void info_put_operations(const struct summary *sum, int width)
 {
-    return sum->op[op].got ? ti_format_count(sum->op[op].got, buf, bytes) : "-";
-}
-
-void info_put_operations(const struct summary *sum)
-{
+    static const struct ti_table_column columns[] = {{"operation", TI_CELLS_TEXT, 20},
+                                                     {"events", TI_CELLS_COUNTS, 0},
+                                                     {"bytes sent", TI_CELLS_WORDS, 0},
+                                                     {"bytes got", TI_CELLS_WORDS, 0}};
     bool both =
         info_totals_of(sum, TI_OP_KIND_RMA).events || info_totals_of(sum, TI_OP_KIND_FILE).events;
-    char events[32], bytes[32], got[32];
+    struct ti_text_table *t = ti_table_new(columns, both ? 4 : 3);
+    char events[32];
 
-    printf("\n%-26s %12s %20s", "operation", "events", "bytes sent");
-    if (both)
-        printf(" %20s", "bytes got");
-    putchar('\n');
+    ti_table_line(t, "%s", "");
+    ti_table_titles(t);
     for (uint32_t op = 0; op < TI_OP_COUNT; op++) {
         if (!sum->op[op].events)
             continue;
-        printf("%-26s %12s %20s", ti_op_info(op)->text,
-               ti_format_count(sum->op[op].events, events, sizeof events),
-               op_bytes(sum, op, bytes, sizeof bytes));
+        ti_table_text(t, "%s", ti_op_info(op)->text);
+        ti_table_count(t, sum->op[op].events);
+        add_bytes(t, sum->op[op].bytes, ti_op_is(op, TI_T_SENDS));
         if (both)
-            printf(" %20s", op_got(sum, op, got, sizeof got));
-        putchar('\n');
+            add_bytes(t, sum->op[op].got, false);
     }
+    ti_table_print(t, stdout, width);
     for (int i = 0; i < sum->nuntraced; i++) {
         printf("%s", i ? ", " : "not traced: ");
         info_put_clean(sum->untraced[i].name);
@@ -275,19 +277,23 @@ void info_put_operations(const struct summary *sum)
         putchar('\n');
 }
 
-static void print_spread(const struct summary *sum)
+static void print_spread(const struct summary *sum, int width)
 {
-    printf("\n%-22s %16s %16s %16s\n", "per rank", "minimum", "median", "maximum");
-    for (int what = 0; what < PER_RANK_COUNT; what++) {
-        uint64_t v[3];
-        char text[3][32];
+    static const struct ti_table_column columns[] = {{"per rank", TI_CELLS_TEXT, 20},
+                                                     {"minimum", TI_CELLS_COUNTS, 0},
+                                                     {"median", TI_CELLS_COUNTS, 0},
+                                                     {"maximum", TI_CELLS_COUNTS, 0}};
+    struct ti_text_table *t = ti_table_new(columns, 4);
+    uint64_t v[3];
 
-        if (!info_spread(sum, (enum per_rank)what, v))
-            return;
+    ti_table_line(t, "%s", "");
+    ti_table_titles(t);
+    for (int what = 0; what < PER_RANK_COUNT && info_spread(sum, (enum per_rank)what, v); what++) {
+        ti_table_text(t, "%s", info_per_rank_text[what]);
         for (int i = 0; i < 3; i++)
-            ti_format_count(v[i], text[i], sizeof text[i]);
-        printf("%-22s %16s %16s %16s\n", info_per_rank_text[what], text[0], text[1], text[2]);
+            ti_table_count(t, v[i]);
     }
+    ti_table_print(t, stdout, width);
 }
 
 static const char *missing_reason(const struct summary *sum, int64_t rank)
@@ -360,7 +366,7 @@ static void print_problems(const struct summary *sum, bool apart)
         printf("  ... and %" PRId64 " more\n", nbad - shown);
 }
 
-void info_print_summary(const struct summary *sum, bool quiet)
+void info_print_summary(const struct summary *sum, bool quiet, int width)
 {
     bool alone = strcmp(ti_source_kind(sum->s), "rank file") == 0;
     char n[32], size[32];
@@ -404,10 +410,10 @@ void info_print_summary(const struct summary *sum, bool quiet)
         printf(": %.4g bytes an event, %.4g an action", (double)sum->bytes / (double)sum->events,
                (double)sum->bytes / (double)sum->events / 2);
     putchar('\n');
-    info_put_operations(sum);
+    info_put_operations(sum, width);
     if (!alone)
-        print_spread(sum);
+        print_spread(sum, width);
     if (sum->extras)
-        info_extras_print(sum->extras);
+        info_extras_print(sum->extras, width);
     print_problems(sum, true);
 }

@@ -38,6 +38,24 @@ for mode in --phases '--phases --all' '--phases --top 5' --imbalance '--imbalanc
     done
 done
 
+# The tables of the summary and of a rank, also with extra columns, and rates of call sites.
+for trace in big.run small.run; do
+    for width in 80 100 132; do
+        for mode in '' '--rank 3'; do
+            # shellcheck disable=SC2086  # words are meant
+            run 0 ti-info $mode --width $width $trace
+            sed -i '1,/^$/d' out
+            grep -q '^operation ' out && grep -q '^ranks .*[0-9]$' out && [ "$(longest out)" -le $width ] ||
+                { fail "$mode $trace: wider than $width"; awk "length > $width" out; }
+        done
+        run 0 ti-info --rates $trace.rates --width $width $trace
+        grep -q '^site ' out && [ "$(longest out)" -le $width ] ||
+            { fail "--rates $trace: wider than $width"; awk "length > $width" out; }
+    done
+done
+run 0 ti-info --rates big.rates big.run
+grep -q "^$site+0x1010 .* 33.7%" out || fail '--rates: all of a name without a terminal'
+
 # What does not fit is rounded, or loses its middle; all digits are there where there is room.
 run 0 ti-info --imbalance big.run
 grep -qE ' [0-9,]{21,} ' out && grep -q " at $site+0x[0-9a-f]*$" out || fail 'all digits without a terminal'
