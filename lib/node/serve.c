@@ -222,6 +222,7 @@ static void poll_once(struct ti__serve *s, struct pollfd *fds, int timeout_ms)
 static void send_some(struct ti__serve *s)
 {
     uint64_t turned;
+    bool is_our_turn;
 
     if (!s->relay || !ti_send_can(&s->send)) {
         if (s->relay)
@@ -230,10 +231,9 @@ static void send_some(struct ti__serve *s)
         return;
     }
     turned = ti_relay_turned(s->relay);
-    if (turned - s->turned < (uint64_t)s->waiting && ti_relay_waiting(s->relay))
-        return;
-    ti_relay_hold(s->relay, ti_outbox_full(&s->out));
-    if (ti_outbox_full(&s->out))
+    is_our_turn = turned - s->turned >= (uint64_t)s->waiting || !ti_relay_waiting(s->relay);
+    ti_relay_hold(s->relay, is_our_turn && ti_outbox_full(&s->out));
+    if (!is_our_turn || ti_outbox_full(&s->out))
         return;
     ti_send_more(&s->send, 1, &s->out);
     s->turned = turned;

@@ -121,6 +121,11 @@ def memory_kib(node, what="VmHWM"):
         return int([line for line in f if line.startswith(what)][0].split()[1])
 
 
+def written(node):
+    with open("/proc/%d/io" % node.hello["pid"]) as f:
+        return int([line for line in f if line.startswith("wchar")][0].split()[1])
+
+
 def state(node):
     with open("/proc/%d/stat" % node.hello["pid"]) as f:
         return f.read().split()[2]
@@ -282,6 +287,32 @@ class Relay(NodeTest):
         node.process.stdin.close()
         node.process.wait()
         wait_for(lambda: not of_sshd())
+
+    def test_a_node_that_ends_while_it_waits_for_its_turn_holds_up_nobody(self):
+        """The relay sends a trace itself, and so takes turns with the nodes behind it."""
+        node = self.serve()
+        other, *those = [self.reached(node, i + 1, "one") for i in range(9)]
+        directory = scratch + "/turns"
+        self.traces(directory, 2)
+        for rank in range(2):
+            os.truncate("%s/rank-%06d.ti" % (directory, rank), (1, 60)[rank] << 20)
+        about = dict(directory=directory, run_id=self.run_id)
+        node.send({"do": "send", "id": 700, "ranks": [[1, 1]], **about})
+        for one in those:
+            one.send({"do": "send", "id": 700, "ranks": [[1, 1]], **about})
+            for _ in range(40 + one.stream):  # the last turn is the relay's or the node's
+                node.read(1)
+                time.sleep(0.05)  # slower than they are
+            time.sleep(0.5)
+            node.send({"do": "unreach", "id": 701, "stream": one.stream})
+            before = written(other)
+            other.send({"do": "send", "id": one.stream, "ranks": [[0, 0]], **about})
+            wait_for(lambda n=before: written(other) > n + (256 << 10))  # while nobody reads
+            time.sleep(0.5)
+            other.wait(lambda f, n=one.stream: f[0] == MESSAGE and f[2]["is"] == "send" and f[2]["id"] == n)
+            node.frames = [f for f in node.frames if f[0] == MESSAGE]
+        node.wait(lambda f: f[0] == MESSAGE and f[2]["is"] == "send")
+        self.assertEqual(node.end(), 0)
 
     def test_failures_are_told_with_cause_and_hint(self):
         node = self.serve()
