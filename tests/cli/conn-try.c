@@ -125,6 +125,20 @@ static void on_data(struct ti_conn *w, uint32_t rank, const void *data, size_t b
     o->got += (int64_t)bytes;
 }
 
+/* Those behind `relay` that were not begun, and never will be. */
+static void give_up_behind(const struct one *relay)
+{
+    for (int i = 0; i < n; i++) {
+        struct one *o = &ones[i];
+
+        if (o->relay != relay || o->began)
+            continue;
+        o->began = true;
+        printf("%s ended NONE relay | %s ended before it was begun | \n", o->name, relay->name);
+        give_up_behind(o);
+    }
+}
+
 static void on_ended(struct ti_conn *w, enum ti_channel_end end, bool relay,
                      const struct ti_err *why, void *arg)
 {
@@ -133,9 +147,7 @@ static void on_ended(struct ti_conn *w, enum ti_channel_end end, bool relay,
     printf("%s ended %s %s | %s | %s\n", o->name, ends[end], relay ? "relay" : "own", why->text,
            why->hint);
     (void)w;
-    for (int i = 0; i < n; i++)
-        if (ones[i].relay == o && !ones[i].began)
-            ones[i].began = true; /* and never will */
+    give_up_behind(o);
     o->way = NULL;
     o->done = true;
 }

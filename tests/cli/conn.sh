@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # session/conn.h: connections to ti-nodes through our own sshds on the loopback, direct, through one
 # relay and through two; how they end, which node is the cause, and what a fake ti-node can do.
-# All timeouts are 600 s.  Where one has to pass, the test turns conn-try's clock.
+# All timeouts are 600 s.  Where one has to pass, the test turns conn-try's clock.  Waits have no
+# limit of their own; ended by tests/run's, the test says where it stood (hung).
 # tests/run: waits
 set -u
 sshd=$(command -v sshd || echo /usr/sbin/sshd)
@@ -28,14 +29,28 @@ ours() {
         basename "${f%/environ}"
     done
 }
-# tell NODE SIGNAL: its ti-nodes
+# tell NODE SIGNAL: its ti-nodes.  If there is none, conn-try ends, and with it what waits for it.
 tell() {
-    local pid
+    local pid told=
     for pid in $(ours "$1"); do
-        [ "$(cat "/proc/$pid/comm" 2>/dev/null)" != ti-node ] || kill -"$2" "$pid"
+        [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = ti-node ] && kill -"$2" "$pid" && told=1
     done
+    [ -n "$told" ] || { bad "no ti-node on $1 for SIG$2"; kill "$tried"; }
+}
+# What the test waits for, said by hung().
+waits_for=
+hung() {
+    echo "ended while it waited for $waits_for, in ${FUNCNAME[1]}, called at line ${BASH_LINENO[1]}"
+    echo "the last lines of conn-try's output:"
+    tail -n 30 "$d/out"
+    echo "processes of the test, and of its nodes:"
+    # shellcheck disable=SC2046  # words are meant
+    ps -o pid,ppid,stat,wchan:20,etime,args -s $$ --ppid "${tried:-$$}" \
+        -p "$(echo $$ $(ours) "${pids[@]}" | tr ' ' ,)"
+    exit 1
 }
 trap stop EXIT
+trap hung TERM
 bad() {
     echo "$1"
     tail -n 15 "$d/out"
@@ -52,8 +67,11 @@ for f in ti-node ti-node-counter libminitrace.so; do ln -s "$build/$f" "$d/prog/
 id=5eed5eed5eed5eed5eed5eed5eed5eed
 "$build/tests/mktrace" --np 3 --bytes 3000000 --noise 100 --run-id $id "$d/run" || exit 1
 conn_try=(env "HOME=$d/home" "$d/prog/conn-try" -S 600 -C 600)
-try() { # conn-try's arguments
-    "${conn_try[@]}" "$@" >"$d/out" 2>&1
+try() { # conn-try's arguments; in the background, since bash would trap no signal meanwhile
+    waits_for="conn-try $*"
+    "${conn_try[@]}" "$@" >"$d/out" 2>&1 &
+    tried=$!
+    wait "$tried"
     silent 'Sanitizer|runtime error' "$*"
 }
 
@@ -64,7 +82,7 @@ for r in 0 1 2; do
 done
 said '^a ready local$' 'this machine'
 
-# begin ARGUMENT...: in the background; await PATTERN; order COMMAND
+# begin ARGUMENT...: in the background; order COMMAND
 begin() {
     rm -f "$d/orders"
     mkfifo "$d/orders"
@@ -73,24 +91,33 @@ begin() {
     "${conn_try[@]}" -n -w "$@" >>"$d/out" 2>&1 <"$d/orders" 7<&- &
     tried=$!
 }
+# await NAME WHAT: until it prints "NAME WHAT", or the connection NAME, or conn-try, has ended
 await() {
-    while kill -0 "$tried" 2>/dev/null; do
-        ! grep -qsE "$1" "$d/out" || return
+    local over=
+    waits_for="'$1 $2'"
+    until grep -qsE "^$1 $2" "$d/out"; do
+        [ -z "$over" ] || { bad "no '$1 $2', and it has ended"; return; }
+        if grep -qs "^$1 ended" "$d/out" || ! kill -0 "$tried" 2>/dev/null; then
+            over=1 # look once more
+        fi
         sleep 0.1
     done
-    grep -qsE "$1" "$d/out" || bad "no '$1', and it has ended"
 }
 order() { echo "$1" >&7; }
 # later: by its clock, the timeout passes once more
-later() { await "^turned $(($(grep -c '^turned' "$d/out") + 1))$"; }
-finish() { # end it
-    kill "$tried"
+later() { await turned "$(($(grep -c '^turned' "$d/out") + 1))$"; }
+ends() { # by itself
+    waits_for="the end of conn-try"
     wait "$tried"
+}
+finish() { # end it
+    kill "$tried" 2>/dev/null
+    ends
 }
 
 # a heartbeat keeps it, and time in which we are stopped does not count; a frozen one is said to hang
 begin a=:.
-await '^a pid'
+await a pid
 order turn
 later
 order jump
@@ -101,7 +128,7 @@ own=$(sed -n 's/^a pid //p' "$d/out")
 frozen=("$own" "$(ps -o ppid= -p "$own" | tr -d ' ')")
 kill -STOP "${frozen[@]}"
 order 'turn a'
-wait "$tried"
+ends
 said "^a ended SILENT own \\| 'this machine' said nothing for 600 s: it hangs, or the network to it is down \\|" frozen
 kill -9 "${frozen[@]}" 2>/dev/null
 
@@ -194,14 +221,14 @@ childs_end[${#evils[@]} - 1]='LOST relay'
 # they live on
 for i in "${!expected[@]}"; do [ -n "${expected[i]}" ] || lasting+=("$i"); done
 begin -d "$d/run" -r $id -k 3 a=:. "${evils[@]}" "${children[@]}"
-await '^a rank 2 '
-for i in "${!childs_end[@]}"; do await "^child$i ended"; done
-await "^${slow[0]} ready" # it says HELLO, and nothing else
+await a 'rank 2 '
+for i in "${!childs_end[@]}"; do await "child$i" ended; done
+await "${slow[0]}" ready # it says HELLO, and nothing else
 for i in "${!expected[@]}"; do
-    [ -z "${expected[i]}" ] || [[ " ${slow[*]} " == *" evil$i "* ]] || await "^evil$i ended"
+    [ -z "${expected[i]}" ] || [[ " ${slow[*]} " == *" evil$i "* ]] || await "evil$i" ended
 done
 order "turn $(IFS=,; echo "${slow[*]}")"
-for one in "${slow[@]}"; do await "^$one ended"; done
+for one in "${slow[@]}"; do await "$one" ended; done
 finish
 silent 'Sanitizer|runtime error' 'ways to those that are evil'
 for i in "${!childs_end[@]}"; do
@@ -293,6 +320,7 @@ for transport in libssh2 openssh; do
     [ "$c_own" -eq "$c_link" ] && [ "$c_own" -gt "$whole" ] && [ "$b_link" -eq $((b_own + c_link)) ] &&
         [ "$a_link" -eq $((a_own + b_link)) ] && [ "$a_link" -gt $((3 * whole)) ] &&
         [ "$a_link" -lt $((31 * whole / 10)) ] || bad "bytes of each, $name"
+    waits_for='the end of all that ran on the nodes'
     while [ -n "$(ours)" ]; do sleep 0.1; done # nothing may be left behind
 done
 
@@ -325,7 +353,7 @@ unset SSH_AUTH_SOCK
 
 # closed, the relay first told
 begin "${ssh[@]}" -c b a=:n1 b=a:n2
-await '^b ended'
+await b ended
 said '^b ended CLOSED own' closed
 order turn
 later
@@ -334,20 +362,20 @@ finish
 
 # child killed, relay killed, relay frozen, child frozen
 begin "${ssh[@]}" a=:n1 b=a:n2 c=b:n3
-await '^c ready'
+await c ready
 tell n3 KILL
-await '^c ended'
+await c ended
 said "^c ended [A-Z]* own \| lost 'n3' from 'n2': " 'child killed'
 silent '^[ab] ended' 'child killed'
 tell n1 KILL
-wait "$tried"
+ends
 said '^a ended [A-Z]* own \| ' 'relay killed'
 said "^b ended [A-Z]* relay \| lost with its relay 'n1': " 'relay killed'
 begin "${ssh[@]}" a=:n1 b=a:n2 c=b:n3
-await '^c ready'
+await c ready
 tell n2 STOP
 order 'turn b,c'
-await '^c ended'
+await c ended
 said "^b ended SILENT own \\| 'n2' said nothing by way of 'n1' for 600 s" 'relay frozen'
 said "^c ended SILENT relay \\| lost with its relay 'n2'" 'relay frozen'
 later
