@@ -153,7 +153,10 @@ API enum tiara_status tiara_open(const char *path, struct tiara_trace **out,
     if (!t)
         return ti__api_no_memory(err);
     st = ti_source_open(path, &t->source, &why);
+    if (!st)
+        st = ti_source_share_lists(t->source, &why);
     if (st) {
+        ti_source_close(t->source);
         free(t);
         return ti__api_result(err, st, &why);
     }
