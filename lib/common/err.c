@@ -84,6 +84,17 @@ void ti_err_hint(struct ti_err *err, const char *fmt, ...)
     ti_strip_controls(err->hint);
 }
 
+ti_status ti_err_memory(struct ti_err *err, const char *what)
+{
+    errno = ENOMEM;
+    return ti_err_errno(err, TI_ERR_IO, "cannot %s", what);
+}
+
+bool ti_err_was_memory(ti_status st)
+{
+    return st == TI_ERR_IO && errno == ENOMEM;
+}
+
 void ti_err_one_line(struct ti_err *err)
 {
     for (int i = 0; i < 2; i++)

@@ -8,6 +8,8 @@
 #ifndef TI_COMMON_ERR_H
 #define TI_COMMON_ERR_H
 
+#include <stdbool.h>
+
 #include "common/status.h"
 
 struct ti_err {
@@ -30,6 +32,11 @@ ti_status ti_err_prefix(struct ti_err *err, ti_status st, const char *fmt, ...)
 
 /* Add what to do about it. */
 void ti_err_hint(struct ti_err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* "cannot WHAT: Cannot allocate memory"; sets errno to ENOMEM, and returns TI_ERR_IO.  _was_memory:
+ * whether a call that has just returned `st` failed so.  Set errno to 0 before that call. */
+ti_status ti_err_memory(struct ti_err *err, const char *what);
+bool ti_err_was_memory(ti_status st);
 
 /* Replace control characters by '?', except newline and tab.  Text from a trace or from another
  * machine must not send commands to the terminal.  All functions above call this. */

@@ -7,26 +7,38 @@
 
 #include "common/status.h"
 
-void *ti_grow(void *array, size_t *cap, size_t n, size_t size)
+/* `array` points to a pointer of any type; all of these have the same representation. */
+bool ti_room_more(void *array, size_t *cap, size_t n, size_t size)
 {
     size_t was = *cap, now = was ? was : 4;
-    char *more;
+    char *old, *more;
 
-    if (n <= was)
-        return array;
+    memcpy(&old, array, sizeof old);
     while (now < n)
-        now *= 2;
+        now = now <= SIZE_MAX / 2 ? 2 * now : n;
     /* calloc() does not touch the pages of a large array */
-    more = array ? reallocarray(array, now, size) : calloc(now, size);
-    if (!more) {
-        fprintf(stderr, "%s: out of memory: cannot have %zu elements of %zu bytes\n",
-                program_invocation_short_name, now, size);
-        exit(TI_ERR_IO);
-    }
-    if (array)
+    more = old ? reallocarray(old, now, size) : calloc(now, size);
+    if (!more)
+        return false;
+    if (old)
         memset(more + was * size, 0, (now - was) * size);
+    memcpy(array, &more, sizeof more);
     *cap = now;
-    return more;
+    return true;
+}
+
+void ti_no_memory(size_t n, size_t size)
+{
+    fprintf(stderr, "%s: out of memory: cannot have %zu elements of %zu bytes\n",
+            program_invocation_short_name, n, size);
+    exit(TI_ERR_IO);
+}
+
+void *ti_grow(void *array, size_t *cap, size_t n, size_t size)
+{
+    if (!ti_room(&array, cap, n, size))
+        ti_no_memory(n, size);
+    return array;
 }
 
 static size_t hash(const int64_t key[4])
@@ -50,15 +62,19 @@ static size_t probe(const struct ti_map *map, const int64_t key[4])
     return at;
 }
 
-static void rehash(struct ti_map *map)
+static bool rehash(struct ti_map *map)
 {
-    size_t want = map->nslots ? 2 * map->nslots : 64, none = 0;
+    size_t want = map->nslots ? 2 * map->nslots : 64;
+    uint32_t *slot = calloc(want, sizeof *slot);
 
+    if (!slot)
+        return false;
     free(map->slot);
-    map->slot = ti_grow(NULL, &none, want, sizeof map->slot[0]);
+    map->slot = slot;
     map->nslots = want;
     for (size_t i = 0; i < map->n; i++)
         map->slot[probe(map, map->key[i])] = (uint32_t)(i + 1);
+    return true;
 }
 
 int64_t ti_map_find(const struct ti_map *map, int64_t a, int64_t b, int64_t c, int64_t d)
@@ -70,20 +86,30 @@ int64_t ti_map_find(const struct ti_map *map, int64_t a, int64_t b, int64_t c, i
     return (int64_t)map->slot[probe(map, key)] - 1;
 }
 
-int64_t ti_map_add(struct ti_map *map, int64_t a, int64_t b, int64_t c, int64_t d)
+int64_t ti_map_put(struct ti_map *map, int64_t a, int64_t b, int64_t c, int64_t d)
 {
     const int64_t key[4] = {a, b, c, d};
     size_t at;
 
-    if (2 * (map->n + 1) > map->nslots)
-        rehash(map);
+    if (2 * (map->n + 1) > map->nslots && !rehash(map))
+        return -1;
     at = probe(map, key);
     if (!map->slot[at]) {
-        map->key = ti_grow(map->key, &map->cap, map->n + 1, sizeof map->key[0]);
+        if (!TI_ROOM(map->key, &map->cap, map->n + 1))
+            return -1;
         memcpy(map->key[map->n], key, sizeof key);
         map->slot[at] = (uint32_t)++map->n;
     }
     return (int64_t)map->slot[at] - 1;
+}
+
+int64_t ti_map_add(struct ti_map *map, int64_t a, int64_t b, int64_t c, int64_t d)
+{
+    int64_t i = ti_map_put(map, a, b, c, d);
+
+    if (i < 0)
+        ti_no_memory(map->n + 1, sizeof map->key[0]);
+    return i;
 }
 
 void ti_map_clear(struct ti_map *map)

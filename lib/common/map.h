@@ -6,6 +6,7 @@
 #ifndef TI_COMMON_MAP_H
 #define TI_COMMON_MAP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,8 +20,10 @@ struct ti_map {
 /* Index of a key; -1 if it is not there. */
 int64_t ti_map_find(const struct ti_map *map, int64_t a, int64_t b, int64_t c, int64_t d);
 
-/* Index of a key, which is added if it is new: its index is then the former map->n.  Ends the
- * program when memory is short, as ti_grow() does. */
+/* Index of a key, which is added if it is new: its index is then the former map->n.  -1 when memory
+ * is short; the map is as before then.  ti_map_add() ends the program instead, as ti_grow() does.
+ */
+int64_t ti_map_put(struct ti_map *map, int64_t a, int64_t b, int64_t c, int64_t d);
 int64_t ti_map_add(struct ti_map *map, int64_t a, int64_t b, int64_t c, int64_t d);
 
 /* Remove all keys, keep the memory. */
@@ -28,11 +31,26 @@ void ti_map_clear(struct ti_map *map);
 void ti_map_free(struct ti_map *map);
 
 /*
- * Make room for at least `n` elements of `size` bytes in `array`, which has room for *cap.  Returns
- * the array, which may have moved; new elements are zeroed.  The memory of a new large array is not
- * touched.  When memory is short, this prints a message and ends the program with TI_ERR_IO: these
- * tables are small compared with the traces.
+ * TI_ROOM(array, cap, n): make room for at least `n` elements in `array`, which has room for *cap.
+ * The array may move; new elements are zeroed.  The memory of a new large array is not touched.
+ * False when memory is short: errno is ENOMEM, and the array is as before.
+ */
+#define TI_ROOM(array, cap, n) ti_room(&(array), (cap), (n), sizeof *(array))
+
+bool ti_room_more(void *array, size_t *cap, size_t n, size_t size);
+static inline bool ti_room(void *array, size_t *cap, size_t n, size_t size)
+{
+    return n <= *cap || ti_room_more(array, cap, n, size);
+}
+
+/*
+ * The same for code that only tools use.  Returns the array.  When memory is short, this prints a
+ * message and ends the program with TI_ERR_IO.  Code that reads traces must not call it
+ * (HACKING.md).
  */
 void *ti_grow(void *array, size_t *cap, size_t n, size_t size);
+
+/* End the program so. */
+_Noreturn void ti_no_memory(size_t n, size_t size);
 
 #endif

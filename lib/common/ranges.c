@@ -17,7 +17,7 @@ static size_t find(const struct ti_ranges *set, int64_t rank)
     return i;
 }
 
-void ti_ranges_add_range(struct ti_ranges *set, int64_t first, int64_t last)
+bool ti_ranges_put(struct ti_ranges *set, int64_t first, int64_t last)
 {
     bool behind = set->n && set->range[set->n - 1].last < first - 1;
     size_t i = behind ? set->n : find(set, first - 1), end = i;
@@ -27,12 +27,19 @@ void ti_ranges_add_range(struct ti_ranges *set, int64_t first, int64_t last)
         first = set->range[end].first < first ? set->range[end].first : first;
         last = set->range[end].last > last ? set->range[end].last : last;
     }
-    if (i == end)
-        set->range = ti_grow(set->range, &set->cap, set->n + 1, sizeof *set->range);
+    if (i == end && !TI_ROOM(set->range, &set->cap, set->n + 1))
+        return false;
     if (end < set->n && end != i + 1)
         memmove(&set->range[i + 1], &set->range[end], (set->n - end) * sizeof *set->range);
     set->n += 1 - (end - i);
     set->range[i] = (struct ti_range){first, last};
+    return true;
+}
+
+void ti_ranges_add_range(struct ti_ranges *set, int64_t first, int64_t last)
+{
+    if (!ti_ranges_put(set, first, last))
+        ti_no_memory(set->n + 1, sizeof *set->range);
 }
 
 void ti_ranges_add(struct ti_ranges *set, int64_t rank)

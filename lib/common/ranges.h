@@ -18,7 +18,9 @@ struct ti_ranges {
     size_t n, cap;
 };
 
-/* Add a rank, consecutive ranks, or the ranks of another set; in any order. */
+/* Add a rank, consecutive ranks, or the ranks of another set; in any order.  _put: false when
+ * memory is short, and the set is as before then.  The others end the program (ti_grow()). */
+bool ti_ranges_put(struct ti_ranges *set, int64_t first, int64_t last);
 void ti_ranges_add(struct ti_ranges *set, int64_t rank);
 void ti_ranges_add_range(struct ti_ranges *set, int64_t first, int64_t last);
 void ti_ranges_add_all(struct ti_ranges *set, const struct ti_ranges *other);
