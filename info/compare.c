@@ -85,10 +85,11 @@ static size_t extent(void *arg)
     return 0;
 }
 
-static void remember(void *arg, uint32_t depth)
+static bool remember(void *arg, uint32_t depth)
 {
     (void)arg;
     (void)depth;
+    return true;
 }
 
 static bool steady(void *arg, uint32_t depth)
@@ -158,7 +159,7 @@ static ti_status compare_events(struct ti_source *const s[2], struct ti_reader *
         for (int i = 0; i < 2; i++) {
             more[i] = ti_reader_next(r[i], &ev[i], err);
             if (more[i] < 0)
-                return TI_ERR_INPUT;
+                return ti_reader_status(r[i]);
         }
         if (more[0] != more[1] || (more[0] && !same(r, ev, style))) {
             note_event(s, r, ev, more, style, d);

@@ -42,7 +42,7 @@ static size_t extent(void *arg)
     return ti_walk_extent(g->walk) + g->tally.items.n + TI_OP_COUNT;
 }
 
-static void remember(void *arg, uint32_t depth)
+static bool remember(void *arg, uint32_t depth)
 {
     struct reading *g = arg;
 
@@ -53,6 +53,7 @@ static void remember(void *arg, uint32_t depth)
     ti_scan_remember(&g->scan, &g->mark[depth].scan);
     ti_tally_remember(&g->tally, depth);
     g->mark[depth].unsound = g->p->unsound;
+    return true;
 }
 
 static bool steady(void *arg, uint32_t depth)

@@ -116,10 +116,11 @@ static ti_status parse(int fd, const struct file *f, json_t **out, struct ti_err
     json_error_t why;
     ti_status st = TI_OK;
 
+    errno = text ? 0 : errno;
     if (!text)
         st = errno == EFBIG ? unusable(f, "is too long to be one", err) : cannot(f, "read", err);
     else if (!(*out = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &why)))
-        st = malformed(f, bytes, &why, err);
+        st = errno == ENOMEM ? cannot(f, "read", err) : malformed(f, bytes, &why, err);
     else if (!json_is_object(*out))
         st = unusable(f, "is no object", err);
     else

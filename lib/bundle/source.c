@@ -56,26 +56,33 @@ static int64_t manifest_nranks(const struct ti_source *s)
 
 /* Find the number of ranks of the run.  Every trace's header has it, and a header is read faster
  * than a manifest.  ti_source_reader() checks that the headers agree. */
-static void find_nranks(struct ti_source *s)
+static ti_status find_nranks(struct ti_source *s, struct ti_err *err)
 {
     if (s->merged) {
         s->nranks = ti_merged_nranks(s->merged);
-        return;
+        return TI_OK;
     }
+    errno = 0;
     for (int64_t i = 0; i < s->nentries && i < HEADERS_TRIED; i++) {
         struct ti_reader *r;
 
-        if (open_entry(s, &s->entry[i], &r, NULL) != TI_OK)
+        if (open_entry(s, &s->entry[i], &r, NULL) != TI_OK) {
+            if (errno == ENOMEM)
+                return ti__source_no_memory(s, err);
             continue;
+        }
         s->nranks = ti_reader_nranks(r);
         memcpy(s->run_id, ti_reader_run_id(r), sizeof s->run_id);
         s->run_name = s->entry[i].name;
         ti_reader_close(r);
-        return;
+        return TI_OK;
     }
     s->nranks = manifest_nranks(s);
+    if (errno == ENOMEM)
+        return ti__source_no_memory(s, err);
     if (!s->nranks && s->nentries)
         s->nranks = s->entry[s->nentries - 1].rank + 1;
+    return TI_OK;
 }
 
 ti_status ti_source_open(const char *path, struct ti_source **out, struct ti_err *err)
@@ -97,13 +104,13 @@ ti_status ti_source_open(const char *path, struct ti_source **out, struct ti_err
     for (size_t n = strlen(s->path); n > 1 && s->path[n - 1] == '/'; n--)
         s->path[n - 1] = '\0';
     st = ti__source_find(s, err);
-    if (st != TI_OK) {
+    if (st == TI_OK)
+        st = find_nranks(s, err);
+    if (st != TI_OK)
         ti_source_close(s);
-        return st;
-    }
-    find_nranks(s);
-    *out = s;
-    return TI_OK;
+    else
+        *out = s;
+    return st;
 }
 
 void ti_source_close(struct ti_source *s)

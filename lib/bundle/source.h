@@ -88,11 +88,13 @@ void ti_source_seed(struct ti_source *s, uint64_t seed);
 ti_status ti_source_share_lists(struct ti_source *s, struct ti_err *err);
 
 /* MANIFEST.json of a bundle, or RUN.json of a run directory; borrowed.  NULL if there is none, or
- * none that can be used.  Parsed at the first call. */
+ * none that can be used; if memory is short, ti_source_manifest_status() tells.  Parsed at the
+ * first call. */
 const json_t *ti_source_manifest(const struct ti_source *s);
 
 /* Why the RUN.json of a run directory cannot be used: TI_ERR_INPUT or TI_ERR_IO, as in
- * bundle/runjson.h.  TI_OK if it can be used or is absent. */
+ * bundle/runjson.h; or that memory is short, TI_ERR_IO, also of a bundle.  TI_OK if it can be used
+ * or is absent. */
 ti_status ti_source_manifest_status(const struct ti_source *s, struct ti_err *err);
 
 /* Read the text of RUN.json or MANIFEST.json, unparsed: free() *text, which is NULL if the source

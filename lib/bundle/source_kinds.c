@@ -9,10 +9,12 @@
 #include "common/folder.h"
 #include "common/map.h"
 
-static void add_entry(struct ti_source *s, struct entry entry)
+static ti_status add_entry(struct ti_source *s, struct entry entry, struct ti_err *err)
 {
-    s->entry = ti_grow(s->entry, &s->entries_cap, (size_t)s->nentries + 1, sizeof entry);
+    if (!TI_ROOM(s->entry, &s->entries_cap, (size_t)s->nentries + 1))
+        return ti__source_no_memory(s, err);
     s->entry[s->nentries++] = entry;
+    return TI_OK;
 }
 
 static int by_rank(const void *a, const void *b)
@@ -77,7 +79,7 @@ static ti_status open_bundle(struct ti_source *s, struct ti_err *err)
 
     if (st != TI_OK)
         return st;
-    for (int64_t i = 0; i < ti_zip_count(s->zip); i++) {
+    for (int64_t i = 0; i < ti_zip_count(s->zip) && !st; i++) {
         const char *name = ti_zip_member(s->zip, i)->name;
         int64_t rank = ti_rank_of_name(name);
 
@@ -86,11 +88,13 @@ static ti_status open_bundle(struct ti_source *s, struct ti_err *err)
         else if (merged < 0 && strcmp(name, TI_MERGED_NAME) == 0)
             merged = i;
         else if (rank >= 0)
-            add_entry(s, (struct entry){rank, i, name});
+            st = add_entry(s, (struct entry){rank, i, name}, err);
         else
             return ti_err_set(err, TI_ERR_INPUT, "'%s' is not a bundle of traces: it holds '%s'",
                               s->path, name);
     }
+    if (st != TI_OK)
+        return st;
     if (merged < 0)
         return sort_entries(s, err);
     st = ti_zip_data(s->zip, merged, &offset, err);
@@ -106,6 +110,7 @@ static ti_status list_directory(struct ti_source *s, DIR *dir, bool *merged, str
 
     while (errno = 0, d = readdir(dir)) {
         int64_t rank = ti_rank_of_name(d->d_name);
+        ti_status st;
         char *name;
 
         *merged = *merged || strcmp(d->d_name, TI_MERGED_NAME) == 0;
@@ -114,7 +119,11 @@ static ti_status list_directory(struct ti_source *s, DIR *dir, bool *merged, str
         name = strdup(d->d_name);
         if (!name)
             return ti__source_no_memory(s, err);
-        add_entry(s, (struct entry){rank, 0, name});
+        st = add_entry(s, (struct entry){rank, 0, name}, err);
+        if (st != TI_OK) {
+            free(name);
+            return st;
+        }
     }
     return errno ? ti_err_errno(err, TI_ERR_IO, "cannot read directory '%s'", s->path) : TI_OK;
 }
@@ -163,10 +172,10 @@ static ti_status open_rank_file(struct ti_source *s, struct ti_err *err)
     if (st != TI_OK)
         return st;
     name = strdup(ti__base_name(s->path));
-    if (name)
-        add_entry(s, (struct entry){ti_reader_rank(r), 0, name});
-    else
-        st = ti__source_no_memory(s, err);
+    st = name ? add_entry(s, (struct entry){ti_reader_rank(r), 0, name}, err)
+              : ti__source_no_memory(s, err);
+    if (st != TI_OK)
+        free(name);
     ti_reader_close(r);
     return st;
 }

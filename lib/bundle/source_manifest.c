@@ -27,15 +27,15 @@ static ti_status load_member(const struct ti_source *s, char **text, size_t *byt
     return st;
 }
 
+/* Parse the bundle's manifest; NULL if that fails. */
 static json_t *parse_member(const struct ti_source *s)
 {
     size_t bytes;
     char *text;
-    json_t *json;
+    json_t *json = NULL;
 
-    if (load_member(s, &text, &bytes, NULL) != TI_OK || !text)
-        return NULL;
-    json = json_loadb(text, bytes, 0, NULL);
+    if (load_member(s, &text, &bytes, NULL) == TI_OK && text)
+        json = json_loadb(text, bytes, 0, NULL);
     free(text);
     return json;
 }
@@ -56,10 +56,13 @@ const json_t *ti_source_manifest(const struct ti_source *s)
     if (m->tried)
         return m->json;
     m->tried = true;
+    errno = 0;
     if (s->kind == RUN_DIRECTORY)
         load_file(s, m);
     else if (s->kind == BUNDLE)
         m->json = parse_member(s);
+    if (!m->json && errno == ENOMEM)
+        m->st = ti__source_no_memory(s, &m->why);
     if (!json_is_object(m->json)) {
         json_decref(m->json);
         m->json = NULL;

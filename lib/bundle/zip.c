@@ -438,9 +438,12 @@ static ti_status load_deflated(const struct ti_zip *z, const struct ti_zip_membe
     if (!stored)
         return ti_err_errno(err, TI_ERR_IO, "cannot read '%s'", z->file);
     st = ti_pread_all(z->fd, stored, (size_t)m->stored, offset, z->file, err);
+    errno = 0;
     if (st == TI_OK && !inflate_all(stored, m->stored, (uint8_t *)to, m->bytes))
-        st = ti_err_set(err, TI_ERR_INPUT, "'%s' is damaged: '%s' cannot be decompressed", z->file,
-                        m->name);
+        st = errno == ENOMEM
+                 ? ti_err_errno(err, TI_ERR_IO, "cannot read '%s'", z->file)
+                 : ti_err_set(err, TI_ERR_INPUT, "'%s' is damaged: '%s' cannot be decompressed",
+                              z->file, m->name);
     free(stored);
     return st;
 }

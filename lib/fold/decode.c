@@ -1,5 +1,6 @@
 #include "fold/decode_internal.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "fold/trips.h"
@@ -77,8 +78,10 @@ static bool decode_vectors(struct ti_folded *f)
     uint32_t *start = calloc(f->nvectors + 1, sizeof *start);
     int64_t *element = NULL;
 
+    errno = start ? 0 : ENOMEM;
     if (start && start_vectors(f, start))
         element = malloc((start[f->nvectors] + 1) * sizeof *element);
+    f->no_memory = !element && errno == ENOMEM;
     if (element && decode_elements(f, start[f->nvectors], element) &&
         add_models(f, start, element)) {
         f->vector_start = start;
@@ -225,6 +228,11 @@ int ti_folded_next(struct ti_folded *f, struct ti_event *ev)
 }
 
 /* ---------------------------------------------------------------- questions -- */
+
+bool ti_folded_no_memory(const struct ti_folded *f)
+{
+    return f->no_memory;
+}
 
 uint32_t ti_folded_node(const struct ti_folded *f)
 {

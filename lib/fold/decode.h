@@ -4,6 +4,9 @@
  * The shape is not expanded: memory depends on the record, not on the number of events.  Nothing in
  * the record is trusted.  ti_folded_open() adds up the trip counts, so that a record that claims
  * more events than TI_RECORD_EVENTS is refused before the first event, and the volumes.
+ *
+ * Functions of this room that return "false if the record is malformed", or what is wrong, do so
+ * also when memory is short.  errno is ENOMEM then; set it to 0 before the call.
  */
 #ifndef TI_FOLD_DECODE_H
 #define TI_FOLD_DECODE_H
@@ -56,9 +59,12 @@ void ti_folded_seed(struct ti_folded *f, uint64_t seed);
 /* Give extra values, too; call it before the first event.  Without, ev->extra is NULL. */
 void ti_folded_want_extras(struct ti_folded *f);
 
-/* The next event: 1 and *ev is filled, 0 at the end, -1 if the record is malformed.  Vectors and
- * extra values are valid until the next call. */
+/* The next event: 1 and *ev is filled, 0 at the end, -1 if the record is malformed or memory is
+ * short.  Vectors and extra values are valid until the next call. */
 int ti_folded_next(struct ti_folded *f, struct ti_event *ev);
+
+/* Whether memory was short for it. */
+bool ti_folded_no_memory(const struct ti_folded *f);
 
 /* The call (fold/shape.h) of the event that ti_folded_next() gave last. */
 uint32_t ti_folded_node(const struct ti_folded *f);

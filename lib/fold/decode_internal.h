@@ -63,6 +63,7 @@ struct ti_folded {
     const struct ti_bytes *vector_blob;
     size_t nvectors;
     int64_t *element;       /* of all vectors; NULL: they are not decoded yet */
+    bool no_memory;         /* to decode them */
     uint32_t *vector_start; /* of each vector in element[], and the end */
     struct symbol *symbol;
     size_t nsymbols;

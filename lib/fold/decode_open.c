@@ -8,6 +8,7 @@
 #include "fold/decode_internal.h"
 
 #define MALFORMED "its record is malformed"
+#define NO_MEMORY "memory is short"
 
 /* Of a call site: TI_OFFSET_DIGITS hexadecimal digits. */
 #define OFFSET_MOST ((INT64_C(1) << 4 * TI_OFFSET_DIGITS) - 1)
@@ -21,6 +22,8 @@ struct input {
     /* The meanings of these, unless it is NULL.  `now` is the meaning of the next ones. */
     struct ti_record_parts *parts;
     struct ti_record_part now;
+
+    bool no_memory; /* for the tables */
 };
 
 static void meaning(struct input *in, enum ti_part_kind kind, size_t of, uint32_t which)
@@ -90,18 +93,31 @@ bool ti_record_is_copy(const struct ti_record *record)
 
 /* ----------------------------------------------------------------- tables -- */
 
-static void put_text(struct ti_buffer *out, const struct ti_bytes *text)
+/* These append to a table; see in->no_memory. */
+static void put(struct input *in, struct ti_buffer *out, const void *data, size_t bytes)
 {
-    ti_buffer_varint(out, text->n);
-    ti_buffer_put(out, text->data, text->n);
+    in->no_memory |= !ti_buffer_try(out, data, bytes);
 }
 
-static void put_u64(struct ti_buffer *out, uint64_t value)
+static void put_varint(struct input *in, struct ti_buffer *out, uint64_t v)
+{
+    uint8_t bytes[TI_VARINT_MAX];
+
+    put(in, out, bytes, (size_t)ti_put_varint(bytes, v));
+}
+
+static void put_text(struct input *in, struct ti_buffer *out, const struct ti_bytes *text)
+{
+    put_varint(in, out, text->n);
+    put(in, out, text->data, text->n);
+}
+
+static void put_u64(struct input *in, struct ti_buffer *out, uint64_t value)
 {
     uint8_t bytes[8];
 
     ti_put_u64(bytes, value);
-    ti_buffer_put(out, bytes, sizeof bytes);
+    put(in, out, bytes, sizeof bytes);
 }
 
 /* Make what precedes the metadata in TOT. */
@@ -120,15 +136,15 @@ static bool read_totals(struct input *in, struct ti_folded_tables *t)
     meaning(in, TI_PART_HASH, 0, 0);
     if (!next_number(in, INT64_MIN, INT64_MAX, &value))
         return false;
-    put_u64(&t->totals, 0); /* volume and events are set when they are known */
-    put_u64(&t->totals, 0);
-    put_u64(&t->totals, (uint64_t)value);
-    ti_buffer_put(&t->totals, &end, 1);
+    put_u64(in, &t->totals, 0); /* volume and events are set when they are known */
+    put_u64(in, &t->totals, 0);
+    put_u64(in, &t->totals, (uint64_t)value);
+    put(in, &t->totals, &end, 1);
     return true;
 }
 
 /* Put a number with `decimals` decimals as text; false if it is none. */
-static bool put_decimal(struct ti_buffer *out, int64_t number, uint32_t decimals)
+static bool put_decimal(struct input *in, struct ti_buffer *out, int64_t number, uint32_t decimals)
 {
     uint64_t unit = 1;
     char text[48];
@@ -141,7 +157,7 @@ static bool put_decimal(struct ti_buffer *out, int64_t number, uint32_t decimals
     if (decimals)
         snprintf(text + strlen(text), sizeof text - strlen(text), ".%0*" PRIu64, (int)decimals,
                  (uint64_t)number % unit);
-    put_text(out, &(struct ti_bytes){(uint8_t *)text, strlen(text)});
+    put_text(in, out, &(struct ti_bytes){(uint8_t *)text, strlen(text)});
     return true;
 }
 
@@ -154,10 +170,10 @@ static bool read_value(struct input *in, struct ti_buffer *out)
     if (!get_byte(in, &form))
         return false;
     if (form)
-        return next_number(in, 0, INT64_MAX, &number) && put_decimal(out, number, form - 1u);
+        return next_number(in, 0, INT64_MAX, &number) && put_decimal(in, out, number, form - 1u);
     text = next_blob(in);
     if (text)
-        put_text(out, text);
+        put_text(in, out, text);
     return text != NULL;
 }
 
@@ -179,7 +195,7 @@ static bool read_metadata(struct input *in, struct ti_folded_tables *t)
         struct ti_buffer *out = i < first ? &t->info : &t->totals;
         size_t bytes = strlen((const char *)key);
 
-        put_text(out, &(struct ti_bytes){key, bytes});
+        put_text(in, out, &(struct ti_bytes){key, bytes});
         key += bytes + 1;
         meaning(in, TI_PART_INFO, i, 0);
         if (!read_value(in, out))
@@ -188,12 +204,13 @@ static bool read_metadata(struct input *in, struct ti_folded_tables *t)
     return true;
 }
 
-static void put_run(struct ti_buffer *out, uint64_t n, int64_t difference, int64_t stride)
+static void put_run(struct input *in, struct ti_buffer *out, uint64_t n, int64_t difference,
+                    int64_t stride)
 {
-    ti_buffer_varint(out, n);
-    ti_buffer_varint(out, ti_zigzag(difference));
+    put_varint(in, out, n);
+    put_varint(in, out, ti_zigzag(difference));
     if (n > 1)
-        ti_buffer_varint(out, ti_zigzag(stride));
+        put_varint(in, out, ti_zigzag(stride));
 }
 
 /* A run of ranks: the first and the last one, their distance, and how many. */
@@ -245,7 +262,7 @@ static bool put_members(struct input *in, struct ti_buffer *out, int64_t size)
         if (!ti_cursor_next(&cursor, &rank) || rank > TI_RANKS_MAX)
             return false;
         if (run.n && !extend(&run, rank)) {
-            put_run(out, run.n, run.first - before, run.stride);
+            put_run(in, out, run.n, run.first - before, run.stride);
             before = run.last;
             run.n = 0;
         }
@@ -255,7 +272,7 @@ static bool put_members(struct input *in, struct ti_buffer *out, int64_t size)
         if (run.last < 0 || run.last > TI_RANKS_MAX)
             return false;
     }
-    put_run(out, run.n, run.first - before, run.stride);
+    put_run(in, out, run.n, run.first - before, run.stride);
     return true;
 }
 
@@ -280,16 +297,16 @@ static bool read_comm(struct input *in, uint32_t nranks, size_t number, int64_t 
     *members -= size + remote_size;
     if (*members < 0)
         return false;
-    ti_buffer_varint(out, index);
-    ti_buffer_varint(out, (uint64_t)rank);
-    ti_buffer_varint(out, (uint64_t)size);
-    ti_buffer_put(out, &kind, 1);
+    put_varint(in, out, index);
+    put_varint(in, out, (uint64_t)rank);
+    put_varint(in, out, (uint64_t)size);
+    put(in, out, &kind, 1);
     meaning(in, TI_PART_MEMBERS, number, 0);
     if (!put_members(in, out, size))
         return false;
     if (!inter)
         return true;
-    ti_buffer_varint(out, (uint64_t)remote_size);
+    put_varint(in, out, (uint64_t)remote_size);
     meaning(in, TI_PART_REMOTE_MEMBERS, number, 0);
     return put_members(in, out, remote_size);
 }
@@ -308,7 +325,8 @@ static bool read_comms(struct input *in, uint32_t nranks, struct ti_folded_table
 }
 
 /* Put the text of a call site with its offset; false if there is no place for it. */
-static bool put_site(struct ti_buffer *out, const struct ti_bytes *text, int64_t offset)
+static bool put_site(struct input *in, struct ti_buffer *out, const struct ti_bytes *text,
+                     int64_t offset)
 {
     const size_t mark = strlen(TI_OFFSET_MARK);
     const uint8_t *found = text->n ? memmem(text->data, text->n, TI_OFFSET_MARK, mark) : NULL;
@@ -319,10 +337,10 @@ static bool put_site(struct ti_buffer *out, const struct ti_bytes *text, int64_t
         return false;
     before = (size_t)(found - text->data) + mark;
     n = (size_t)snprintf(digits, sizeof digits, "%" PRIx64, (uint64_t)offset);
-    ti_buffer_varint(out, text->n + n);
-    ti_buffer_put(out, text->data, before);
-    ti_buffer_put(out, digits, n);
-    ti_buffer_put(out, text->data + before, text->n - before);
+    put_varint(in, out, text->n + n);
+    put(in, out, text->data, before);
+    put(in, out, digits, n);
+    put(in, out, text->data + before, text->n - before);
     return true;
 }
 
@@ -345,11 +363,11 @@ static bool read_strings(struct input *in, struct ti_folded_tables *t, uint64_t 
             text = next_blob(in);
             if (!text || (kinds[k] == TI_STRING_SITE && !next_number(in, -1, OFFSET_MOST, &offset)))
                 return false;
-            ti_buffer_varint(&t->strings, i);
-            ti_buffer_put(&t->strings, &kinds[k], 1);
+            put_varint(in, &t->strings, i);
+            put(in, &t->strings, &kinds[k], 1);
             if (offset < 0)
-                put_text(&t->strings, text);
-            else if (!put_site(&t->strings, text, offset))
+                put_text(in, &t->strings, text);
+            else if (!put_site(in, &t->strings, text, offset))
                 return false;
         }
     }
@@ -397,7 +415,8 @@ static bool read_constants(struct input *in, struct ti_folded *f, struct symbol 
     s->constants = f->nconstants;
     s->nconstants = (uint32_t)__builtin_popcount(s->is.mask & ~s->columns);
     f->nconstants += s->nconstants;
-    f->constant = ti_grow(f->constant, &f->constants_cap, f->nconstants, sizeof *f->constant);
+    if (!TI_ROOM(f->constant, &f->constants_cap, f->nconstants))
+        return false;
     for (uint32_t rest = s->is.mask & ~s->columns, i = s->constants; rest; rest &= rest - 1, i++) {
         struct constant *c = &f->constant[i];
 
@@ -568,14 +587,14 @@ static const char *read_shape(struct input *in, struct ti_folded *f)
 
     f->node = calloc(most + 1, sizeof *f->node);
     if (!f->node)
-        return "memory is short";
+        return NO_MEMORY;
     wrong = read_nodes(in, f);
     if (wrong)
         return wrong;
     f->end = (uint32_t)f->nnodes;
     f->cursor = calloc(f->ncolumns + 1, sizeof *f->cursor);
     if (!f->cursor)
-        return "memory is short";
+        return NO_MEMORY;
     for (size_t i = 0; i < f->ncolumns; i++)
         ti_cursor_start(&f->cursor[i], (uint64_t)f->column_first[i], f->column_blob[i].data,
                         f->column_blob[i].n);
@@ -610,6 +629,8 @@ static const char *open_record(const struct ti_record *record, uint32_t nranks,
         !read_strings(&in, t, &sites) || !read_volumes(&in, f) || !read_vectors(&in, f) ||
         !read_symbols(&in, f, sites))
         return MALFORMED;
+    if (in.no_memory)
+        return NO_MEMORY;
     wrong = read_shape(&in, f);
     if (wrong)
         return wrong;
@@ -677,7 +698,7 @@ const char *ti_folded_open_chunk(const uint8_t *payload, size_t bytes, uint64_t 
     const char *wrong = MALFORMED;
 
     if (!f)
-        return "memory is short";
+        return NO_MEMORY;
     f->runs = TI_RECORD_RUNS;
     if (read_parts(payload, payload + bytes, f, &in) && read_volumes(&in, f) &&
         read_vectors(&in, f) && read_symbols(&in, f, sites))
@@ -700,7 +721,7 @@ const char *ti__folded_open(const struct ti_record *record, uint32_t nranks,
 
     *tables = (struct ti_folded_tables){.end = TI_END_KILLED};
     if (!f)
-        return "memory is short";
+        return NO_MEMORY;
     f->rank = record->rank;
     f->runs = TI_RECORD_RUNS;
     wrong = open_record(record, nranks, parts, f, tables);

@@ -310,8 +310,7 @@ static bool read_runs(struct ways *all, uint64_t n, struct runs *out)
 {
     out->n = 0;
     while (n) {
-        out->v = ti_grow(out->v, &out->cap, out->n + 1, sizeof *out->v);
-        if (!next_run(all, n, &out->v[out->n]))
+        if (!TI_ROOM(out->v, &out->cap, out->n + 1) || !next_run(all, n, &out->v[out->n]))
             return false;
         n -= out->v[out->n++].n;
     }

@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <stdlib.h>
 
 #include "common/crc32c.h"
@@ -96,6 +97,7 @@ static ti_status load_header(struct ti_merged *m, struct ti_err *err)
     uint8_t h[TI_HEADER_BYTES];
     ti_status st;
 
+    errno = 0;
     if (m->bytes < TI_HEADER_BYTES)
         return ti_err_set(err, TI_ERR_INPUT, "'%s' is not a merged trace: it is too short",
                           m->name);

@@ -89,6 +89,8 @@ struct ti_merged {
 
 /* ----------------------------------------------------- merged_sections.c -- */
 
+/* Set the error "damaged at byte `at`: `what`"; or that memory is short, if errno is ENOMEM.  Errno
+ * is 0 after a chunk or a section was read. */
 ti_status ti__merged_damaged(const struct ti_merged *m, int64_t at, struct ti_err *err,
                              const char *what);
 ti_status ti__merged_no_memory(const struct ti_merged *m, struct ti_err *err);

@@ -10,6 +10,8 @@
 ti_status ti__merged_damaged(const struct ti_merged *m, int64_t at, struct ti_err *err,
                              const char *what)
 {
+    if (errno == ENOMEM)
+        return ti__merged_no_memory(m, err);
     return ti_err_set(err, TI_ERR_INPUT, "'%s' is damaged at byte %" PRId64 ": %s", m->name, at,
                       what);
 }
@@ -30,6 +32,7 @@ ti_status ti__merged_chunk(const struct ti_merged *m, const struct place *place,
     uint8_t *stored, *raw = NULL;
     ti_status st;
 
+    errno = 0;
     if (wrong)
         return ti__merged_damaged(m, place->at, err, wrong);
     stored = malloc((size_t)c.stored + TI_CRC_BYTES);
@@ -155,6 +158,7 @@ ti_status ti__merged_section(struct ti_merged *m, uint64_t number, struct ti_byt
     struct cached *cached = NULL;
     uint32_t at = (uint32_t)(number - place->first);
 
+    errno = 0;
     for (int i = 0; i < CACHE_CHUNKS && !cached; i++)
         if (m->cache[i].place == place)
             cached = &m->cache[i];

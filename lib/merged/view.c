@@ -1,5 +1,6 @@
 #include "merged/view.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,9 +43,12 @@ static ti_status open_lowest(struct ti_view *v, struct ti_err *err)
         ti_record_free(&record);
         return ti__merged_no_memory(m, err);
     }
+    errno = 0;
     if (!ti_record_is_copy(&record))
         wrong = ti_record_find_parts(&record, m->nranks, &v->parts);
-    if (wrong)
+    if (wrong && errno == ENOMEM)
+        st = ti__merged_no_memory(m, err);
+    else if (wrong)
         st = ti_err_set(err, TI_ERR_INPUT, "'%s' is damaged: %s", name, wrong);
     if (!st)
         st = ti_reader_open_record(&record, m->nranks, m->run_id, name, &v->reader, err);
@@ -60,15 +64,17 @@ ti_status ti_view_open(struct ti_merged *m, uint32_t group, struct ti_view **out
                        struct ti_err *err)
 {
     struct ti_view *v = calloc(1, sizeof *v);
-    ti_status st;
+    ti_status st = TI_OK;
 
     if (!v)
         return ti__merged_no_memory(m, err);
     v->m = m;
     for (const struct run *run = m->run; run < m->run + m->nruns; run++)
-        if (run->group == group + 1)
-            ti_ranges_add_range(&v->ranks, run->first, (int64_t)run->first + run->n - 1);
-    st = ti__merged_read_group(m, group, &v->group, err);
+        if (!st && run->group == group + 1 &&
+            !ti_ranges_put(&v->ranks, run->first, (int64_t)run->first + run->n - 1))
+            st = ti__merged_no_memory(m, err);
+    if (!st)
+        st = ti__merged_read_group(m, group, &v->group, err);
     if (!st)
         st = open_lowest(v, err);
     if (st)

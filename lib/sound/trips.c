@@ -52,7 +52,7 @@ static size_t extent(void *arg)
     return ti_walk_extent(st->levels->walk) + st->check->pairs.own.n + st->nseq + TI_OP_COUNT;
 }
 
-static void remember(void *arg, uint32_t depth)
+static bool remember(void *arg, uint32_t depth)
 {
     struct ti_check_state *st = arg;
     struct level *l = level_at(st->levels, depth);
@@ -68,6 +68,7 @@ static void remember(void *arg, uint32_t depth)
     l->collectives = st->check->collectives;
     ti_problems_remember(st->ps, &l->problems);
     st->visitor->remember(st->visitor->arg, depth);
+    return true;
 }
 
 static bool steady(void *arg, uint32_t depth)

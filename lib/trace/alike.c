@@ -1,5 +1,6 @@
 #include "trace/alike.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "common/map.h"
@@ -36,9 +37,11 @@ void ti_alike_forget(struct ti_alike *a)
         a->level[i] = (struct ti_alike_level){.marked = false};
 }
 
+/* The level of a depth; NULL: no memory. */
 static struct ti_alike_level *level_at(struct ti_alike *a, uint32_t depth)
 {
-    a->level = ti_grow(a->level, &a->cap, depth + 1, sizeof *a->level);
+    if (!TI_ROOM(a->level, &a->cap, depth + 1))
+        return NULL;
     a->n = depth >= a->n ? depth + 1 : a->n;
     return &a->level[depth];
 }
@@ -57,22 +60,24 @@ static uint64_t count_alike(const struct ti_alike *a, struct ti_reader *r, uint6
 }
 
 /* Mark the begin of a trip, if enough trips are alike to be worth it.  Volumes of a first trip may
- * be those of another arrival (fold/fold.h), so it is not compared by volumes. */
-static void consider(struct ti_alike *a, struct ti_reader *r, const struct ti_trip_start *trip,
+ * be those of another arrival (fold/fold.h), so it is not compared by volumes.  False: no memory.
+ */
+static bool consider(struct ti_alike *a, struct ti_reader *r, const struct ti_trip_start *trip,
                      struct ti_alike_level *l)
 {
     uint64_t events, alike;
 
     if (a->volumes && trip->first)
-        return;
+        return true;
     alike = count_alike(a, r, &events);
     if ((alike - 1) * events <= a->user->extent(a->arg))
-        return;
+        return true;
     *l = (struct ti_alike_level){true, TRIES, alike, events};
-    a->user->remember(a->arg, trip->depth);
+    return a->user->remember(a->arg, trip->depth);
 }
 
-/* A trip begins, and the trip before is the one since the mark. */
+/* A trip begins, and the trip before is the one since the mark.  False if the record is malformed,
+ * or memory is short. */
 static bool end_marked(struct ti_alike *a, struct ti_reader *r, const struct ti_trip_start *trip,
                        struct ti_alike_level *l)
 {
@@ -85,9 +90,9 @@ static bool end_marked(struct ti_alike *a, struct ti_reader *r, const struct ti_
             return false;
         a->left_out += left * l->events;
         if (left < trip->left)
-            consider(a, r, trip, l);
+            return consider(a, r, trip, l);
     } else if (--l->tries && left > 1) {
-        a->user->remember(a->arg, trip->depth);
+        return a->user->remember(a->arg, trip->depth);
     } else {
         l->marked = false;
     }
@@ -101,21 +106,22 @@ ti_status ti_alike_leave_out(struct ti_alike *a, struct ti_reader *r, struct ti_
     while (ti_reader_trip(r, &trip)) {
         struct ti_alike_level *l = level_at(a, trip.depth);
 
+        errno = l ? 0 : ENOMEM;
+        if (!l)
+            return ti_reader_malformed(r, err);
         if (a->twin && (!ti_reader_trip(a->twin, &other) || other.left != trip.left))
-            return ti_err_set(err, TI_ERR_INPUT, "'%s' is damaged: its record is malformed",
-                              ti_reader_name(a->twin));
+            return ti_reader_malformed(a->twin, err);
         if (trip.first) {
             l->marked = false;
             l->alike = 0;
         }
         if (l->marked) {
             if (!end_marked(a, r, &trip, l))
-                return ti_err_set(err, TI_ERR_INPUT, "'%s' is damaged: its record is malformed",
-                                  ti_reader_name(r));
+                return ti_reader_malformed(r, err);
         } else if (l->alike) {
             l->alike--;
-        } else {
-            consider(a, r, &trip, l);
+        } else if (!consider(a, r, &trip, l)) {
+            return ti_reader_malformed(r, err);
         }
     }
     return TI_OK;

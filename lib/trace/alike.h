@@ -21,13 +21,16 @@
 struct ti_alike_user {
     /* How much a mark has to remember: a trip of fewer events is not worth a mark. */
     size_t (*extent)(void *arg);
-    void (*remember)(void *arg, uint32_t depth);
+
+    /* Remember the state.  False when memory is short. */
+    bool (*remember)(void *arg, uint32_t depth);
 
     /* Whether the state is that of the mark, except for sums. */
     bool (*steady)(void *arg, uint32_t depth);
 
     /* Add `times` times what was counted since the mark, and let the reader leave out so many trips
-     * of `events` events each: ti_reader_leave_out().  False if the record is malformed. */
+     * of `events` events each: ti_reader_leave_out().  False if the record is malformed, or memory
+     * is short (errno is ENOMEM). */
     bool (*repeat)(void *arg, uint32_t depth, uint64_t times, uint64_t events);
 };
 
@@ -43,7 +46,8 @@ struct ti_alike {
     uint64_t left_out; /* events */
 };
 
-/* Before the next event of `r`.  TI_ERR_INPUT if the record is malformed. */
+/* Before the next event of `r`.  TI_ERR_INPUT if the record is malformed, TI_ERR_IO when memory is
+ * short. */
 ti_status ti_alike_leave_out(struct ti_alike *a, struct ti_reader *r, struct ti_err *err);
 
 /* Whether there is a mark; forget all of them, because the caller did. */

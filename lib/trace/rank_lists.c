@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "common/crc32c.h"
-#include "common/map.h"
 #include "trace/reader_internal.h"
 
 /* A set of lists of ranks: a hash table with open addressing.  The encoding of a list in a trace is
@@ -45,17 +44,20 @@ static struct list *slot_of(struct list *slot, size_t nslots, const uint8_t *key
     return &slot[i];
 }
 
-static void double_slots(struct ti_rank_lists *lists)
+static bool double_slots(struct ti_rank_lists *lists)
 {
-    size_t n = lists->nslots ? 2 * lists->nslots : 64, cap = 0;
-    struct list *slot = ti_grow(NULL, &cap, n, sizeof *slot), *old = lists->slot;
+    size_t n = lists->nslots ? 2 * lists->nslots : 64;
+    struct list *slot = calloc(n, sizeof *slot), *old = lists->slot;
 
+    if (!slot)
+        return false;
     for (size_t i = 0; i < lists->nslots; i++)
         if (old[i].rank)
             *slot_of(slot, n, old[i].key, old[i].key_bytes, old[i].n) = old[i];
     free(old);
     lists->slot = slot;
     lists->nslots = n;
+    return true;
 }
 
 const int32_t *ti__rank_lists_find(const struct ti_rank_lists *lists, const uint8_t *key,
@@ -64,15 +66,18 @@ const int32_t *ti__rank_lists_find(const struct ti_rank_lists *lists, const uint
     return lists->nslots ? slot_of(lists->slot, lists->nslots, key, bytes, n)->rank : NULL;
 }
 
-void ti__rank_lists_add(struct ti_rank_lists *lists, const uint8_t *key, size_t bytes,
+bool ti__rank_lists_add(struct ti_rank_lists *lists, const uint8_t *key, size_t bytes,
                         int32_t *list, int64_t n)
 {
     uint8_t *copy;
-    size_t cap = 0;
 
-    if (2 * (lists->used + 1) > lists->nslots)
-        double_slots(lists);
-    copy = memcpy(ti_grow(NULL, &cap, bytes, 1), key, bytes);
+    if (2 * (lists->used + 1) > lists->nslots && !double_slots(lists))
+        return false;
+    copy = malloc(bytes + 1);
+    if (!copy)
+        return false;
+    memcpy(copy, key, bytes);
     *slot_of(lists->slot, lists->nslots, key, bytes, n) = (struct list){list, n, copy, bytes};
     lists->used++;
+    return true;
 }

@@ -221,8 +221,9 @@ static ti_status advance(struct ti_reader *r, bool skip, struct ti_err *err)
     return st ? st : finish(r, err);
 }
 
-static int fail(struct ti_reader *r)
+static int fail(struct ti_reader *r, ti_status status)
 {
+    r->status = status;
     r->file.at_end = true;
     r->decoder.left = 0;
     r->folded_left = 0;
@@ -241,20 +242,26 @@ static bool next_in_folded_chunk(struct ti_reader *r, struct ti_event *ev)
 /* The next event from chunks of events; returns as ti_reader_next(). */
 static int next_in_chunk(struct ti_reader *r, struct ti_event *ev, struct ti_err *err)
 {
+    ti_status st;
     bool ok;
 
     if (__builtin_expect(r->decoder.left == 0, 0) && r->folded_left == 0) {
         if (r->file.at_end)
             return 0;
-        if (advance(r, false, err))
-            return fail(r);
+        st = advance(r, false, err);
+        if (st)
+            return fail(r, st);
         if (r->file.at_end)
             return 0;
     }
     ok = r->folded_left ? next_in_folded_chunk(r, ev) : ti__decoder_next(&r->decoder, ev);
     if (!ok) {
-        ti__file_damaged(&r->file, r->chunk_at, err, "a chunk of events is malformed");
-        return fail(r);
+        bool no_memory =
+            r->folded_chunk ? ti_folded_no_memory(r->folded_chunk) : r->decoder.no_memory;
+
+        errno = no_memory ? ENOMEM : 0;
+        return fail(r,
+                    ti__file_damaged(&r->file, r->chunk_at, err, "a chunk of events is malformed"));
     }
     return 1;
 }
@@ -263,14 +270,17 @@ static int next_in_chunk(struct ti_reader *r, struct ti_event *ev, struct ti_err
 static int next_folded(struct ti_reader *r, struct ti_event *ev, struct ti_err *err)
 {
     int more = r->file.at_end ? 0 : ti_folded_next(r->folded, ev);
+    ti_status st = TI_OK;
 
     if (more > 0)
         return more;
-    if (more < 0)
-        ti_err_set(err, TI_ERR_INPUT, "'%s' is damaged: its record is malformed", r->file.name);
-    else if (!r->file.at_end && ti__record_end(r, err))
-        more = -1;
-    return more < 0 ? fail(r) : 0;
+    if (more < 0) {
+        errno = ti_folded_no_memory(r->folded) ? ENOMEM : 0;
+        st = ti_reader_malformed(r, err);
+    } else if (!r->file.at_end) {
+        st = ti__record_end(r, err);
+    }
+    return st ? fail(r, st) : 0;
 }
 
 int ti_reader_next(struct ti_reader *r, struct ti_event *ev, struct ti_err *err)
@@ -279,8 +289,9 @@ int ti_reader_next(struct ti_reader *r, struct ti_event *ev, struct ti_err *err)
 
     if (__builtin_expect(more <= 0, 0))
         return more;
-    if (__builtin_expect((ev->mask & (TI_M_WIN | TI_M_COMM)) == (TI_M_WIN | TI_M_COMM), 0))
-        ti__tables_window(&r->tables, ev);
+    if (__builtin_expect((ev->mask & (TI_M_WIN | TI_M_COMM)) == (TI_M_WIN | TI_M_COMM), 0) &&
+        !ti__tables_window(&r->tables, ev))
+        return fail(r, ti__file_no_memory(&r->file, err));
     r->events++;
     return 1;
 }
@@ -432,6 +443,18 @@ void ti_reader_seed(struct ti_reader *r, uint64_t seed)
 {
     if (r->folded)
         ti_folded_seed(r->folded, seed);
+}
+
+ti_status ti_reader_status(const struct ti_reader *r)
+{
+    return r->status;
+}
+
+ti_status ti_reader_malformed(const struct ti_reader *r, struct ti_err *err)
+{
+    if (errno == ENOMEM)
+        return ti__file_no_memory(&r->file, err);
+    return ti_err_set(err, TI_ERR_INPUT, "'%s' is damaged: its record is malformed", r->file.name);
 }
 
 enum ti_end ti_reader_end(const struct ti_reader *r)

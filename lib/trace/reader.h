@@ -62,8 +62,8 @@ struct ti_folded *ti_reader_folded(const struct ti_reader *r);
  * Go to an event of a folded trace, so that ti_reader_next() gives it, without reading the events
  * before.  `columns` 0: `value` is the number of the event, from 0.  Else: the first event with
  * which the sum of these columns reaches `value`, and *out what came before it
- * (fold/seek.h).  1; 0 if the trace ends before; -1 with `err` if its record is malformed
- * or values are too large to be added up.
+ * (fold/seek.h).  1; 0 if the trace ends before; -1 with `err` if its record is malformed,
+ * values are too large to be added up, or memory is short.
  */
 struct ti_place;
 int ti_reader_seek(struct ti_reader *r, uint32_t columns, uint64_t value, struct ti_place *out,
@@ -136,10 +136,19 @@ void ti_reader_seed(struct ti_reader *r, uint64_t seed);
 
 /*
  * The next event: 1 and *ev is filled; 0 at the end; -1 on damage: err says where, and the events
- * returned so far are sound.  Nothing after the damage is read: the next call returns 0.  ev->vec
- * points into the reader until the next call.  Fields that are not in ev->mask are not set.
+ * returned so far are sound.  Nothing after the damage is read: the next call returns 0.  So it is
+ * when memory is short, or the file cannot be read.  ev->vec points into the reader until the next
+ * call.  Fields that are not in ev->mask are not set.
  */
 int ti_reader_next(struct ti_reader *r, struct ti_event *ev, struct ti_err *err);
+
+/* Why it returned -1: TI_ERR_INPUT is damage, TI_ERR_IO that memory is short, or a failed read. */
+ti_status ti_reader_status(const struct ti_reader *r);
+
+/* The error of a function of lib/fold that failed for `r`: "its record is malformed", or that
+ * memory is short if errno is ENOMEM.  Set errno to 0 before you call that function.  Returns the
+ * status. */
+ti_status ti_reader_malformed(const struct ti_reader *r, struct ti_err *err);
 
 /* Jump to the end without decoding events, for summaries.  Of chunks of events and
  * vectors only the headers are read and their CRCs checked; TOT, strings and communicators are

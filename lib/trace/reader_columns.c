@@ -24,7 +24,8 @@ static bool add_column(struct decoder *d, bool copied, const uint8_t **p, const 
 {
     if (d->ncols == COLS_MAX)
         return false;
-    d->col = ti_grow(d->col, &d->cols_cap, d->ncols + 1, sizeof *d->col);
+    if (!TI_ROOM(d->col, &d->cols_cap, d->ncols + 1))
+        return false;
     d->col[d->ncols] = (struct column){.copied = copied};
     return load_bytes(&d->col[d->ncols++], p, end);
 }
@@ -60,7 +61,8 @@ static bool load_symbols(struct decoder *d, const uint8_t **p, const uint8_t *en
                 return false;
     if (!ti_get_varint(p, end, &n) || n > (uint64_t)(end - *p) || n > SYMS_MAX - d->nsyms)
         return false;
-    d->sym = ti_grow(d->sym, &d->syms_cap, d->nsyms + n + 1, sizeof *d->sym);
+    if (!TI_ROOM(d->sym, &d->syms_cap, d->nsyms + n + 1))
+        return false;
     for (; n; n--)
         if (!load_symbol(d, &d->sym[d->nsyms++], p, end))
             return false;
@@ -111,7 +113,8 @@ static bool load_volumes(struct decoder *d, const uint8_t **p, const uint8_t *en
             return false;
     if (!ti_get_varint(p, end, &n) || n > COLS_MAX)
         return false;
-    d->vol = ti_grow(d->vol, &d->vols_cap, d->nvols + n + 1, sizeof *d->vol);
+    if (!TI_ROOM(d->vol, &d->vols_cap, d->nvols + n + 1))
+        return false;
     for (; n; n--) {
         if (!ti_get_varint(p, end, &before) || !ti_get_varint(p, end, &symbol) ||
             before > d->nsyms || symbol >= d->nsyms)
@@ -471,8 +474,9 @@ static bool get_vec(struct decoder *d, const struct column *c, uint32_t *at, int
     const uint8_t *p = c->data + *at;
     bool fine;
 
-    d->vec_buf[which] =
-        ti_grow(d->vec_buf[which], &d->vec_cap[which], (size_t)c->len, sizeof *d->vec_buf[which]);
+    d->no_memory = !TI_ROOM(d->vec_buf[which], &d->vec_cap[which], (size_t)c->len);
+    if (d->no_memory)
+        return false;
     d->vec_of[which] = c;
     fine = get_elements(&p, c->data + c->bytes, d->vec_buf[which], c->len);
     *at = (uint32_t)(p - c->data);

@@ -11,6 +11,8 @@
 ti_status ti__file_damaged(const struct trace_file *f, int64_t at, struct ti_err *err,
                            const char *what)
 {
+    if (errno == ENOMEM)
+        return ti__file_no_memory(f, err);
     return ti_err_set(err, TI_ERR_INPUT, "'%s' is damaged at byte %" PRId64 ": %s", f->name, at,
                       what);
 }
@@ -37,6 +39,7 @@ ti_status ti__file_header(struct trace_file *f, struct ti_err *err)
     uint8_t h[TI_HEADER_BYTES];
     ti_status st;
 
+    errno = 0;
     if (f->bytes < TI_HEADER_BYTES) {
         return ti_err_set(err, TI_ERR_INPUT,
                           f->bytes ? "'%s' is not a Tiara trace: it is too short" : "'%s' is empty",
@@ -78,6 +81,7 @@ ti_status ti__file_chunk(struct trace_file *f, struct ti_chunk *c, struct ti_err
     const char *wrong;
     ti_status st;
 
+    errno = 0;
     f->at_end = rest < TI_CHUNK_BYTES;
     if (f->at_end)
         return TI_OK;

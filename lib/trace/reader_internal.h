@@ -52,7 +52,9 @@ struct trace_file {
     uint32_t all_crc; /* over their CRCs, see IDX in trace/trace.h */
 };
 
-/* Set the error "damaged at byte `at`: `what`", or that memory is short; they return the status. */
+/* Set the error "damaged at byte `at`: `what`", or that memory is short; they return the status.
+ * Functions that parse a chunk return false in both cases.  The first function says that memory is
+ * short if errno is ENOMEM; reading the header of the chunk has set errno to 0. */
 ti_status ti__file_damaged(const struct trace_file *f, int64_t at, struct ti_err *err,
                            const char *what);
 ti_status ti__file_no_memory(const struct trace_file *f, struct ti_err *err);
@@ -127,8 +129,8 @@ bool ti__tables_long_vec(struct tables *t, const uint8_t *p, const uint8_t *end)
 bool ti__tables_extras(struct tables *t);
 
 /* Remember the communicator of a new window.  Nothing is kept if its number is not the next one, or
- * if there are too many windows. */
-void ti__tables_window(struct tables *t, const struct ti_event *ev);
+ * if there are too many windows.  False when memory is short. */
+bool ti__tables_window(struct tables *t, const struct ti_event *ev);
 
 /* Move the next long vector, which must have this number, to *out: free() out->data.  False if it
  * is another one. */
@@ -142,9 +144,9 @@ void ti__tables_free(struct tables *t);
 const int32_t *ti__rank_lists_find(const struct ti_rank_lists *lists, const uint8_t *key,
                                    size_t bytes, int64_t n);
 
-/* Share a list, which must not be shared yet and belongs to `lists` afterwards.  Ends the program
- * when memory is short (ti_grow()). */
-void ti__rank_lists_add(struct ti_rank_lists *lists, const uint8_t *key, size_t bytes,
+/* Share a list, which must not be shared yet and belongs to `lists` afterwards.  False when memory
+ * is short: then it is the caller's still. */
+bool ti__rank_lists_add(struct ti_rank_lists *lists, const uint8_t *key, size_t bytes,
                         int32_t *list, int64_t n);
 
 /* ----------------------------------------------------- reader_columns.c -- */
@@ -197,6 +199,7 @@ struct decoder {
     int64_t *vec_buf[TI_VECS];
     size_t vec_cap[TI_VECS];
     const struct column *vec_of[TI_VECS]; /* whose last vector is in vec_buf */
+    bool no_memory;                       /* for a vector; that is why ti__decoder_next() failed */
     struct long_vec used[TI_VECS];        /* long vectors of the event returned last */
 
     uint8_t *xtr; /* for this EVT chunk, or for the next one if XTR was read already */
@@ -212,15 +215,16 @@ struct decoder {
  * is one already. */
 bool ti__decoder_keep_extras(struct decoder *d, const struct ti_chunk *c, uint8_t *payload);
 
-/* Load the payload of an EVT chunk, which is ours; false if it is malformed.  It may go on with the
- * columns of the chunk before. */
+/* Load the payload of an EVT chunk, which is ours; false if it is malformed, or memory is short. It
+ * may go on with the columns of the chunk before. */
 bool ti__decoder_load(struct decoder *d, const struct ti_chunk *c, uint8_t *payload);
 
-/* Load the XTR chunk, if there is one; false if it is malformed, or not that of EVT chunk *c. */
+/* Load the XTR chunk, if there is one; false if it is malformed, or not that of EVT chunk *c, or
+ * memory is short. */
 bool ti__decoder_load_extras(struct decoder *d, const struct ti_chunk *c);
 
-/* Decode the next event, while d->left is above 0; false if the chunk is malformed.  Vectors and
- * extra values are valid until the next call. */
+/* Decode the next event, while d->left is above 0; false if the chunk is malformed, or memory is
+ * short (see no_memory).  Vectors and extra values are valid until the next call. */
 bool ti__decoder_next(struct decoder *d, struct ti_event *ev);
 
 /* Release what is known of chunks so far; _free: everything. */
@@ -248,6 +252,7 @@ struct ti_reader {
     struct ti_totals totals;
     int first_pairs; /* of metadata, before those of TOT */
     enum ti_end end;
+    ti_status status; /* of the last failure of ti_reader_next() */
 };
 
 /* A new reader without a trace.  TI_ERR_IO. */

@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,17 +65,19 @@ static bool add_tables(struct ti_reader *r, const struct ti_folded_tables *t)
 static ti_status start_folded(struct ti_reader *r, struct ti_err *err)
 {
     struct ti_folded_tables t;
-    const char *wrong = ti_folded_open(r->source, r->file.nranks, &r->folded, &t);
+    const char *wrong;
 
-    if (!wrong && !add_tables(r, &t))
+    errno = 0;
+    wrong = ti_folded_open(r->source, r->file.nranks, &r->folded, &t);
+    if (!wrong && (!add_tables(r, &t) || !ti__tables_extras(&r->tables)))
         wrong = "its record is malformed";
-    if (!wrong && !ti__tables_extras(&r->tables))
-        wrong = "memory is short";
     if (!wrong && ti_folded_extras(r->folded) != (uint32_t)r->tables.nextras)
         wrong = "its record has other extra columns than its metadata";
     r->folded_end = t.totals;
     t.totals = (struct ti_buffer){NULL, 0, 0};
     ti_folded_tables_free(&t);
+    if (wrong && errno == ENOMEM)
+        return ti__file_no_memory(&r->file, err);
     if (wrong)
         return ti_err_set(err, TI_ERR_INPUT, "'%s' is damaged: %s", r->file.name, wrong);
     return TI_OK;
@@ -134,19 +137,18 @@ struct window {
 
 TI_ORDER_BY(by_number, struct window, number)
 
-/* Append the windows that a call makes to *list, of *n; false if its columns are malformed. */
+/* Append the windows that a call makes to *list, of *n; false if its columns are malformed, or
+ * memory is short. */
 static bool add_windows(const struct ti_folded *f, uint32_t call, uint64_t passes,
                         struct window **list, size_t *n, size_t *cap)
 {
-    size_t numbers_cap = 0;
-    int64_t *number = ti_grow(NULL, &numbers_cap, 2 * passes + 1, sizeof *number);
-    int64_t *comm = number + passes;
-    bool fine = ti_shape_field_values(f, call, TI_F_WIN, passes, number) &&
-                ti_shape_field_values(f, call, TI_F_COMM, passes, comm);
+    int64_t *number = malloc((2 * passes + 1) * sizeof *number);
+    bool fine = number && TI_ROOM(*list, cap, *n + passes + 1) &&
+                ti_shape_field_values(f, call, TI_F_WIN, passes, number) &&
+                ti_shape_field_values(f, call, TI_F_COMM, passes, number + passes);
 
-    *list = ti_grow(*list, cap, *n + passes + 1, sizeof **list);
     for (uint64_t i = 0; fine && i < passes; i++)
-        (*list)[(*n)++] = (struct window){number[i], comm[i]};
+        (*list)[(*n)++] = (struct window){number[i], number[passes + i]};
     free(number);
     return fine;
 }
@@ -173,7 +175,7 @@ static bool know_windows(struct ti_reader *r)
 
         ev.arg[TI_F_WIN] = list[i].number;
         ev.arg[TI_F_COMM] = list[i].comm;
-        ti__tables_window(&r->tables, &ev);
+        fine = ti__tables_window(&r->tables, &ev);
     }
     free(list);
     return fine;
@@ -184,10 +186,13 @@ int ti_reader_seek(struct ti_reader *r, uint32_t columns, uint64_t value, struct
 {
     int found = -1;
 
+    errno = 0;
     if (know_windows(r))
         found = columns ? ti_folded_seek_sum(r->folded, columns, value, out)
                         : ti_folded_seek_event(r->folded, value, out);
-    if (found < 0)
+    if (found < 0 && errno == ENOMEM)
+        ti__file_no_memory(&r->file, err);
+    else if (found < 0)
         ti_err_set(err, TI_ERR_INPUT, "'%s' is damaged, or its values add up to more than 2^62",
                    r->file.name);
     if (found > 0) {
@@ -269,8 +274,8 @@ ti_status ti__record_end(struct ti_reader *r, struct ti_err *err)
 
     r->file.at_end = true;
     r->events = ti_folded_events(r->folded);
+    errno = 0;
     if (t->n && !ti__reader_totals(r, t->data, t->data + t->n))
-        return ti_err_set(err, TI_ERR_INPUT, "'%s' is damaged: its record is malformed",
-                          r->file.name);
+        return ti_reader_malformed(r, err);
     return TI_OK;
 }

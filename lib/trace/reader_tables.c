@@ -31,7 +31,8 @@ bool ti__tables_pairs(struct tables *t, const uint8_t *p, const uint8_t *end)
     while (p < end) {
         struct pair *pair;
 
-        t->pair = ti_grow(t->pair, &t->pairs_cap, t->npairs + 1, sizeof *t->pair);
+        if (!TI_ROOM(t->pair, &t->pairs_cap, t->npairs + 1))
+            return false;
         pair = &t->pair[t->npairs++];
         if (!get_text(t, &p, end, &pair->key) || !get_text(t, &p, end, &pair->value))
             return false;
@@ -64,8 +65,7 @@ bool ti__tables_strings(struct tables *t, const uint8_t *p, const uint8_t *end)
         s = strings_of(t, *p++);
         if (!s || number != s->n + 1)
             return false;
-        s->text = ti_grow(s->text, &s->cap, s->n + 1, sizeof *s->text);
-        if (!get_text(t, &p, end, &s->text[s->n]))
+        if (!TI_ROOM(s->text, &s->cap, s->n + 1) || !get_text(t, &p, end, &s->text[s->n]))
             return false;
         s->n++;
     }
@@ -181,9 +181,11 @@ static bool set_members(struct tables *t, struct ti_comm *comm, const uint8_t *p
 
     if (!shared && !member)
         return false;
-    if (!shared && t->lists)
-        ti__rank_lists_add(t->lists, p, bytes, member, comm->size);
-    else if (!shared)
+    if (!shared && t->lists && !ti__rank_lists_add(t->lists, p, bytes, member, comm->size)) {
+        free(member);
+        return false;
+    }
+    if (!shared && !t->lists)
         shared = shared_members(t, comm, member);
     if (shared) {
         free(member);
@@ -208,7 +210,8 @@ static bool parse_comm(struct tables *t, uint32_t own, uint32_t nranks, const ui
     if (index > t->ncomms || size == 0 || size > nranks || rank >= size)
         return false;
     if (index == t->ncomms) {
-        t->comm = ti_grow(t->comm, &t->comms_cap, t->ncomms + 1, sizeof *t->comm);
+        if (!TI_ROOM(t->comm, &t->comms_cap, t->ncomms + 1))
+            return false;
         t->ncomms++;
     }
     comm = &t->comm[index];
@@ -247,7 +250,8 @@ bool ti__tables_long_vec(struct tables *t, const uint8_t *p, const uint8_t *end)
     if (!ti_get_varint(&p, end, &number) || !ti_get_varint(&p, end, &len) ||
         len > (uint64_t)(end - p) || !keep(t, sizeof *vec + len * sizeof *vec->data))
         return false;
-    t->vec = ti_grow(t->vec, &t->vecs_cap, t->nvecs + 1, sizeof *vec);
+    if (!TI_ROOM(t->vec, &t->vecs_cap, t->nvecs + 1))
+        return false;
     vec = &t->vec[t->nvecs];
     *vec = (struct long_vec){number, (int64_t)len, malloc(len * sizeof *vec->data + 1)};
     if (!vec->data)
@@ -277,12 +281,14 @@ bool ti__tables_use_vec(struct tables *t, uint64_t number, struct long_vec *out)
     return true;
 }
 
-void ti__tables_window(struct tables *t, const struct ti_event *ev)
+bool ti__tables_window(struct tables *t, const struct ti_event *ev)
 {
     if (ev->arg[TI_F_WIN] != (int64_t)t->nwindows || !keep(t, sizeof *t->window))
-        return;
-    t->window = ti_grow(t->window, &t->windows_cap, t->nwindows + 1, sizeof *t->window);
+        return true;
+    if (!TI_ROOM(t->window, &t->windows_cap, t->nwindows + 1))
+        return false;
     t->window[t->nwindows++] = ev->arg[TI_F_COMM];
+    return true;
 }
 
 static const char *find_info(const struct tables *t, const char *key)

@@ -90,8 +90,8 @@ static uint64_t neighbours(const struct ti_scan *scan, uint64_t comm)
 }
 
 /* Learn the number of neighbours from the event that makes a communicator.  A duplicate has the
- * number of its parent. */
-static void learn_neighbours(struct ti_scan *scan, const struct ti_reader *r,
+ * number of its parent.  False: no memory. */
+static bool learn_neighbours(struct ti_scan *scan, const struct ti_reader *r,
                              const struct ti_event *ev)
 {
     int64_t made = (int64_t)field(ev, TI_F_NEWCOMM);
@@ -106,12 +106,13 @@ static void learn_neighbours(struct ti_scan *scan, const struct ti_reader *r,
     else if (ti_op_is(ev->op, TI_T_COPIES))
         n = neighbours(scan, field(ev, TI_F_COMM));
     else
-        return;
+        return true;
     if (n == 0 || made < 0 || !ti_reader_comm(r, made))
-        return;
-    scan->destinations = ti_grow(scan->destinations, &scan->ndestinations, (size_t)made + 1,
-                                 sizeof *scan->destinations);
+        return true;
+    if (!TI_ROOM(scan->destinations, &scan->ndestinations, (size_t)made + 1))
+        return false;
     scan->destinations[made] = n;
+    return true;
 }
 
 /* ------------------------------------------------------ what is given ---- */
@@ -184,14 +185,17 @@ static void add(struct ti_scan *scan, const struct ti_start *s)
 /* Larger request numbers are taken for damage. */
 #define MOST_REQUESTS (INT64_C(1) << 20)
 
-static void remember(struct ti_scan *scan, const struct ti_reader *r, const struct ti_event *ev)
+/* Remember what each start of a persistent request gives.  False: no memory. */
+static bool remember(struct ti_scan *scan, const struct ti_reader *r, const struct ti_event *ev)
 {
     int64_t number = (int64_t)field(ev, TI_F_REQ);
 
     if (number < 0 || number >= MOST_REQUESTS)
-        return;
-    scan->starts = ti_grow(scan->starts, &scan->nstarts, (size_t)number + 1, sizeof *scan->starts);
+        return true;
+    if (!TI_ROOM(scan->starts, &scan->nstarts, (size_t)number + 1))
+        return false;
     scan->starts[number] = gives(scan, r, ev);
+    return true;
 }
 
 static void start(struct ti_scan *scan, int64_t number)
@@ -244,7 +248,7 @@ ti_status ti_scan_event(struct ti_scan *scan, const struct ti_reader *r, const s
     scan->hash = ti_hash_event(scan->hash, ev);
     op->events++;
     if (ti_op_is(ev->op, TI_T_PERSISTENT)) {
-        remember(scan, r, ev);
+        enough = remember(scan, r, ev);
     } else if (ti_op_is(ev->op, TI_T_STARTS)) {
         if (ev->mask & TI_M_REQ)
             start(scan, ev->arg[TI_F_REQ]);
@@ -262,7 +266,7 @@ ti_status ti_scan_event(struct ti_scan *scan, const struct ti_reader *r, const s
         given = gives(scan, r, ev);
         add(scan, &given);
     } else {
-        learn_neighbours(scan, r, ev);
+        enough = learn_neighbours(scan, r, ev);
     }
     if (!enough) {
         errno = ENOMEM;
@@ -271,17 +275,19 @@ ti_status ti_scan_event(struct ti_scan *scan, const struct ti_reader *r, const s
     return TI_OK;
 }
 
-void ti_scan_remember(const struct ti_scan *scan, struct ti_scan *mark)
+bool ti_scan_remember(const struct ti_scan *scan, struct ti_scan *mark)
 {
-    struct ti_call_count *untraced = mark->untraced;
-    size_t none = 0;
+    struct ti_call_count *untraced = calloc((size_t)scan->nuntraced + 1, sizeof *untraced);
 
-    free(untraced);
-    untraced = ti_grow(NULL, &none, (size_t)scan->nuntraced, sizeof *untraced);
+    free(mark->untraced);
+    mark->untraced = NULL;
+    if (!untraced)
+        return false;
     for (int i = 0; i < scan->nuntraced; i++)
         untraced[i].calls = scan->untraced[i].calls;
     *mark = *scan;
     mark->untraced = untraced;
+    return true;
 }
 
 void ti_scan_repeat(struct ti_scan *scan, const struct ti_scan *mark, uint64_t times)

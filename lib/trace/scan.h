@@ -88,7 +88,8 @@ struct ti_scan {
 /*
  * Read `r` to its end.  Trips of loops that are alike are read once (trace/alike.h). TI_OK
  * also for a trace that was cut off, see `end`.  TI_ERR_INPUT if the trace is damaged, or a sum is
- * above 2^64 - 1: *scan then covers the events before the damage.  Call ti_scan_free() in any case.
+ * above 2^64 - 1: *scan then covers the events before the damage.  TI_ERR_IO.  Call ti_scan_free()
+ * in any case.
  *
  * _until: `stop` is called now and then; once it returns true, the result is TI_OK, but *scan
  * covers only what was read so far.
@@ -105,10 +106,11 @@ ti_status ti_scan_event(struct ti_scan *scan, const struct ti_reader *r, const s
                         struct ti_err *err);
 ti_status ti_scan_end(struct ti_scan *scan, const struct ti_reader *r, struct ti_err *err);
 
-/* Remember the counts of a scan in *mark, which is zeroed or a mark; _repeat: add `times` times
- * what was counted since then.  The volume of events that are left out is added by ti_scan_end().
+/* Remember the counts of a scan in *mark, which is zeroed or a mark.  False when memory is short:
+ * *mark may be released still.  _repeat: add `times` times what was counted since then.  The volume
+ * of events that are left out is added by ti_scan_end().
  */
-void ti_scan_remember(const struct ti_scan *scan, struct ti_scan *mark);
+bool ti_scan_remember(const struct ti_scan *scan, struct ti_scan *mark);
 void ti_scan_repeat(struct ti_scan *scan, const struct ti_scan *mark, uint64_t times);
 void ti_scan_mark_free(struct ti_scan *mark);
 

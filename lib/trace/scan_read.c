@@ -1,6 +1,7 @@
 /* Reading a trace for a scan (trace/scan.h), and what is known at its end. */
 #include "trace/scan.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,15 +36,16 @@ static ti_status add_left_out(struct ti_scan *scan, const struct ti_reader *r, s
 {
     struct ti_folded *f = ti_reader_folded(r);
     struct ti_totals totals = {.hash = 0};
-    bool fine = ti_folded_check(f);
+    bool fine;
 
+    errno = 0;
+    fine = ti_folded_check(f);
     scan->volume = 0;
     for (uint32_t i = 0; fine && i < ti_shape_nodes(f); i++)
         if (!ti_shape_node(f, i).loop)
             fine = ti_shape_values(f, i, 1, add_volumes, scan);
     if (!fine)
-        return ti_err_set(err, TI_ERR_INPUT, "'%s' is damaged: its record is malformed",
-                          ti_reader_name(r));
+        return ti_reader_malformed(r, err);
     scan->no_hash = !ti_reader_totals(r, &totals);
     scan->hash = totals.hash;
     return TI_OK;
@@ -107,23 +109,24 @@ static size_t extent(void *arg)
     return scan->nstarts + scan->ndestinations + (size_t)scan->nuntraced + TI_OP_COUNT;
 }
 
-static void remember_scan(void *arg, uint32_t depth)
+static bool remember_scan(void *arg, uint32_t depth)
 {
     struct scanning *g = arg;
     const struct ti_scan *scan = g->scan;
     struct scan_mark *m;
 
-    g->mark = ti_grow(g->mark, &g->cap, depth + 1, sizeof *g->mark);
+    if (!TI_ROOM(g->mark, &g->cap, depth + 1))
+        return false;
     g->n = depth >= g->n ? depth + 1 : g->n;
     m = &g->mark[depth];
-    ti_scan_remember(scan, &m->counts);
-    m->starts = ti_grow(m->starts, &m->nstarts, scan->nstarts, sizeof *m->starts);
-    m->destinations =
-        ti_grow(m->destinations, &m->ndestinations, scan->ndestinations, sizeof *m->destinations);
+    if (!ti_scan_remember(scan, &m->counts) || !TI_ROOM(m->starts, &m->nstarts, scan->nstarts) ||
+        !TI_ROOM(m->destinations, &m->ndestinations, scan->ndestinations))
+        return false;
     if (scan->nstarts)
         memcpy(m->starts, scan->starts, scan->nstarts * sizeof *m->starts);
     if (scan->ndestinations)
         memcpy(m->destinations, scan->destinations, scan->ndestinations * sizeof *m->destinations);
+    return true;
 }
 
 static bool is_steady(void *arg, uint32_t depth)
@@ -150,19 +153,22 @@ static bool repeat_scan(void *arg, uint32_t depth, uint64_t times, uint64_t even
     return ti_reader_leave_out(g->r, times, events);
 }
 
-/* Whether all events must be read, because only they give the hash. */
-static bool needs_events(const struct ti_reader *r)
+/* Whether all events must be read, because only they give the hash.  TI_ERR_IO: no memory. */
+static ti_status needs_events(const struct ti_reader *r, bool *all, struct ti_err *err)
 {
     struct ti_totals totals;
-    struct ti_reader *again;
-    bool cut_off;
+    struct ti_reader *again = NULL;
+    ti_status st;
 
-    if (!ti_reader_folded(r) || ti_folded_events(ti_reader_folded(r)) > HASHED_MOST ||
-        ti_reader_again(r, &again, NULL) != TI_OK)
-        return false;
-    cut_off = ti_reader_skip(again, NULL) == TI_OK && !ti_reader_totals(again, &totals);
+    *all = false;
+    if (!ti_reader_folded(r) || ti_folded_events(ti_reader_folded(r)) > HASHED_MOST)
+        return TI_OK;
+    st = ti_reader_again(r, &again, err);
+    if (!st)
+        st = ti_reader_skip(again, err);
+    *all = !st && !ti_reader_totals(again, &totals);
     ti_reader_close(again);
-    return cut_off;
+    return st == TI_ERR_IO ? st : TI_OK;
 }
 
 ti_status ti_scan_read_until(struct ti_reader *r, struct ti_scan *scan, bool (*stop)(void *arg),
@@ -171,9 +177,9 @@ ti_status ti_scan_read_until(struct ti_reader *r, struct ti_scan *scan, bool (*s
     static const struct ti_alike_user user = {extent, remember_scan, is_steady, repeat_scan};
     struct scanning g = {.scan = scan, .r = r};
     struct ti_alike alike = {.user = &user, .arg = &g};
-    bool all = needs_events(r), stopped = false;
+    bool all, stopped = false;
     struct ti_event ev;
-    ti_status st = TI_OK;
+    ti_status st = needs_events(r, &all, err);
     int more = 0;
 
     ti_scan_begin(scan);
@@ -195,7 +201,7 @@ ti_status ti_scan_read_until(struct ti_reader *r, struct ti_scan *scan, bool (*s
     ti_alike_free(&alike);
     if (st || stopped)
         return st;
-    return more < 0 ? TI_ERR_INPUT : ti_scan_end(scan, r, err);
+    return more < 0 ? ti_reader_status(r) : ti_scan_end(scan, r, err);
 }
 
 ti_status ti_scan_read(struct ti_reader *r, struct ti_scan *scan, struct ti_err *err)
