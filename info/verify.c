@@ -263,13 +263,14 @@ static ti_status see_event(void *arg, struct ti_walk *w, const struct ti_step *s
     return ti_scan_event(&v->scan, ti_walk_reader(w), &step->ev, err);
 }
 
-static void remember(void *arg, uint32_t depth)
+static bool remember(void *arg, uint32_t depth)
 {
     struct verify *v = arg;
 
-    v->mark = ti_grow(v->mark, &v->marks_cap, depth + 1, sizeof *v->mark);
+    if (!TI_ROOM(v->mark, &v->marks_cap, depth + 1))
+        return false;
     v->marks = depth >= v->marks ? depth + 1 : v->marks;
-    ti_scan_remember(&v->scan, &v->mark[depth]);
+    return ti_scan_remember(&v->scan, &v->mark[depth]);
 }
 
 static void repeat(void *arg, uint32_t depth, uint64_t times)
@@ -475,6 +476,8 @@ static void print_pairs(const struct ti_pairs *pairs)
 {
     size_t *order = ti_pairs_sorted(pairs), at = 0;
 
+    if (!order)
+        ti_no_memory(pairs->keys.n, sizeof *order);
     printf(",\n \"pairs\": [");
     for (const char *sep = "\n"; at < pairs->keys.n; sep = ",\n") {
         struct ti_pair p = ti_pairs_next(pairs, order, &at);

@@ -161,7 +161,8 @@ static ti_status read_all(struct ti_source *s, int64_t np, struct ti_like *like,
     struct builder l = {.like = like};
     ti_status st = TI_OK;
 
-    ti_comms_init(&l.comms, np);
+    if (!ti_comms_init(&l.comms, np))
+        st = ti_err_memory(err, "read the trace of a former run");
     for (int64_t rank = 0; st == TI_OK && rank < np; rank++) {
         if (ti_source_has(s, rank))
             st = read_rank(&l, s, rank, err);

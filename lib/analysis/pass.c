@@ -1,5 +1,6 @@
 #include "analysis/pass.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -46,14 +47,17 @@ static bool remember(void *arg, uint32_t depth)
 {
     struct reading *g = arg;
 
-    g->mark = ti_grow(g->mark, &g->marks_cap, depth + 1, sizeof *g->mark);
-    for (; g->marks <= depth; g->marks++)
+    if (!TI_ROOM(g->mark, &g->marks_cap, depth + 1))
+        return false;
+    for (; g->marks <= depth; g->marks++) {
         g->mark[g->marks].walk = ti_walk_mark_new();
-    ti_walk_remember(g->walk, g->mark[depth].walk);
-    ti_scan_remember(&g->scan, &g->mark[depth].scan);
-    ti_tally_remember(&g->tally, depth);
+        if (!g->mark[g->marks].walk)
+            return false;
+    }
     g->mark[depth].unsound = g->p->unsound;
-    return true;
+    return ti_walk_remember(g->walk, g->mark[depth].walk) &&
+           ti_scan_remember(&g->scan, &g->mark[depth].scan) &&
+           ti_tally_remember(&g->tally, depth);
 }
 
 static bool steady(void *arg, uint32_t depth)
@@ -214,9 +218,9 @@ static ti_status tell_folded(const struct reading *g, const struct ti_reader *r,
         struct ti_shape_node node = ti_shape_node(f, i);
         struct of_call c = {g, r, node.site};
 
+        errno = 0;
         if (!node.loop && !ti_shape_values(f, i, columns, tell_values, &c))
-            return ti_err_set(err, TI_ERR_INPUT, "'%s' is damaged: its record is malformed",
-                              ti_reader_name(r));
+            return ti_reader_malformed(r, err);
     }
     return TI_OK;
 }
@@ -257,6 +261,8 @@ static ti_status read_events(struct reading *g, int64_t rank, struct ti_walk *w,
         visit_collectives(g, r, &step);
         if (!visit_one_sided(g, rank, r, &step.ev) || step.why[0])
             note_unsound(g, rank, &step);
+        if (g->tally.no_memory)
+            return ti_err_memory(err, "sum up the trace");
         if (++n % PROGRESS_EVERY == 0)
             tell_progress(g, r);
         if (g->tally.items.n > ITEMS_MOST &&
@@ -265,7 +271,7 @@ static ti_status read_events(struct reading *g, int64_t rank, struct ti_walk *w,
     }
     if (st)
         return st;
-    return more < 0 ? TI_ERR_INPUT : ti_scan_end(&g->scan, r, err);
+    return more < 0 ? ti_walk_status(w) : ti_scan_end(&g->scan, r, err);
 }
 
 static void set_status(struct ti_pass *p, ti_status st)
@@ -273,38 +279,51 @@ static void set_status(struct ti_pass *p, ti_status st)
     p->st = st > p->st ? st : p->st;
 }
 
-static void note_damage(struct ti_pass *p, int64_t rank, ti_status st, const struct ti_err *err)
+/* Add a rank to a set, and to the status of the pass. */
+static ti_status note_rank(struct ti_pass *p, struct ti_ranges *set, int64_t rank, ti_status st,
+                           struct ti_err *err)
 {
-    if (!p->damaged.n)
-        snprintf(p->first_damaged, sizeof p->first_damaged, "%s", err->text);
-    ti_ranges_add(&p->damaged, rank);
     set_status(p, st);
+    return ti_ranges_put(set, rank, rank) ? TI_OK : ti_err_memory(err, "sum up the trace");
 }
 
-static void note_end(struct ti_pass *p, int64_t rank, const struct ti_reader *r)
+/* A rank failed for a cause, *why.  Short memory is one that ends the pass; errno tells. */
+static ti_status note_damage(struct ti_pass *p, int64_t rank, ti_status st,
+                             const struct ti_err *why, struct ti_err *err)
+{
+    if (ti_err_was_memory(st)) {
+        *err = *why;
+        return st;
+    }
+    if (!p->damaged.n)
+        snprintf(p->first_damaged, sizeof p->first_damaged, "%s", why->text);
+    return note_rank(p, &p->damaged, rank, st, err);
+}
+
+static ti_status note_end(struct ti_pass *p, int64_t rank, const struct ti_reader *r,
+                          struct ti_err *err)
 {
     char end[512];
 
     if (ti_reader_end(r) == TI_END_COMPLETE)
-        return;
+        return TI_OK;
     if (!p->incomplete.n)
         snprintf(p->first_incomplete, sizeof p->first_incomplete,
                  "rank %" PRId64 " after %" PRIu64 " events: %s", rank, ti_reader_events(r),
                  ti_reader_end_text(r, end, sizeof end));
-    ti_ranges_add(&p->incomplete, rank);
-    set_status(p, TI_ERR_PARTIAL);
+    return note_rank(p, &p->incomplete, rank, TI_ERR_PARTIAL, err);
 }
 
 static ti_status read_rank(struct reading *g, int64_t rank, struct ti_err *err)
 {
     struct ti_err why;
     struct ti_walk *w;
-    ti_status st = ti_walk_open(g->s, &g->comms, rank, &w, &why);
+    ti_status st;
 
-    if (st != TI_OK) {
-        note_damage(g->p, rank, st, &why);
-        return TI_OK;
-    }
+    errno = 0;
+    st = ti_walk_open(g->s, &g->comms, rank, &w, &why);
+    if (st != TI_OK)
+        return note_damage(g->p, rank, st, &why, err);
     ti_walk_sends_only(w);
     if (g->v->extras)
         ti_reader_want_extras(ti_walk_reader(w));
@@ -317,14 +336,13 @@ static ti_status read_rank(struct reading *g, int64_t rank, struct ti_err *err)
         st = read_events(g, rank, w, &why);
         if (g->v->bursts && ti_reader_folded(ti_walk_reader(w)) && st == TI_OK)
             st = tell_folded(g, ti_walk_reader(w), &why);
+        st = st != TI_OK ? note_damage(g->p, rank, st, &why, err)
+                         : note_end(g->p, rank, ti_walk_reader(w), err);
         visit_pending(g, rank, w);
         tell_items(g);
-        if (st != TI_OK)
-            note_damage(g->p, rank, st, &why);
-        else
-            note_end(g->p, rank, ti_walk_reader(w));
+        if (st == TI_OK && g->tally.no_memory)
+            st = ti_err_memory(err, "sum up the trace");
         ti_scan_free(&g->scan);
-        st = TI_OK;
     }
     ti_walk_close(w);
     return st;
@@ -340,15 +358,15 @@ ti_status ti_pass(struct ti_source *s, int64_t only, const struct ti_pass_visito
 
     *p = (struct ti_pass){.np = ti_source_nranks(s)};
     g.alike = (struct ti_alike){.user = &user, .arg = &g};
-    ti_comms_init(&g.comms, p->np);
+    if (!ti_comms_init(&g.comms, p->np))
+        st = ti_err_memory(err, "sum up the trace");
     for (int64_t rank = 0; rank < p->np && st == TI_OK; rank++) {
         if (only >= 0 && rank != only)
             continue;
         if (!ti_source_has(s, rank)) {
             if (alone)
                 continue;
-            ti_ranges_add(&p->missing, rank);
-            set_status(p, TI_ERR_PARTIAL);
+            st = note_rank(p, &p->missing, rank, TI_ERR_PARTIAL, err);
             continue;
         }
         ti_progress("reading rank %" PRId64 " of %" PRId64, rank, p->np);

@@ -52,7 +52,8 @@ struct ti_pass {
 /*
  * Read rank `only`, or all ranks if it is below 0.  Missing, incomplete or damaged ranks are no
  * error of the pass: their readable part is visited, the result is TI_OK, and p->st is
- * TI_ERR_PARTIAL or TI_ERR_INPUT.  Release *p with ti_pass_free(), after errors too.
+ * TI_ERR_PARTIAL or TI_ERR_INPUT.  TI_ERR_IO when memory is short.  Release *p with
+ * ti_pass_free(), after errors too.
  */
 ti_status ti_pass(struct ti_source *s, int64_t only, const struct ti_pass_visitor *v,
                   struct ti_pass *p, struct ti_err *err);

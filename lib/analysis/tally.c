@@ -8,23 +8,29 @@
 void ti_tally_add(struct ti_tally *t, enum ti_tally_kind kind, uint32_t op, int64_t from,
                   int64_t to, uint64_t bytes)
 {
-    int64_t i = ti_map_add(&t->items, (int64_t)op * KINDS + kind, from, to, (int64_t)bytes);
+    int64_t i = -1;
 
-    t->times = ti_grow(t->times, &t->cap, t->items.n, sizeof *t->times);
-    t->times[i]++;
+    if (TI_ROOM(t->times, &t->cap, t->items.n + 1))
+        i = ti_map_put(&t->items, (int64_t)op * KINDS + kind, from, to, (int64_t)bytes);
+    t->no_memory |= i < 0;
+    if (i >= 0)
+        t->times[i]++;
 }
 
-void ti_tally_remember(struct ti_tally *t, uint32_t depth)
+bool ti_tally_remember(struct ti_tally *t, uint32_t depth)
 {
     struct ti_tally_mark *m;
 
-    t->mark = ti_grow(t->mark, &t->marks_cap, depth + 1, sizeof *t->mark);
+    if (!TI_ROOM(t->mark, &t->marks_cap, depth + 1))
+        return false;
     t->marks = depth >= t->marks ? depth + 1 : t->marks;
     m = &t->mark[depth];
     m->n = t->items.n;
-    m->times = ti_grow(m->times, &m->cap, m->n, sizeof *m->times);
+    if (!TI_ROOM(m->times, &m->cap, m->n))
+        return false;
     if (m->n)
         memcpy(m->times, t->times, m->n * sizeof *m->times);
+    return true;
 }
 
 void ti_tally_repeat(struct ti_tally *t, uint32_t depth, uint64_t times)

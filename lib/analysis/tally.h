@@ -19,15 +19,18 @@ struct ti_tally {
         size_t n, cap;
     } * mark; /* by depth of the loop */
     size_t marks, marks_cap;
+    bool no_memory; /* memory was short; no count since is valid */
 };
 
-/* Count an item.  `op` is that of a collective, else 0. */
+/* Count an item.  `op` is that of a collective, else 0.  When memory is short, t->no_memory is set.
+ */
 void ti_tally_add(struct ti_tally *t, enum ti_tally_kind kind, uint32_t op, int64_t from,
-                  int64_t to, uint64_t bytes);
+                    int64_t to, uint64_t bytes);
 
-/* Remember all counts; add `times` times what was counted since then.  Counts stay below 2^64,
- * because a rank has fewer events than that (TI_RECORD_EVENTS), and an event fewer items. */
-void ti_tally_remember(struct ti_tally *t, uint32_t depth);
+/* Remember all counts, false when memory is short; add `times` times what was counted since then.
+ * Counts stay below 2^64, because a rank has fewer events than that (TI_RECORD_EVENTS), and an
+ * event fewer items. */
+bool ti_tally_remember(struct ti_tally *t, uint32_t depth);
 void ti_tally_repeat(struct ti_tally *t, uint32_t depth, uint64_t times);
 
 /* Item `i` of t->items.n, and how often it was counted. */

@@ -1,5 +1,6 @@
 #include "sound/check.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,9 +22,27 @@ void ti_check_free(struct ti_check *check)
     *check = (struct ti_check){0};
 }
 
+ti_status ti__check_memory(const struct ti_check_state *st, struct ti_err *err)
+{
+    return st->no_memory || st->check->pairs.no_memory ? ti_err_memory(err, "check the trace")
+                                                       : TI_OK;
+}
+
 ti_status ti__pause(const struct ti_check_state *st, struct ti_err *err)
 {
+    ti_status status = ti__check_memory(st, err);
+
+    if (status)
+        return status;
     return st->visitor->pause ? st->visitor->pause(st->visitor->arg, err) : TI_OK;
+}
+
+void ti__event_text(struct ti_check_state *st, int64_t rank, uint64_t event,
+                    char call[TI_CALL_BYTES])
+{
+    errno = 0;
+    if (!ti_event_text(st->s, rank, event, call, TI_CALL_BYTES)[0] && errno == ENOMEM)
+        st->no_memory = true;
 }
 
 void ti__report(struct ti_check_state *st, struct ti_walk *w, const struct ti_step *step,
@@ -43,10 +62,13 @@ void ti__report(struct ti_check_state *st, struct ti_walk *w, const struct ti_st
 /* Count a receive of unknown source, which may have taken a message. */
 static void note_open(struct ti_check_state *st, int64_t rank, int64_t gid)
 {
-    int64_t i = ti_map_add(&st->open, rank, gid, 0, 0);
+    int64_t i = -1;
 
-    st->nopen = ti_grow(st->nopen, &st->open_cap, st->open.n, sizeof *st->nopen);
-    st->nopen[i]++;
+    if (TI_ROOM(st->nopen, &st->open_cap, st->open.n + 1))
+        i = ti_map_put(&st->open, rank, gid, 0, 0);
+    st->no_memory |= i < 0;
+    if (i >= 0)
+        st->nopen[i]++;
 }
 
 /* Whether any of its receives may have taken a message that is not known. */
@@ -95,7 +117,9 @@ static struct sequence *sequence_at(struct ti_check_state *st, int64_t gid, int6
 {
     struct sequence *q;
 
-    st->seq = ti_grow(st->seq, &st->seqs_cap, (size_t)gid + 1, sizeof *st->seq);
+    st->no_memory |= !TI_ROOM(st->seq, &st->seqs_cap, (size_t)gid + 1);
+    if (st->no_memory)
+        return &st->no_seq;
     for (; st->nseq <= (size_t)gid; st->nseq++)
         st->seq[st->nseq].now.rank = -1;
     q = &st->seq[gid];
@@ -141,15 +165,16 @@ static bool add_call(struct ti_check_state *st, struct ti_walk *w, const struct 
     return true;
 }
 
-static void mark_met(struct sequence *q, const struct ti_group *g)
+/* False: no memory. */
+static bool mark_met(struct sequence *q, const struct ti_group *g)
 {
-    if (!q->met) {
-        size_t none = 0;
-
-        q->met = ti_grow(NULL, &none, (size_t)g->size / 8 + 1, 1);
-    }
+    if (!q->met)
+        q->met = calloc((size_t)g->size / 8 + 1, 1);
+    if (!q->met)
+        return false;
     q->met[q->now.me / 8] |= (uint8_t)(1u << q->now.me % 8);
     q->nmet++;
+    return true;
 }
 
 /* Compare the rank's sequences of collectives with those of the ranks before it. */
@@ -161,7 +186,8 @@ static ti_status close_sequences(struct ti_check_state *st, int64_t rank, struct
 
         if (q->now.rank != rank)
             continue;
-        mark_met(q, ti_comms_group(&st->check->comms, (int64_t)gid));
+        if (!mark_met(q, ti_comms_group(&st->check->comms, (int64_t)gid)))
+            return ti_err_memory(err, "check the trace");
         q->given = ti_series_add(q->given, q->now.given);
         q->expected = ti_series_add(q->expected, q->now.expected);
         if (q->bad)
@@ -227,6 +253,8 @@ static ti_status add_event(struct ti_check_state *st, struct ti_walk *w, struct 
     rank->finalized = rank->finalized || step->ev.op == TI_OP_FINALIZE;
     if (step->ev.op == TI_OP_PCONTROL && step->ev.arg[TI_F_LEVEL] == 0)
         st->check->interrupted = true;
+    if (st->no_memory || st->check->pairs.no_memory)
+        return ti__check_memory(st, err);
     return st->visitor->event ? st->visitor->event(st->visitor->arg, w, step, sound, err) : TI_OK;
 }
 
@@ -257,7 +285,7 @@ static ti_status name_leak(struct ti_check_state *st, struct ti_walk *w,
                            leak->probed ? "its message is never received"
                                         : "its request never completes");
     if (call)
-        ti_event_text(st->s, ti_walk_rank(w), leak->event, call, TI_CALL_BYTES);
+        ti__event_text(st, ti_walk_rank(w), leak->event, call);
     return st->visitor->leak ? st->visitor->leak(st->visitor->arg, w, leak, err) : TI_OK;
 }
 
@@ -268,7 +296,7 @@ static void name_found(struct ti_check_state *st, struct ti_walk *w, const struc
     char call[TI_CALL_BYTES] = "";
 
     if (ti_problems_room(st->ps))
-        ti_event_text(st->s, ti_walk_rank(w), found->event, call, sizeof call);
+        ti__event_text(st, ti_walk_rank(w), found->event, call);
     ti_problems_add(st->ps, ti_walk_rank(w), found->event, call,
                     "it finds a message from rank %lld with tag %lld that is never received",
                     (long long)found->peer, (long long)found->tag);
@@ -307,6 +335,8 @@ static ti_status close_rank(struct ti_check_state *st, const struct rank *rank, 
     }
     st->sound[rank->number] = 1;
     ti_pairs_keep(&st->check->pairs, rank->number);
+    if (st->check->pairs.no_memory)
+        return ti__check_memory(st, err);
     return close_sequences(st, rank->number, err);
 }
 
@@ -318,13 +348,20 @@ static ti_status tell(const struct ti_check_state *st, int64_t rank, struct ti_w
     return v->rank ? v->rank(v->arg, rank, w, state, why, err) : TI_OK;
 }
 
-/* The next event that is not left out; returns as ti_walk_next(). */
+/* The next event that is not left out; returns as ti_walk_next(), and the cause in *why. */
 static int next_event(struct ti_check_state *st, struct ti_walk *w, struct rank *rank,
-                      struct ti_step *step, struct ti_err *err)
+                      struct ti_step *step, ti_status *why, struct ti_err *err)
 {
-    if (st->visitor->repeat && ti__leave_out_trips(st, w, &rank->sent, err))
+    int got;
+
+    if (st->visitor->repeat)
+        *why = ti__leave_out_trips(st, w, &rank->sent, err);
+    if (*why)
         return -1;
-    return ti_walk_next(w, step, err);
+    got = ti_walk_next(w, step, err);
+    if (got < 0)
+        *why = ti_walk_status(w);
+    return got;
 }
 
 static ti_status read_events(struct ti_check_state *st, struct ti_walk *w, struct rank *rank,
@@ -332,11 +369,11 @@ static ti_status read_events(struct ti_check_state *st, struct ti_walk *w, struc
 {
     struct ti_step step;
     uint64_t before = st->check->left_out.events, left_out;
-    ti_status status = TI_OK;
+    ti_status status = TI_OK, why = TI_OK;
     unsigned n = 0;
     int got;
 
-    while ((got = next_event(st, w, rank, &step, err)) == 1) {
+    while ((got = next_event(st, w, rank, &step, &why, err)) == 1) {
         if (n++ % CHECK_EVERY == 0)
             status = ti__pause(st, err);
         if (!status)
@@ -344,6 +381,8 @@ static ti_status read_events(struct ti_check_state *st, struct ti_walk *w, struc
         if (status)
             return status;
     }
+    if (ti_err_was_memory(why))
+        return why;
     left_out = st->check->left_out.events - before;
     st->check->left_out.ranks += left_out > 0;
     st->huge[rank->number] = left_out > HUGE_EVENTS;
@@ -356,7 +395,7 @@ static ti_status read_events(struct ti_check_state *st, struct ti_walk *w, struc
                       got < 0                                               ? TI_READ_DAMAGED
                       : ti_reader_end(ti_walk_reader(w)) != TI_END_COMPLETE ? TI_READ_PART
                                                                             : TI_READ_WHOLE,
-                      got < 0 ? TI_ERR_INPUT : TI_OK, err);
+                      why, err);
     return status ? status : close_rank(st, rank, err);
 }
 
@@ -364,8 +403,12 @@ static ti_status read_rank(struct ti_check_state *st, int64_t number, struct ti_
 {
     struct rank rank = {.number = number, .sound = true};
     struct ti_walk *w;
-    ti_status status = ti_walk_open(st->s, &st->check->comms, number, &w, err);
+    ti_status status;
 
+    errno = 0;
+    status = ti_walk_open(st->s, &st->check->comms, number, &w, err);
+    if (ti_err_was_memory(status))
+        return status;
     if (status)
         return tell(st, number, NULL, TI_READ_DAMAGED, status, err);
     check_identity(st, number, ti_walk_reader(w));
@@ -519,7 +562,7 @@ static ti_status close_pair(struct ti_check_state *st, const size_t *order, size
 static ti_status close_pairs(struct ti_check_state *st, struct ti_err *err)
 {
     size_t *order = ti_pairs_sorted(&st->check->pairs), at = 0;
-    ti_status status = TI_OK;
+    ti_status status = order ? TI_OK : ti_err_memory(err, "check the trace");
 
     while (at < st->check->pairs.keys.n && !status) {
         status = close_pair(st, order, &at, err);
@@ -560,25 +603,26 @@ ti_status ti_check(struct ti_source *s, const struct ti_visitor *visitor, struct
                    struct ti_problems *problems, struct ti_err *err)
 {
     struct ti_check_state st = {.s = s, .ps = problems, .check = out, .visitor = visitor};
-    size_t none = 0;
     ti_status status;
 
     *out = (struct ti_check){.np = ti_source_nranks(s)};
-    st.sound = ti_grow(NULL, &none, (size_t)out->np, 1);
-    none = 0;
-    st.cancels = ti_grow(NULL, &none, (size_t)out->np, 1);
-    none = 0;
-    st.unfinished = ti_grow(NULL, &none, (size_t)out->np, 1);
-    none = 0;
-    st.huge = ti_grow(NULL, &none, (size_t)out->np, 1);
-    ti_comms_init(&out->comms, out->np);
-    status = read_all(&st, err);
+    st.sound = calloc((size_t)out->np + 1, 1);
+    st.cancels = calloc((size_t)out->np + 1, 1);
+    st.unfinished = calloc((size_t)out->np + 1, 1);
+    st.huge = calloc((size_t)out->np + 1, 1);
+    st.no_memory = !ti_comms_init(&out->comms, out->np) || !st.sound || !st.cancels ||
+                   !st.unfinished || !st.huge;
+    status = ti__check_memory(&st, err);
+    if (!status)
+        status = read_all(&st, err);
     if (!status)
         status = close_pairs(&st, err);
     if (!status)
         ti__report_absent(&st);
     if (!status)
         status = ti__locate_in_blocks(&st, err);
+    if (!status)
+        status = ti__check_memory(&st, err);
     count_collectives(&st);
     free_state(&st);
     ti_progress_clear();

@@ -93,12 +93,13 @@ struct ti_visitor {
     /*
      * With remember() and repeat(), the check may leave out trips of loops that are alike; event()
      * does not see their events.  A loop has at most one mark at a time.
-     *   remember()  set the mark of the loop at this depth: what was counted so far
+     *   remember()  set the mark of the loop at this depth: what was counted so far; false when
+     *               memory is short, which ends the check
      *   steady()    whether the visitor's state is that of the mark, except for what it counts;
      *               NULL: always
      *   repeat()    add `times` times what was counted since the mark
      */
-    void (*remember)(void *arg, uint32_t depth);
+    bool (*remember)(void *arg, uint32_t depth);
     bool (*steady)(void *arg, uint32_t depth);
     void (*repeat)(void *arg, uint32_t depth, uint64_t times);
 
@@ -111,7 +112,8 @@ struct ti_visitor {
 
 /*
  * Check `s`.  TI_OK when everything readable was read: then problems->n tells whether the trace is
- * sound.  Otherwise the status of a callback.  Release *out with ti_check_free() in any case.
+ * sound.  TI_ERR_IO when memory is short.  Otherwise the status of a callback.  Release *out with
+ * ti_check_free() in any case.
  */
 ti_status ti_check(struct ti_source *s, const struct ti_visitor *visitor, struct ti_check *out,
                    struct ti_problems *problems, struct ti_err *err);

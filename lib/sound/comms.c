@@ -20,7 +20,28 @@ static enum ti_comm_shape shape_of(const int32_t *member, int64_t size, int64_t 
     return TI_COMM_WORLD;
 }
 
-/* The index of a list of members, which is added if it is new. */
+/* Add a list of members; returns its index, or -1: no memory. */
+static int64_t new_group(struct ti_comms *comms, const int32_t *member, int64_t size, int64_t first,
+                         uint64_t hash, int64_t attempt)
+{
+    size_t bytes = (size_t)size * sizeof *member;
+    int32_t *copy = malloc(bytes);
+    int64_t g = -1;
+
+    if (copy && TI_ROOM(comms->group, &comms->groups_cap, comms->lists.n + 1))
+        g = ti_map_put(&comms->lists, (int64_t)hash, size, first, attempt);
+    if (g < 0) {
+        free(copy);
+        return -1;
+    }
+    comms->group[g] = (struct ti_group){.member = memcpy(copy, member, bytes),
+                                        .size = size,
+                                        .first = first,
+                                        .shape = shape_of(member, size, first, comms->np)};
+    return g;
+}
+
+/* The index of a list of members, which is added if it is new; -1: no memory. */
 static int64_t group_of(struct ti_comms *comms, const int32_t *member, int64_t size, int64_t first)
 {
     uint64_t hash = (uint64_t)size;
@@ -29,38 +50,26 @@ static int64_t group_of(struct ti_comms *comms, const int32_t *member, int64_t s
     for (i = 0; i < size; i++)
         hash = ti_hash_word(hash, (uint64_t)member[i]);
     for (int64_t attempt = 0;; attempt++) {
-        size_t known = comms->lists.n;
-        int64_t g = ti_map_add(&comms->lists, (int64_t)hash, size, first, attempt);
-        struct ti_group *group;
+        int64_t g = ti_map_find(&comms->lists, (int64_t)hash, size, first, attempt);
 
-        comms->group = ti_grow(comms->group, &comms->groups_cap, comms->lists.n, sizeof *group);
-        group = &comms->group[g];
-        if ((size_t)g == known) {
-            size_t cap = 0;
-
-            group->member = ti_grow(NULL, &cap, (size_t)size, sizeof *member);
-            memcpy(group->member, member, (size_t)size * sizeof *member);
-            group->size = size;
-            group->first = first;
-            group->shape = shape_of(member, size, first, comms->np);
-            return g;
-        }
-        if (!memcmp(group->member, member, (size_t)size * sizeof *member))
+        if (g < 0)
+            return new_group(comms, member, size, first, hash, attempt);
+        if (!memcmp(comms->group[g].member, member, (size_t)size * sizeof *member))
             return g;
     }
 }
 
-void ti_comms_init(struct ti_comms *comms, int64_t np)
+bool ti_comms_init(struct ti_comms *comms, int64_t np)
 {
-    int32_t *world;
-    size_t cap = 0;
+    int32_t *world = malloc((size_t)np * sizeof *world + 1);
+    bool fine;
 
     *comms = (struct ti_comms){.np = np};
-    world = ti_grow(NULL, &cap, (size_t)np, sizeof *world);
-    for (int64_t i = 0; i < np; i++)
+    for (int64_t i = 0; world && i < np; i++)
         world[i] = (int32_t)i;
-    group_of(comms, world, np, 0); /* the world is group 0 */
+    fine = world && group_of(comms, world, np, 0) >= 0; /* the world is group 0 */
     free(world);
+    return fine;
 }
 
 void ti_comms_free(struct ti_comms *comms)
@@ -110,31 +119,39 @@ const char *ti_comms_text(const struct ti_comms *comms, int64_t gid, char *buf, 
 }
 
 /* The global number of the next communicator of `group`, or of the next window
- * or file on communicator `parent`. */
+ * or file on communicator `parent`; -1: no memory. */
 static int64_t next_id(struct ti_comm_view *view, int64_t group, enum ti_mpi_object kind,
                        int64_t parent)
 {
-    int64_t at = ti_map_add(&view->seen, group, kind, parent, 0);
+    int64_t at = -1, id = -1;
 
+    if (TI_ROOM(view->count, &view->counts_cap, view->seen.n + 1))
+        at = ti_map_put(&view->seen, group, kind, parent, 0);
+    if (at >= 0)
+        id = ti_map_put(&view->comms->ids, group, view->count[at]++, kind, parent);
     view->made++;
-    view->count = ti_grow(view->count, &view->counts_cap, view->seen.n, sizeof view->count[0]);
-    return ti_map_add(&view->comms->ids, group, view->count[at]++, kind, parent);
+    view->no_memory |= id < 0;
+    return id;
 }
 
 static struct ti_local_comm *learn(struct ti_comm_view *view, size_t index, int64_t group,
                                    int64_t rank, bool second)
 {
-    const struct ti_group *g = &view->comms->group[group];
+    const struct ti_group *g;
     struct ti_local_comm *c;
+    int64_t gid = -1;
 
-    view->local = ti_grow(view->local, &view->cap, index + 1, sizeof view->local[0]);
+    if (group >= 0 && TI_ROOM(view->local, &view->cap, index + 1))
+        gid = next_id(view, group, TI_OBJECT_COMM, 0);
+    if (gid < 0) {
+        view->no_memory = true;
+        return NULL;
+    }
     for (; view->nlocal <= index; view->nlocal++)
         view->local[view->nlocal].gid = -1;
+    g = &view->comms->group[group];
     c = &view->local[index];
-    *c = (struct ti_local_comm){.gid = next_id(view, group, TI_OBJECT_COMM, 0),
-                                .rank = rank,
-                                .me = rank,
-                                .npeers = g->size};
+    *c = (struct ti_local_comm){.gid = gid, .rank = rank, .me = rank, .npeers = g->size};
     if (g->first) {
         c->me = second ? g->first + rank : rank;
         c->peers = second ? 0 : g->first;
@@ -175,14 +192,15 @@ static bool are_ranks(const int32_t *member, int64_t n, int64_t np)
     return n <= np;
 }
 
-/* Both groups, the one with the lower first member in front. */
+/* Both groups, the one with the lower first member in front; -1: no memory. */
 static int64_t inter_group(struct ti_comms *comms, const struct ti_comm *c, bool *second)
 {
     int64_t first, size = c->size + c->remote_size;
-    size_t none = 0;
-    int32_t *both = ti_grow(NULL, &none, (size_t)size, sizeof *both);
+    int32_t *both = malloc((size_t)size * sizeof *both);
     int64_t group;
 
+    if (!both)
+        return -1;
     *second = c->remote[0] < c->member[0];
     first = *second ? c->remote_size : c->size;
     memcpy(*second ? both + first : both, c->member, (size_t)c->size * sizeof *both);
@@ -236,15 +254,16 @@ const struct ti_local_comm *ti_comm_view_make(struct ti_comm_view *view, enum ti
 {
     struct ti_local_comm object = *comm;
     size_t known = view->objects.n;
-    int64_t at = ti_map_add(&view->objects, kind, number, 0, 0);
+    int64_t at = -1;
 
-    if ((size_t)at < known)
+    if (TI_ROOM(view->object, &view->objects_cap, known + 1))
+        at = ti_map_put(&view->objects, kind, number, 0, 0);
+    view->no_memory |= at < 0;
+    if (at < (int64_t)known)
         return NULL;
     object.gid = next_id(view, view->comms->ids.key[comm->gid][0], kind, comm->gid);
-    view->object =
-        ti_grow(view->object, &view->objects_cap, view->objects.n, sizeof view->object[0]);
     view->object[at] = object;
-    return &view->object[at];
+    return object.gid < 0 ? NULL : &view->object[at];
 }
 
 const struct ti_local_comm *ti_comm_view_object(const struct ti_comm_view *view,

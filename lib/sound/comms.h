@@ -58,17 +58,20 @@ struct ti_comm_view {
     struct ti_map seen; /* (group, kind, parent) -> how many so far */
     int64_t *count;
     size_t counts_cap;
-    uint64_t made; /* global numbers given */
+    uint64_t made;  /* global numbers given */
+    bool no_memory; /* memory was short; no result since is valid */
 };
 
-void ti_comms_init(struct ti_comms *comms, int64_t np);
+/* False: no memory.  Release it by ti_comms_free() in any case. */
+bool ti_comms_init(struct ti_comms *comms, int64_t np);
 void ti_comms_free(struct ti_comms *comms);
 const struct ti_group *ti_comms_group(const struct ti_comms *comms, int64_t gid);
 
 /* Write "world", "world, 2nd copy" or "ranks 0 2 4 ... (8)" into buf, for messages. */
 const char *ti_comms_text(const struct ti_comms *comms, int64_t gid, char *buf, size_t buf_bytes);
 
-/* Start the view of `rank`, which has the communicators 0 (world) and 1 (self). */
+/* Start the view of `rank`, which has the communicators 0 (world) and 1 (self).  When memory is
+ * short, this and the functions below set view->no_memory, which stays set, and return NULL. */
 void ti_comm_view_start(struct ti_comm_view *view, struct ti_comms *comms, int64_t rank);
 void ti_comm_view_free(struct ti_comm_view *view);
 

@@ -26,22 +26,31 @@ static ti_status open_caller(struct ti_check_state *st, int64_t gid, int64_t ran
     return ti_walk_open(st->s, &st->check->comms, rank, &c->w, err);
 }
 
-/* Advance to the next call: 1, 0 at the end, -1 on an error. */
-static int next_call(struct caller *c, struct ti_err *err)
+/* Advance to the next call; *got: there is one. */
+static ti_status next_call(struct caller *c, bool *got, struct ti_err *err)
 {
-    int got = 1;
-
     for (;;) {
+        int more;
+
         for (; c->at < c->step.ncalls; c->at++)
             if (c->step.call[c->at].on.gid == c->gid) {
                 c->call = &c->step.call[c->at++];
-                return 1;
+                *got = true;
+                return TI_OK;
             }
-        got = ti_walk_next(c->w, &c->step, err);
-        if (got != 1)
-            return got;
+        more = ti_walk_next(c->w, &c->step, err);
+        *got = false;
+        if (more != 1)
+            return more < 0 ? ti_walk_status(c->w) : TI_OK;
         c->at = 0;
     }
+}
+
+/* A rank that was read before ends too early, or is damaged, when it is read again. */
+static ti_status changed(const struct ti_check_state *st, struct ti_err *err)
+{
+    return ti_err_set(err, TI_ERR_INPUT, "'%s' was changed while it was checked",
+                      ti_source_path(st->s));
 }
 
 static const char *text_of(struct caller *c, char *buf)
@@ -98,9 +107,11 @@ ti_status ti__locate_in_sequences(struct ti_check_state *st, int64_t gid, int64_
     if (status)
         goto out;
     do {
-        got_a = next_call(&ca, err) == 1;
-        got_b = next_call(&cb, err) == 1;
-        status = ti__pause(st, err);
+        status = next_call(&ca, &got_a, err);
+        if (!status)
+            status = next_call(&cb, &got_b, err);
+        if (!status)
+            status = ti__pause(st, err);
         if (status)
             goto out;
     } while (got_a && got_b && ti_signature(ca.call, g) == ti_signature(cb.call, g));
@@ -134,19 +145,22 @@ void ti__report_absent(struct ti_check_state *st)
     }
 }
 
-/* Walk to `member`'s call number `nth` on gid. */
+/* Walk to `member`'s call number `nth` on gid.  On failure, nothing is open. */
 static ti_status walk_to(struct ti_check_state *st, int64_t gid, int64_t member, uint64_t nth,
                          struct caller *c, struct ti_err *err)
 {
-    uint64_t at = 0;
     ti_status status = open_caller(st, gid, member, c, err);
+    bool got = true;
 
-    if (status)
-        return status;
-    while (next_call(c, err) == 1)
-        if (at++ == nth)
-            return TI_OK;
-    TI_BUG("a collective is gone");
+    for (uint64_t at = 0; !status && got && at <= nth; at++)
+        status = next_call(c, &got, err);
+    if (!status && !got)
+        status = changed(st, err);
+    if (status) {
+        ti_walk_close(c->w);
+        c->w = NULL;
+    }
+    return status;
 }
 
 /* The first call whose sums over all members differ. */
@@ -154,9 +168,8 @@ static ti_status find_call(struct ti_check_state *st, int64_t gid, uint64_t *nth
                            struct ti_err *err)
 {
     const struct ti_group *g = ti_comms_group(&st->check->comms, gid);
-    size_t none = 0;
-    uint64_t *sum = ti_grow(NULL, &none, st->seq[gid].n, sizeof *sum);
-    ti_status status = TI_OK;
+    uint64_t *sum = calloc(st->seq[gid].n + 1, sizeof *sum);
+    ti_status status = sum ? TI_OK : ti_err_memory(err, "check the trace");
 
     for (int64_t i = 0; i < g->size && !status; i++) {
         struct caller c;
@@ -164,17 +177,26 @@ static ti_status find_call(struct ti_check_state *st, int64_t gid, uint64_t *nth
         status = open_caller(st, gid, g->member[i], &c, err);
         if (status)
             break;
-        for (uint64_t k = 0; next_call(&c, err) == 1; k++) {
+        for (uint64_t k = 0; !status; k++) {
             uint64_t given = 0, expected = 0;
+            bool got;
 
+            status = next_call(&c, &got, err);
+            if (status || !got)
+                break;
+            if (k == st->seq[gid].n) {
+                status = changed(st, err);
+                break;
+            }
             ti_add_blocks(&(struct ti_sums){&given, &expected, false}, c.call, g);
             sum[k] = ti_series_add(sum[k], ti_series_subtract(given, expected));
         }
         ti_walk_close(c.w);
-        status = ti__pause(st, err);
+        if (!status)
+            status = ti__pause(st, err);
         g = ti_comms_group(&st->check->comms, gid); /* the walk may have moved the array */
     }
-    for (*nth = 0; *nth + 1 < st->seq[gid].n && !sum[*nth];)
+    for (*nth = 0; sum && *nth + 1 < st->seq[gid].n && !sum[*nth];)
         ++*nth;
     free(sum);
     return status;
@@ -185,11 +207,13 @@ static ti_status find_sender(struct ti_check_state *st, int64_t gid, uint64_t nt
                              struct ti_err *err)
 {
     int64_t size = ti_comms_group(&st->check->comms, gid)->size, sender = 0;
-    size_t none = 0;
-    uint64_t *sum = ti_grow(NULL, &none, 2 * (size_t)size, sizeof *sum);
+    uint64_t *sum = calloc(2 * (size_t)size, sizeof *sum);
     struct ti_sums sums = {sum, sum + size, true};
     struct caller c;
     ti_status status = TI_OK;
+
+    if (!sum)
+        return ti_err_memory(err, "check the trace");
 
     for (int64_t i = 0; i < size && !status; i++) {
         status = walk_to(st, gid, ti_comms_group(&st->check->comms, gid)->member[i], nth, &c, err);
@@ -284,22 +308,27 @@ struct pair_search {
     struct ti_map cancelled[2], holes[2];
     struct channel *channel;
     size_t cap;
+    struct channel no_channel; /* takes the place of one for which there is no memory */
     uint64_t *matched, *bytes;
 };
 
 static struct channel *channel_at(struct pair_search *l, const struct ti_msg *m)
 {
     size_t known = l->keys.n;
-    int64_t c = ti_map_add(&l->keys, m->gid, m->tag, m->partitioned, 0);
+    int64_t c = -1;
 
-    l->channel = ti_grow(l->channel, &l->cap, l->keys.n, sizeof *l->channel);
+    if (TI_ROOM(l->channel, &l->cap, known + 1))
+        c = ti_map_put(&l->keys, m->gid, m->tag, m->partitioned, 0);
+    l->st->no_memory |= c < 0;
+    if (c < 0)
+        return &l->no_channel;
     if ((size_t)c == known)
         l->channel[c] = (struct channel){.gid = m->gid, .tag = m->tag, .lane = ti_lane_of(m)};
     return &l->channel[c];
 }
 
-/* Place `number`; NULL if both its sides were seen already. */
-static struct place *place_at(struct channel *c, uint64_t number)
+/* Place `number`; NULL if both its sides were seen already, or memory is short. */
+static struct place *place_at(struct pair_search *l, struct channel *c, uint64_t number)
 {
     size_t i;
 
@@ -310,7 +339,10 @@ static struct place *place_at(struct channel *c, uint64_t number)
         memmove(c->place, c->place + c->first, c->n * sizeof *c->place);
         c->first = 0;
     }
-    c->place = ti_grow(c->place, &c->cap, c->first + i + 1, sizeof *c->place);
+    if (l->st->no_memory || !TI_ROOM(c->place, &c->cap, c->first + i + 1)) {
+        l->st->no_memory = true;
+        return NULL;
+    }
     for (; c->n <= i; c->n++)
         c->place[c->first + c->n] = (struct place){0};
     return &c->place[c->first + i];
@@ -338,7 +370,7 @@ static void report_truncated(struct pair_search *l, const struct channel *c, con
                         (long long)p->room, (long long)p->bytes, (long long)l->rank[0],
                         (unsigned long long)p->sent_at);
     if (call)
-        ti_event_text(l->st->s, l->rank[1], p->taken_at, call, TI_CALL_BYTES);
+        ti__event_text(l->st, l->rank[1], p->taken_at, call);
 }
 
 /* Compare the two sides of a place. */
@@ -383,9 +415,11 @@ static void feed(struct pair_search *l, const struct ti_msg *m, int64_t bytes)
 
     if (was_cancelled(l, m))
         return;
-    p = place_at(c, number_of(l, m));
-    if (!p)
+    p = place_at(l, c, number_of(l, m));
+    if (!p && !l->st->no_memory)
         TI_BUG("two messages have one place");
+    if (!p)
+        return;
     if (m->recv) {
         p->taken = true;
         p->taken_at = m->event;
@@ -411,7 +445,7 @@ static void open_up(struct pair_search *l, int side, const struct ti_msg *m)
 
     if (!concerns(l, m, side) || was_cancelled(l, m) || !m->recv)
         return;
-    p = place_at(channel_at(l, m), number_of(l, m));
+    p = place_at(l, channel_at(l, m), number_of(l, m));
     if (p)
         p->open = true;
 }
@@ -439,9 +473,13 @@ static ti_status advance(struct pair_search *l, int side, struct ti_err *err)
     ti_status status = TI_OK;
 
     while (!fed && !status) {
-        if (ti_walk_next(l->w[side], &step, err) != 1) {
+        int got = ti_walk_next(l->w[side], &step, err);
+
+        if (got < 0)
+            return ti_walk_status(l->w[side]);
+        if (got == 0) {
             end_side(l, side);
-            return TI_OK;
+            return ti__check_memory(l->st, err);
         }
         for (size_t i = 0; i < step.nposted; i++)
             if (concerns(l, &step.posted[i], side)) {
@@ -454,7 +492,7 @@ static ti_status advance(struct pair_search *l, int side, struct ti_err *err)
         if (step.index % (1 << 14) == 0)
             status = ti__pause(l->st, err);
     }
-    return status;
+    return status ? status : ti__check_memory(l->st, err);
 }
 
 /* `m` was cancelled, or may have been: the messages after it on its channel move up. */
@@ -462,9 +500,10 @@ static void cancel(struct pair_search *l, const struct ti_msg *m, bool certain)
 {
     if (m->null)
         return;
-    ti_map_add(&l->cancelled[m->recv], (int64_t)m->event, m->req, 0, 0);
-    if (m->hole || !certain)
-        ti_map_add(&l->holes[m->recv], m->gid, m->tag, m->partitioned, (int64_t)m->seq);
+    if (ti_map_put(&l->cancelled[m->recv], (int64_t)m->event, m->req, 0, 0) < 0 ||
+        ((m->hole || !certain) &&
+         ti_map_put(&l->holes[m->recv], m->gid, m->tag, m->partitioned, (int64_t)m->seq) < 0))
+        l->st->no_memory = true;
     if (!certain)
         channel_at(l, m)->maybe[m->recv]++;
 }
@@ -476,9 +515,12 @@ static ti_status find_cancelled(struct pair_search *l, int side, struct ti_err *
     struct ti_step step;
     struct ti_pending leak;
     size_t at = 0;
+    int got = 1;
     ti_status status = ti_walk_open(l->st->s, &l->st->check->comms, l->rank[side], &w, err);
 
-    while (!status && ti_walk_next(w, &step, err) == 1) {
+    if (status)
+        return status;
+    while (!status && (got = ti_walk_next(w, &step, err)) == 1) {
         for (size_t i = 0; i < step.ndone; i++) {
             const struct ti_msg *m = &step.done[i];
 
@@ -488,12 +530,14 @@ static ti_status find_cancelled(struct pair_search *l, int side, struct ti_err *
         if (step.index % (1 << 14) == 0)
             status = ti__pause(l->st, err);
     }
+    if (got < 0)
+        status = ti_walk_status(w);
     while (!status && ti_walk_pending(w, &at, &leak))
         for (int i = 0; i < leak.nmsgs; i++)
             if (leak.msg[i].cancelling && concerns(l, &leak.msg[i], side))
                 cancel(l, &leak.msg[i], false);
     ti_walk_close(w);
-    return status;
+    return status ? status : ti__check_memory(l->st, err);
 }
 
 static void count_lacks(struct pair_search *l, struct channel *c)
@@ -555,7 +599,7 @@ static void report_lack(struct pair_search *l, const struct channel *c, int side
                                 : "rank %lld never receives it%s%s",
                            (long long)l->rank[!side], also, instead);
     if (call)
-        ti_event_text(st->s, l->rank[side], event, call, TI_CALL_BYTES);
+        ti__event_text(st, l->rank[side], event, call);
 }
 
 ti_status ti__locate_in_pair(struct ti_check_state *st, int64_t src, int64_t dst, unsigned lanes,

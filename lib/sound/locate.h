@@ -45,16 +45,25 @@ struct ti_check_state {
     size_t open_cap;
     uint8_t run_id[TI_RUN_ID_BYTES];
     bool have_run_id;
+    struct sequence no_seq; /* takes the place of one for which there is no memory */
+    bool no_memory;         /* memory was short, which ends the check */
 };
 
 /* Before the next event of a rank: leave out trips that are alike.  Messages that were sent in them
- * are added to *sent.  TI_ERR_INPUT if the record is malformed. */
+ * are added to *sent.  TI_ERR_INPUT if the record is malformed, TI_ERR_IO when memory is short. */
 ti_status ti__leave_out_trips(struct ti_check_state *st, struct ti_walk *w, uint64_t *sent,
                               struct ti_err *err);
 void ti__levels_free(struct ti_trip_levels *levels);
 
-/* Call the visitor's pause(). */
+/* The error that memory is short, if it was; else TI_OK. */
+ti_status ti__check_memory(const struct ti_check_state *st, struct ti_err *err);
+
+/* The same, else call the visitor's pause(). */
 ti_status ti__pause(const struct ti_check_state *st, struct ti_err *err);
+
+/* ti_event_text() of an event, for a problem. */
+void ti__event_text(struct ti_check_state *st, int64_t rank, uint64_t event,
+                    char call[TI_CALL_BYTES]);
 
 /* Report a problem with an event. */
 void ti__report(struct ti_check_state *st, struct ti_walk *w, const struct ti_step *step,

@@ -4,37 +4,46 @@
 
 #define ENTRIES_MAX (INT64_C(1) << 25) /* neighbours of all topologies of a rank */
 
-static int64_t *numbers(int64_t n)
+/* An array; NULL: no memory, as below. */
+static int64_t *numbers(struct ti_neighbourhoods *t, int64_t n)
 {
-    size_t none = 0;
+    int64_t *array = calloc((size_t)n + 1, sizeof *array);
 
-    return ti_grow(NULL, &none, (size_t)n, sizeof(int64_t));
+    t->no_memory |= !array;
+    return array;
 }
 
 static struct ti_neighbours *new_topology(struct ti_neighbourhoods *t)
 {
-    size_t none = 0;
+    struct ti_neighbours *topology = NULL;
 
-    t->list = ti_grow(t->list, &t->cap, t->n + 1, sizeof *t->list);
-    t->list[t->n] = ti_grow(NULL, &none, 1, sizeof **t->list);
-    return t->list[t->n++];
+    if (TI_ROOM(t->list, &t->cap, t->n + 1))
+        topology = calloc(1, sizeof *topology);
+    t->no_memory |= !topology;
+    if (topology)
+        t->list[t->n++] = topology;
+    return topology;
 }
 
 static void give(struct ti_neighbourhoods *t, int64_t index, struct ti_neighbours *topology)
 {
-    int64_t at = ti_map_add(&t->known, index, 0, 0, 0);
+    int64_t at = -1;
 
-    t->which = ti_grow(t->which, &t->which_cap, t->known.n, sizeof *t->which);
-    t->which[at] = topology;
+    if (TI_ROOM(t->which, &t->which_cap, t->known.n + 1))
+        at = ti_map_put(&t->known, index, 0, 0, 0);
+    t->no_memory |= at < 0;
+    if (at >= 0)
+        t->which[at] = topology;
 }
 
 /* ---- graphs ---- */
 
-static int64_t *ranks_of(const struct ti_vec *deltas, const struct ti_local_comm *made)
+static int64_t *ranks_of(struct ti_neighbourhoods *t, const struct ti_vec *deltas,
+                         const struct ti_local_comm *made)
 {
-    int64_t *rank = numbers(deltas->len);
+    int64_t *rank = numbers(t, deltas->len);
 
-    for (int64_t i = 0; i < deltas->len; i++) {
+    for (int64_t i = 0; rank && i < deltas->len; i++) {
         int64_t delta = ti_vec_at(deltas, i);
 
         rank[i] = delta < -made->npeers || delta > made->npeers ? -1 : made->rank + delta;
@@ -50,10 +59,12 @@ static struct ti_neighbours *graph(struct ti_neighbourhoods *t, const struct ti_
 {
     struct ti_neighbours *g = new_topology(t);
 
+    if (!g)
+        return NULL;
     g->nsources = sources->len;
-    g->source = ranks_of(sources, made);
+    g->source = ranks_of(t, sources, made);
     g->ndestinations = destinations->len;
-    g->destination = ranks_of(destinations, made);
+    g->destination = ranks_of(t, destinations, made);
     return g;
 }
 
@@ -99,16 +110,20 @@ static struct ti_neighbours *grid(struct ti_neighbourhoods *t, const struct ti_v
     if (periods->len != dims->len || !fills(dims, made->npeers))
         return NULL;
     g = new_topology(t);
+    if (!g)
+        return NULL;
     g->ndims = dims->len;
-    g->dims = numbers(g->ndims);
-    g->periods = numbers(g->ndims);
+    g->nsources = g->ndestinations = 2 * g->ndims;
+    g->dims = numbers(t, g->ndims);
+    g->periods = numbers(t, g->ndims);
+    g->source = numbers(t, g->nsources);
+    g->destination = numbers(t, g->ndestinations);
+    if (t->no_memory)
+        return NULL;
     for (int64_t d = 0; d < g->ndims; d++) {
         g->dims[d] = ti_vec_at(dims, d);
         g->periods[d] = ti_vec_at(periods, d);
     }
-    g->nsources = g->ndestinations = 2 * g->ndims;
-    g->source = numbers(g->nsources);
-    g->destination = numbers(g->ndestinations);
     for (int64_t d = g->ndims - 1; d >= 0; stride *= g->dims[d--])
         for (int64_t way = 0; way < 2; way++)
             g->source[2 * d + way] = g->destination[2 * d + way] =
@@ -120,15 +135,15 @@ static struct ti_neighbours *grid(struct ti_neighbourhoods *t, const struct ti_v
 static struct ti_neighbours *subgrid(struct ti_neighbourhoods *t, const struct ti_neighbours *of,
                                      const struct ti_vec *remain, const struct ti_local_comm *made)
 {
-    int64_t *dims = numbers(of->ndims), *periods = numbers(of->ndims), n = 0;
+    int64_t *dims = numbers(t, of->ndims), *periods = numbers(t, of->ndims), n = 0;
     struct ti_neighbours *g = NULL;
 
-    for (int64_t d = 0; d < of->ndims && remain->len == of->ndims; d++)
+    for (int64_t d = 0; !t->no_memory && d < of->ndims && remain->len == of->ndims; d++)
         if (ti_vec_at(remain, d)) {
             dims[n] = of->dims[d];
             periods[n++] = of->periods[d];
         }
-    if (remain->len == of->ndims)
+    if (!t->no_memory && remain->len == of->ndims)
         g = grid(t, &(struct ti_vec){dims, 8, n}, &(struct ti_vec){periods, 8, n}, made);
     free(dims);
     free(periods);

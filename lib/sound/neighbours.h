@@ -21,10 +21,11 @@ struct ti_neighbourhoods {
     struct ti_neighbours **list;
     size_t n, cap;
     int64_t entries;
+    bool no_memory; /* memory was short; no result since is valid */
 };
 
 /* `ev` made communicator `made`, which has number `index` on the rank: remember its topology, if it
- * has one.  Invalid topologies are ignored. */
+ * has one.  Invalid topologies are ignored.  When memory is short, t->no_memory is set. */
 void ti_neighbours_learn(struct ti_neighbourhoods *t, const struct ti_event *ev, int64_t index,
                          const struct ti_local_comm *made);
 

@@ -24,9 +24,13 @@ static void start(struct ti_side *side)
 static struct ti_own_side *side_of(struct ti_pairs *p, const struct ti_msg *m)
 {
     size_t known = p->own.n;
-    int64_t i = ti_map_add(&p->own, m->gid, m->tag, m->peer, m->recv + 2 * m->partitioned);
+    int64_t i = -1;
 
-    p->side = ti_grow(p->side, &p->sides_cap, p->own.n, sizeof *p->side);
+    if (TI_ROOM(p->side, &p->sides_cap, known + 1))
+        i = ti_map_put(&p->own, m->gid, m->tag, m->peer, m->recv + 2 * m->partitioned);
+    p->no_memory |= i < 0;
+    if (i < 0)
+        return &p->no_side;
     if ((size_t)i == known) {
         start(&p->side[i].sums);
         p->side[i].last = 0;
@@ -81,12 +85,14 @@ void ti_pairs_withdraw(struct ti_pairs *p, const struct ti_msg *m)
     side->vague = side->vague || m->hole;
 }
 
-void ti_pairs_remember(const struct ti_pairs *p, struct ti_pairs_mark *mark)
+bool ti_pairs_remember(const struct ti_pairs *p, struct ti_pairs_mark *mark)
 {
-    mark->side = ti_grow(mark->side, &mark->cap, p->own.n, sizeof *mark->side);
+    if (!TI_ROOM(mark->side, &mark->cap, p->own.n))
+        return false;
     mark->n = p->own.n;
     for (size_t i = 0; i < mark->n; i++)
         mark->side[i] = p->side[i].sums;
+    return true;
 }
 
 void ti_pairs_repeat(struct ti_pairs *p, const struct ti_pairs_mark *mark, const struct ti_walk *w,
@@ -136,10 +142,14 @@ void ti_pairs_keep(struct ti_pairs *p, int64_t rank)
         const struct ti_msg channel = {.gid = key[0], .tag = key[1], .partitioned = key[3] / 2};
         bool recv = key[3] & 1;
         size_t known = p->keys.n;
-        int64_t at = ti_map_add(&p->keys, recv ? key[2] : rank, recv ? rank : key[2],
-                                ti_lane_of(&channel), 0);
+        int64_t at = -1;
 
-        p->lane = ti_grow(p->lane, &p->cap, p->keys.n, sizeof *p->lane);
+        if (TI_ROOM(p->lane, &p->cap, known + 1))
+            at = ti_map_put(&p->keys, recv ? key[2] : rank, recv ? rank : key[2],
+                            ti_lane_of(&channel), 0);
+        p->no_memory |= at < 0;
+        if (at < 0)
+            break;
         if ((size_t)at == known) {
             start(&p->lane[at].sent);
             start(&p->lane[at].taken);
@@ -175,11 +185,11 @@ static int by_pair(const void *a, const void *b, void *keys)
 
 size_t *ti_pairs_sorted(const struct ti_pairs *p)
 {
-    size_t none = 0, *order = ti_grow(NULL, &none, p->keys.n, sizeof *order);
+    size_t *order = malloc((p->keys.n + 1) * sizeof *order);
 
-    for (size_t i = 0; i < p->keys.n; i++)
+    for (size_t i = 0; order && i < p->keys.n; i++)
         order[i] = i;
-    if (p->keys.n)
+    if (order && p->keys.n)
         qsort_r(order, p->keys.n, sizeof *order, by_pair, p->keys.key);
     return order;
 }

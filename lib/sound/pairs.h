@@ -42,6 +42,8 @@ struct ti_pairs {
         uint64_t last, power; /* number of the last message, and that power of the base */
     } * side;
     size_t sides_cap;
+    struct ti_own_side no_side; /* takes the place of a side for which there is no memory */
+    bool no_memory;             /* memory was short; no result since is valid */
 };
 
 /* The sums of the rank that is being read, at some time before.  A zeroed struct is empty. */
@@ -53,13 +55,15 @@ struct ti_pairs_mark {
 /* The lane of a message's channel. */
 int64_t ti_lane_of(const struct ti_msg *m);
 
-/* Add a message of the rank that is being read; take back one that was cancelled. */
+/* Add a message of the rank that is being read; take back one that was cancelled.  When memory is
+ * short, this sets p->no_memory, and so does ti_pairs_keep(). */
 void ti_pairs_add(struct ti_pairs *p, const struct ti_msg *m);
 void ti_pairs_withdraw(struct ti_pairs *p, const struct ti_msg *m);
 
-/* Remember the present sums.  _repeat: add `times` times what was added since then, with the
- * numbers of the messages growing as they did; `walk` is the mark of the same time. */
-void ti_pairs_remember(const struct ti_pairs *p, struct ti_pairs_mark *mark);
+/* Remember the present sums.  False: no memory.  _repeat: add `times` times what was added since
+ * then, with the numbers of the messages growing as they did; `walk` is the mark of the same time.
+ */
+bool ti_pairs_remember(const struct ti_pairs *p, struct ti_pairs_mark *mark);
 void ti_pairs_repeat(struct ti_pairs *p, const struct ti_pairs_mark *mark, const struct ti_walk *w,
                      const struct ti_walk_mark *walk, uint64_t times);
 
@@ -70,7 +74,7 @@ void ti_pairs_forget(struct ti_pairs *p);
 /* Whether both sides of a lane certainly agree. */
 bool ti_lane_agrees(const struct ti_lane *lane);
 
-/* The indices of the lanes, sorted by (source, destination); free() the array. */
+/* The indices of the lanes, sorted by (source, destination); free() the array.  NULL: no memory. */
 size_t *ti_pairs_sorted(const struct ti_pairs *p);
 
 /* One pair, all its lanes together. */

@@ -11,7 +11,7 @@ const char *ti_call_text(const struct ti_reader *r, const struct ti_event *ev, c
                          size_t bytes);
 
 /* The same for event `index` of `rank`, whose trace is read again: up to it, if it is not folded.
- */
+ * If it cannot be read, the text is "", and when memory is short, errno is ENOMEM. */
 const char *ti_event_text(struct ti_source *s, int64_t rank, uint64_t index, char *buf,
                           size_t bytes);
 

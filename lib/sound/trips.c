@@ -37,11 +37,16 @@ void ti__levels_free(struct ti_trip_levels *levels)
     free(levels);
 }
 
+/* The level of a depth; NULL: no memory. */
 static struct level *level_at(struct ti_trip_levels *levels, uint32_t depth)
 {
-    levels->level = ti_grow(levels->level, &levels->cap, depth + 1, sizeof *levels->level);
-    for (; levels->n <= depth; levels->n++)
+    if (!TI_ROOM(levels->level, &levels->cap, depth + 1))
+        return NULL;
+    for (; levels->n <= depth; levels->n++) {
         levels->level[levels->n].walk = ti_walk_mark_new();
+        if (!levels->level[levels->n].walk)
+            return NULL;
+    }
     return &levels->level[depth];
 }
 
@@ -57,9 +62,10 @@ static bool remember(void *arg, uint32_t depth)
     struct ti_check_state *st = arg;
     struct level *l = level_at(st->levels, depth);
 
-    ti_walk_remember(st->levels->walk, l->walk);
-    ti_pairs_remember(&st->check->pairs, &l->pairs);
-    l->seq = ti_grow(l->seq, &l->seqs_cap, st->nseq, sizeof *l->seq);
+    if (!l || !ti_walk_remember(st->levels->walk, l->walk) ||
+        !ti_pairs_remember(&st->check->pairs, &l->pairs) ||
+        !TI_ROOM(l->seq, &l->seqs_cap, st->nseq))
+        return false;
     l->nseq = st->nseq;
     for (size_t gid = 0; gid < st->nseq; gid++)
         l->seq[gid] = st->seq[gid].now;
@@ -67,8 +73,7 @@ static bool remember(void *arg, uint32_t depth)
     l->messages = st->check->messages;
     l->collectives = st->check->collectives;
     ti_problems_remember(st->ps, &l->problems);
-    st->visitor->remember(st->visitor->arg, depth);
-    return true;
+    return st->visitor->remember(st->visitor->arg, depth);
 }
 
 static bool steady(void *arg, uint32_t depth)
@@ -135,10 +140,11 @@ ti_status ti__leave_out_trips(struct ti_check_state *st, struct ti_walk *w, uint
                               struct ti_err *err)
 {
     static const struct ti_alike_user user = {extent, remember, steady, repeat};
-    size_t none = 0;
 
     if (!st->levels) {
-        st->levels = ti_grow(NULL, &none, 1, sizeof *st->levels);
+        st->levels = calloc(1, sizeof *st->levels);
+        if (!st->levels)
+            return ti_err_memory(err, "check the trace");
         st->levels->alike = (struct ti_alike){.user = &user, .arg = st};
     }
     st->levels->walk = w;

@@ -1,8 +1,15 @@
 #include "sound/walk_internal.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+static ti_status no_memory(int64_t rank, struct ti_err *err)
+{
+    errno = ENOMEM;
+    return ti_err_errno(err, TI_ERR_IO, "cannot walk through rank %lld", (long long)rank);
+}
 
 ti_status ti_walk_open(struct ti_source *s, struct ti_comms *comms, int64_t rank,
                        struct ti_walk **out, struct ti_err *err)
@@ -11,7 +18,7 @@ ti_status ti_walk_open(struct ti_source *s, struct ti_comms *comms, int64_t rank
     ti_status st;
 
     if (!w)
-        return ti_err_errno(err, TI_ERR_IO, "cannot walk through rank %lld", (long long)rank);
+        return no_memory(rank, err);
     w->source = s;
     w->rank = rank;
     st = ti_source_reader(s, rank, &w->r, err);
@@ -20,6 +27,10 @@ ti_status ti_walk_open(struct ti_source *s, struct ti_comms *comms, int64_t rank
         return st;
     }
     ti_comm_view_start(&w->comms, comms, rank);
+    if (w->comms.no_memory) {
+        ti_walk_close(w);
+        return no_memory(rank, err);
+    }
     *out = w;
     return TI_OK;
 }
@@ -47,6 +58,11 @@ void ti_walk_close(struct ti_walk *w)
     free(w->done);
     free(w->call);
     free(w);
+}
+
+ti_status ti_walk_status(const struct ti_walk *w)
+{
+    return w->status;
 }
 
 struct ti_reader *ti_walk_reader(struct ti_walk *w)
@@ -113,8 +129,10 @@ int ti_walk_next(struct ti_walk *w, struct ti_step *step, struct ti_err *err)
 {
     int got = ti_reader_next(w->r, &step->ev, err);
 
-    if (got != 1)
+    if (got != 1) {
+        w->status = ti_reader_status(w->r);
         return got;
+    }
     for (unsigned f = 0; f < TI_F_COUNT; f++)
         if (!(step->ev.mask & 1u << f))
             step->ev.arg[f] = 0;
@@ -127,7 +145,10 @@ int ti_walk_next(struct ti_walk *w, struct ti_step *step, struct ti_err *err)
     ti__walk_epoch(w, step);
     if (ti_op_is(step->ev.op, TI_T_BY_ALL))
         ti__walk_call(w, step, &step->ev);
-    if (resolve(w, step, err) != TI_OK)
+    w->status = resolve(w, step, err);
+    if (w->no_memory || w->comms.no_memory || w->topologies.no_memory)
+        w->status = no_memory(w->rank, err);
+    if (w->status)
         return -1;
     step->posted = w->posted;
     step->nposted = w->nposted;

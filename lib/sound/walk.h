@@ -94,9 +94,11 @@ void ti_walk_close(struct ti_walk *w); /* NULL is fine */
  * before the first event. */
 void ti_walk_sends_only(struct ti_walk *w);
 
-/* The next event: 1, 0 at the end, -1 when the trace is damaged.  Arrays in *step are borrowed
- * until the next call. */
+/* The next event: 1, 0 at the end, -1 when the trace is damaged or memory is short.  Arrays in
+ * *step are borrowed until the next call.  _status: of the last failure, TI_ERR_INPUT or TI_ERR_IO.
+ */
 int ti_walk_next(struct ti_walk *w, struct ti_step *step, struct ti_err *err);
+ti_status ti_walk_status(const struct ti_walk *w);
 
 struct ti_reader *ti_walk_reader(struct ti_walk *w);
 int64_t ti_walk_rank(const struct ti_walk *w);
@@ -111,13 +113,14 @@ uint64_t ti_walk_posted(const struct ti_walk *w, const struct ti_msg *msg);
  * the same again, and _leave_out makes the numbers grow by as much as they would.
  */
 struct ti_walk_mark;
-struct ti_walk_mark *ti_walk_mark_new(void);
+struct ti_walk_mark *ti_walk_mark_new(void);    /* NULL: no memory */
 void ti_walk_mark_free(struct ti_walk_mark *m); /* NULL is fine */
-void ti_walk_remember(const struct ti_walk *w, struct ti_walk_mark *m);
+bool ti_walk_remember(const struct ti_walk *w, struct ti_walk_mark *m); /* false: no memory */
 bool ti_walk_steady(const struct ti_walk *w, const struct ti_walk_mark *m);
 
 /* Leave out `trips` trips of the loop at `depth`, of as many events as there were since the mark;
- * returns how many events that are.  False in *fine if the record is malformed. */
+ * returns how many events that are.  False in *fine if the record is malformed, or memory is short
+ * (errno is ENOMEM). */
 uint64_t ti_walk_leave_out(struct ti_walk *w, const struct ti_walk_mark *m, uint32_t depth,
                            uint64_t trips, bool *fine);
 

@@ -78,7 +78,9 @@ void ti__walk_call(struct ti_walk *w, struct ti_step *step, const struct ti_even
 
     if (!on)
         return;
-    w->call = ti_grow(w->call, &w->calls_cap, w->ncalls + 1, sizeof w->call[0]);
+    w->no_memory |= !TI_ROOM(w->call, &w->calls_cap, w->ncalls + 1);
+    if (w->no_memory)
+        return;
     w->call[w->ncalls++] = (struct ti_coll_call){
         .ev = ev, .on = *on, .topology = ti_neighbours_of(&w->topologies, ev->arg[TI_F_COMM])};
 }

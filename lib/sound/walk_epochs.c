@@ -30,10 +30,13 @@ static bool is_open(const struct ti_walk *w, int64_t window, enum epoch epoch, i
 
 static void set_open(struct ti_walk *w, int64_t window, enum epoch epoch, int64_t target, bool open)
 {
-    int64_t at = ti_map_add(&w->epochs, window, epoch, target, 0);
+    int64_t at = -1;
 
-    w->open = ti_grow(w->open, &w->open_cap, w->epochs.n, sizeof *w->open);
-    w->open[at] = open;
+    if (TI_ROOM(w->open, &w->open_cap, w->epochs.n + 1))
+        at = ti_map_put(&w->epochs, window, epoch, target, 0);
+    w->no_memory |= at < 0;
+    if (at >= 0)
+        w->open[at] = open;
 }
 
 void ti__walk_epoch(struct ti_walk *w, struct ti_step *step)

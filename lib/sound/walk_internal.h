@@ -60,10 +60,13 @@ struct ti_walk {
         uint64_t found_by; /* index of the first probe that told so */
     } * count;             /* by channel */
     size_t counts_cap;
+    struct count no_count; /* takes the place of a count for which there is no memory */
     struct ti_map epochs; /* see walk_epochs.c */
     uint8_t *open;        /* by epoch: whether it is open */
     size_t open_cap;
     bool epochs_hidden; /* MPI_Pcontrol(0) may hide where epochs begin: they are not checked */
+    bool no_memory;     /* memory was short: the step is not valid, and ti_walk_next() fails */
+    ti_status status;   /* of the last failure of ti_walk_next() */
 };
 
 /* -------------------------------------------------------------- walk.c -- */

@@ -19,9 +19,7 @@ struct ti_walk_mark {
 
 struct ti_walk_mark *ti_walk_mark_new(void)
 {
-    size_t none = 0;
-
-    return ti_grow(NULL, &none, 1, sizeof(struct ti_walk_mark));
+    return calloc(1, sizeof(struct ti_walk_mark));
 }
 
 void ti_walk_mark_free(struct ti_walk_mark *m)
@@ -51,7 +49,7 @@ size_t ti_walk_extent(const struct ti_walk *w)
     return w->channels.n + w->nlive + w->nprobed + w->epochs.n;
 }
 
-void ti_walk_remember(const struct ti_walk *w, struct ti_walk_mark *m)
+bool ti_walk_remember(const struct ti_walk *w, struct ti_walk_mark *m)
 {
     m->index = w->index;
     m->made = w->comms.made;
@@ -63,10 +61,11 @@ void ti_walk_remember(const struct ti_walk *w, struct ti_walk_mark *m)
     m->nlive = w->nlive;
     m->nprobed = w->nprobed;
     m->nepochs = w->epochs.n;
-    m->count = ti_grow(m->count, &m->counts_cap, m->ncounts, sizeof *m->count);
-    m->live = ti_grow(m->live, &m->live_cap, m->nlive, sizeof *m->live);
-    m->probed = ti_grow(m->probed, &m->probed_cap, m->nprobed, sizeof *m->probed);
-    m->open = ti_grow(m->open, &m->open_cap, m->nepochs, sizeof *m->open);
+    if (!TI_ROOM(m->count, &m->counts_cap, m->ncounts) ||
+        !TI_ROOM(m->live, &m->live_cap, m->nlive) ||
+        !TI_ROOM(m->probed, &m->probed_cap, m->nprobed) ||
+        !TI_ROOM(m->open, &m->open_cap, m->nepochs))
+        return false;
     if (m->ncounts)
         memcpy(m->count, w->count, m->ncounts * sizeof *m->count);
     if (m->nlive)
@@ -75,6 +74,7 @@ void ti_walk_remember(const struct ti_walk *w, struct ti_walk_mark *m)
         memcpy(m->probed, w->probed, m->nprobed * sizeof *m->probed);
     if (m->nepochs)
         memcpy(m->open, w->open, m->nepochs * sizeof *m->open);
+    return true;
 }
 
 uint64_t ti_walk_growth(const struct ti_walk *w, const struct ti_walk_mark *m,

@@ -7,10 +7,12 @@ enum { PARTITIONED = 2, CHANNEL_KINDS = 4 };
 
 static struct count *counter(struct ti_walk *w, const struct ti_msg *m, int64_t which)
 {
-    int64_t c = ti_map_add(&w->channels, m->gid, m->tag, m->peer, which);
+    int64_t c = -1;
 
-    w->count = ti_grow(w->count, &w->counts_cap, w->channels.n, sizeof w->count[0]);
-    return &w->count[c];
+    if (TI_ROOM(w->count, &w->counts_cap, w->channels.n + 1))
+        c = ti_map_put(&w->channels, m->gid, m->tag, m->peer, which);
+    w->no_memory |= c < 0;
+    return c < 0 ? &w->no_count : &w->count[c];
 }
 
 static struct count *channel_of(struct ti_walk *w, const struct ti_msg *m)
@@ -37,8 +39,9 @@ static void put_posted(struct ti_walk *w, struct ti_msg *m)
 {
     if (!m->null)
         m->astray = channel_of(w, m)->placed++ != m->seq;
-    w->posted = ti_grow(w->posted, &w->posted_cap, w->nposted + 1, sizeof w->posted[0]);
-    w->posted[w->nposted++] = *m;
+    w->no_memory |= !TI_ROOM(w->posted, &w->posted_cap, w->nposted + 1);
+    if (!w->no_memory)
+        w->posted[w->nposted++] = *m;
 }
 
 /* Fill in channel and partner of a message on communicator `index`; false if they are invalid. */
@@ -237,7 +240,9 @@ void ti__walk_probe(struct ti_walk *w, struct ti_step *step)
         ti__walk_wrong(step, "message number %lld is out of range", (long long)number);
         return;
     }
-    w->probed = ti_grow(w->probed, &w->probed_cap, (size_t)number + 1, sizeof w->probed[0]);
+    w->no_memory |= !TI_ROOM(w->probed, &w->probed_cap, (size_t)number + 1);
+    if (w->no_memory)
+        return;
     if (w->nprobed == (size_t)number)
         w->nprobed++;
     if (w->probed[number].used)

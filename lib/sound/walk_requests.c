@@ -18,9 +18,11 @@ static void forget_init(struct ti_walk *w, struct request *q)
 /* Keep the event that made a persistent request, since each start repeats it. */
 static void keep_init(struct ti_walk *w, struct ti_step *step, struct request *q)
 {
-    size_t none = 0;
-    struct ti_event *init = ti_grow(NULL, &none, 1, sizeof *init);
+    struct ti_event *init = malloc(sizeof *init);
 
+    w->no_memory |= !init;
+    if (!init)
+        return;
     *init = step->ev;
     for (int v = 0; v < TI_VECS; v++) {
         struct ti_vec *vec = &init->vec[v];
@@ -31,9 +33,10 @@ static void keep_init(struct ti_walk *w, struct ti_step *step, struct request *q
             ti__walk_wrong(step, "the counts of all persistent requests are too many to keep");
             vec->len = 0;
         } else if (vec->len) {
-            none = 0;
-            data = ti_grow(NULL, &none, bytes, 1);
-            memcpy(data, vec->data, bytes);
+            data = malloc(bytes);
+            w->no_memory |= !data;
+            if (data)
+                memcpy(data, vec->data, bytes);
         }
         vec->data = data;
         w->kept += vec->len;
@@ -50,7 +53,9 @@ static struct request *new_request(struct ti_walk *w, struct ti_step *step)
         ti__walk_wrong(step, "request number %lld is out of range", (long long)req);
         return NULL;
     }
-    w->live = ti_grow(w->live, &w->live_cap, (size_t)req + 1, sizeof w->live[0]);
+    w->no_memory |= !TI_ROOM(w->live, &w->live_cap, (size_t)req + 1);
+    if (w->no_memory)
+        return NULL;
     if (w->nlive == (size_t)req)
         w->nlive++;
     q = &w->live[req];
@@ -122,7 +127,9 @@ static void finish(struct ti_walk *w, struct ti_step *step, int64_t req)
     for (int i = 0; i < q->nmsgs && q->active; i++) {
         struct ti_msg *m;
 
-        w->done = ti_grow(w->done, &w->done_cap, w->ndone + 1, sizeof w->done[0]);
+        w->no_memory |= !TI_ROOM(w->done, &w->done_cap, w->ndone + 1);
+        if (w->no_memory)
+            return;
         m = &w->done[w->ndone++];
         *m = q->msg[i];
         if (m->null)

@@ -1,5 +1,6 @@
 #include "sound/wildcards.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +29,9 @@ static bool has_place(struct ti_wildcards *w, int64_t req)
 {
     if (req < 0 || (size_t)req > w->nlive) /* a new number is the lowest free one */
         return false;
-    w->live = ti_grow(w->live, &w->live_cap, (size_t)req + 1, sizeof w->live[0]);
+    w->no_memory |= !TI_ROOM(w->live, &w->live_cap, (size_t)req + 1);
+    if (w->no_memory)
+        return false;
     if (w->nlive == (size_t)req)
         w->nlive++;
     return true;
@@ -52,7 +55,9 @@ static void settle(struct ti_wildcards *w, int64_t req, enum ti_match_state stat
 
 static void post(struct ti_wildcards *w, int64_t req)
 {
-    w->wild = ti_grow(w->wild, &w->cap, w->first + w->n + 1, sizeof w->wild[0]);
+    w->no_memory |= !TI_ROOM(w->wild, &w->cap, w->first + w->n + 1);
+    if (w->no_memory)
+        return;
     w->wild[w->first + w->n++] =
         (struct ti_match){.state = TI_MATCH_OPEN, .event = w->index, .req = req};
     w->live[req].number = w->dropped + w->n;
@@ -119,7 +124,9 @@ static ti_status read_on(struct ti_wildcards *w, struct ti_err *err)
     if (got == 1)
         add_event(w, &ev);
     w->ended = got == 0;
-    return got < 0 ? TI_ERR_INPUT : TI_OK;
+    if (w->no_memory)
+        return ti_err_memory(err, "follow receives with wildcards");
+    return got < 0 ? ti_reader_status(w->r) : TI_OK;
 }
 
 /* Drop the entries posted before `event`; now and then, move the others to the front. */
@@ -182,16 +189,20 @@ ti_status ti_wildcards_begin(struct ti_wildcards *w, struct ti_source *s, int64_
 {
     ti_status st = ti_source_reader(s, rank, &w->r, err);
     struct ti_place place;
+    bool found;
 
     if (st)
         return st;
-    if (ti_reader_seek(w->r, 0, event, &place, err) != 1) {
+    errno = 0;
+    found = ti_reader_seek(w->r, 0, event, &place, err) == 1;
+    if (found ? !TI_ROOM(w->live, &w->live_cap, nrequests) : errno == ENOMEM)
+        return ti_err_memory(err, "follow receives with wildcards");
+    if (!found) {
         ti_reader_close(w->r);
         w->r = NULL;
         return TI_OK;
     }
     w->index = event;
-    w->live = ti_grow(w->live, &w->live_cap, nrequests, sizeof w->live[0]);
     w->nlive = nrequests;
     return TI_OK;
 }

@@ -36,6 +36,7 @@ struct ti_wildcards {
     uint64_t asked; /* calls of ti_wildcards_ask() */
     uint64_t index; /* events read */
     bool ended;
+    bool no_memory; /* memory was short; no result since is valid */
 };
 
 /* Whether the receive of an event, or of each start of it, has a wildcard. */
@@ -43,14 +44,14 @@ bool ti_is_wild(const struct ti_event *ev);
 
 /* Find out what a receive with a wildcard matched.  Event `event` of `rank` posted it with request
  * `req`.  Call this in the order of events.  Fails as ti_reader_next() does if the trace is damaged
- * before the event that completes the receive; do not ask again then. */
+ * before the event that completes the receive, or when memory is short; do not ask again then. */
 ti_status ti_wildcards_ask(struct ti_wildcards *w, struct ti_source *s, int64_t rank,
                            uint64_t event, int64_t req, struct ti_match *out, struct ti_err *err);
 
 /*
  * Trips of loops that are left out (fold/trips.h).  For a reader that has not run ahead of event
  * `event`, where a trip begins in the loop at `depth`: leave out `trips` trips of `events` events
- * each.  False if the record is malformed.
+ * each.  False if the record is malformed, or memory is short (errno is ENOMEM).
  */
 bool ti_wildcards_leave_out(struct ti_wildcards *w, uint64_t event, uint32_t depth, uint64_t trips,
                             uint64_t events);

@@ -156,10 +156,11 @@ static ti_status whole_rank(void *arg, int64_t rank, struct ti_walk *w, enum ti_
 }
 
 /* The check counts for itself; nothing is counted here. */
-static void remember(void *arg, uint32_t depth)
+static bool remember(void *arg, uint32_t depth)
 {
     (void)arg;
     (void)depth;
+    return true;
 }
 
 static void repeat(void *arg, uint32_t depth, uint64_t times)

@@ -290,7 +290,7 @@ static ti_status see_rank(void *arg, int64_t rank, struct ti_walk *w, enum ti_re
     return TI_OK;
 }
 
-static void remember(void *arg, uint32_t depth)
+static bool remember(void *arg, uint32_t depth)
 {
     struct lint_state *st = arg;
     const struct ti_lint *l = st->lint;
@@ -298,6 +298,7 @@ static void remember(void *arg, uint32_t depth)
     st->mark = ti_grow(st->mark, &st->marks_cap, depth + 1, sizeof *st->mark);
     st->mark[depth] = (struct lint_counts){l->refused, l->untraced, l->untimed.comms,
                                            l->untimed.probes, ti_objects_hash(&st->objects)};
+    return true;
 }
 
 /* A trip that leaves other communicators, windows or files than it found is not left out. */

@@ -32,9 +32,10 @@ static const struct ti_visitor visitor = {.rank = see_rank};
 static struct ti_check folded;
 static struct ti_problems folded_problems;
 
-static void ignore(void *arg, uint32_t depth)
+static bool ignore(void *arg, uint32_t depth)
 {
     (void)arg, (void)depth;
+    return true;
 }
 
 static void ignore_times(void *arg, uint32_t depth, uint64_t times)
