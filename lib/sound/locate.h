@@ -1,6 +1,7 @@
 /*
- * Second pass of the check (check.h): locate the events at which two sides differ.  Also the state
- * that the first pass (check.c) leaves for it.  Internal to this folder.
+ * Second pass of the check (check.h): locate the events at which two sides differ, of collectives
+ * in locate.c, of messages in locate_pair.c.  check_pairs.c decides which pairs of ranks that needs.
+ * Also the state that the first pass (check.c) leaves for it.  Internal to this folder.
  */
 #ifndef TI_SOUND_LOCATE_H
 #define TI_SOUND_LOCATE_H
@@ -77,6 +78,9 @@ ti_status ti__locate_in_sequences(struct ti_check_state *st, int64_t gid, int64_
  * some, and blocks that differ from what their receivers expect. */
 void ti__report_absent(struct ti_check_state *st);
 ti_status ti__locate_in_blocks(struct ti_check_state *st, struct ti_err *err);
+
+/* After the first pass: compare what was sent and what was received, for each pair of ranks. */
+ti_status ti__close_pairs(struct ti_check_state *st, struct ti_err *err);
 
 /* Messages from `src` to `dst` differ in some lanes (bits).  Report messages without a receive,
  * receives without a message, and messages that do not fit.  matched[] and bytes[] become the

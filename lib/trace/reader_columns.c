@@ -22,9 +22,7 @@ static bool load_bytes(struct column *c, const uint8_t **p, const uint8_t *end)
 
 static bool add_column(struct decoder *d, bool copied, const uint8_t **p, const uint8_t *end)
 {
-    if (d->ncols == COLS_MAX)
-        return false;
-    if (!TI_ROOM(d->col, &d->cols_cap, d->ncols + 1))
+    if (d->ncols == COLS_MAX || !TI_ROOM(d->col, &d->cols_cap, d->ncols + 1))
         return false;
     d->col[d->ncols] = (struct column){.copied = copied};
     return load_bytes(&d->col[d->ncols++], p, end);
@@ -111,9 +109,8 @@ static bool load_volumes(struct decoder *d, const uint8_t **p, const uint8_t *en
     for (size_t i = 0; i < d->nvols; i++)
         if (!load_bytes(&d->col[d->vol[i].col], p, end))
             return false;
-    if (!ti_get_varint(p, end, &n) || n > COLS_MAX)
-        return false;
-    if (!TI_ROOM(d->vol, &d->vols_cap, d->nvols + n + 1))
+    if (!ti_get_varint(p, end, &n) || n > COLS_MAX ||
+        !TI_ROOM(d->vol, &d->vols_cap, d->nvols + n + 1))
         return false;
     for (; n; n--) {
         if (!ti_get_varint(p, end, &before) || !ti_get_varint(p, end, &symbol) ||
