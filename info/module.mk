@@ -6,6 +6,7 @@ ti-info_src := info/main.c info/summary.c info/summary_facts.c info/summary_text
                $(addprefix info/shapes/,phases.c imbalance.c position.c) \
                info/merge.c info/split.c info/trips.c $(analysis_src) $(trips_src) $(callsite_src) $(rates_src) $(sound_src) $(bundler_src) $(writer_src)
 ti-info_libs := -lm $(libdw_libs)
-$(O)/tests/unit/t-pass $(O)/tests/unit/t-verify: LDLIBS += $(libdw_libs)
+$(O)/tests/unit/t-pass $(O)/tests/unit/t-verify $(O)/tests/unit/t-no-memory: LDLIBS += $(libdw_libs)
 t-pass_src := $(filter-out info/main.c,$(ti-info_src)) tests/unit/script.c tests/unit/fold_script.c
 t-verify_src := $(t-pass_src)
+t-no-memory_src := $(t-pass_src) tests/unit/failing.c

@@ -20,7 +20,6 @@ t-column_src := $(merger_src) tests/unit/records.c
 t-fold_src := $(merger_src) tests/unit/records.c
 t-counter_src := $(counter_src)
 t-papi_src := $(counter_src)
-t-no-memory_src := $(sound_src) $(merger_src) $(addprefix tests/unit/,failing.c script.c fold_script.c)
 t-malloc_src := $(counter_src)
 t-sites_src := $(sites_src)
 t-rates_src := $(rates_src)

@@ -134,11 +134,20 @@ static uint32_t first_call(const struct ti_folded *f, uint32_t node)
     return node;
 }
 
+static struct ti_loop_names *names_of(const struct ti_reader *r, const struct info_style *style)
+{
+    struct ti_loop_names *names = ti_loop_names_of(r, style->line.symbolizer);
+
+    if (!names)
+        ti_no_memory(ti_shape_nodes(ti_reader_folded(r)), sizeof(struct ti_named_node));
+    return names;
+}
+
 /* Print the loops around the place. */
 static void print_loops(const struct ti_reader *r, const struct ti_place *place,
                         const struct info_style *style)
 {
-    struct ti_loop_names *names = ti_loop_names_of(r, style->line.symbolizer);
+    struct ti_loop_names *names = names_of(r, style);
     char name[TI_LOOP_NAME_BYTES], trip[32], trips[32];
 
     for (uint32_t d = 0; d < place->depth; d++)
@@ -183,7 +192,7 @@ static json_t *loops_json(const struct ti_reader *r, const struct ti_place *plac
                           const struct info_style *style)
 {
     const struct ti_folded *f = ti_reader_folded(r);
-    struct ti_loop_names *names = ti_loop_names_of(r, style->line.symbolizer);
+    struct ti_loop_names *names = names_of(r, style);
     json_t *list = json_array();
     char name[TI_LOOP_NAME_BYTES];
 

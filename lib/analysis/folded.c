@@ -1,5 +1,6 @@
 #include "analysis/folded.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -34,14 +35,19 @@ ti_status ti_folded_open_rank(struct ti_source *s, int64_t rank, struct ti_reade
             return st;
         r = folded;
     }
+    errno = 0;
     if (!ti_folded_check(ti_reader_folded(r))) {
-        st = ti_err_set(err, TI_ERR_INPUT, "'%s' is damaged: its record is malformed",
-                        ti_reader_name(r));
+        st = ti_reader_malformed(r, err);
         ti_reader_close(r);
         return st;
     }
     *out = r;
     return TI_OK;
+}
+
+static ti_status note(struct ti_ranges *ranks, int64_t rank, struct ti_err *err)
+{
+    return ti_ranges_put(ranks, rank, rank) ? TI_OK : ti_err_memory(err, "read the ranks");
 }
 
 static ti_status read_rank(struct ti_source *s, int64_t rank,
@@ -59,7 +65,7 @@ static ti_status read_rank(struct ti_source *s, int64_t rank,
     if (!st) {
         ranks->taken++;
         if (ti_reader_end(r) != TI_END_COMPLETE)
-            ti_ranges_add(&ranks->incomplete, rank);
+            st = note(&ranks->incomplete, rank, err);
     }
     ti_reader_close(r);
     return st;
@@ -78,7 +84,7 @@ ti_status ti_folded_each(struct ti_source *s, int64_t only,
             continue;
         if (!ti_source_has(s, rank) && only < 0) {
             if (!alone)
-                ti_ranges_add(&ranks->missing, rank);
+                st = note(&ranks->missing, rank, err);
             continue;
         }
         ti_progress("reading rank %" PRId64 " of %" PRId64, rank, ranks->np);
@@ -86,9 +92,8 @@ ti_status ti_folded_each(struct ti_source *s, int64_t only,
         if (st == TI_ERR_INPUT && only < 0) {
             if (!ranks->damaged.n)
                 snprintf(ranks->first_damaged, sizeof ranks->first_damaged, "%s", err->text);
-            ti_ranges_add(&ranks->damaged, rank);
             *err = (struct ti_err){0};
-            st = TI_OK;
+            st = note(&ranks->damaged, rank, err);
         }
     }
     ti_progress_clear();

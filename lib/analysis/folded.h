@@ -11,7 +11,7 @@
 /*
  * Open a reader of one rank whose trace is folded, for which ti_reader_folded() is not NULL.  A
  * rank that is not stored so is read and folded first.  All of the record has been checked.
- * TI_ERR_INPUT: the rank is missing or damaged, or its calls do not repeat.
+ * TI_ERR_INPUT: the rank is missing or damaged, or its calls do not repeat.  TI_ERR_IO.
  */
 ti_status ti_folded_open_rank(struct ti_source *s, int64_t rank, struct ti_reader **out,
                               struct ti_err *err);
@@ -26,8 +26,8 @@ struct ti_folded_ranks {
 /*
  * Call `take` for each rank, in ascending order, or for rank `only` if that is not below 0.  Ranks
  * that are missing, incomplete or cannot be folded are in *ranks; the result is then
- * TI_ERR_PARTIAL or TI_ERR_INPUT, with an empty `err` unless `only` is given.  Another result of
- * `take` than TI_OK ends the loop.  Release *ranks with ti_folded_ranks_free() in any case.
+ * TI_ERR_PARTIAL or TI_ERR_INPUT, with an empty `err` unless `only` is given.  TI_ERR_IO when memory
+ * is short.  Another result of `take` than TI_OK ends the loop.  Release *ranks with ti_folded_ranks_free() in any case.
  */
 ti_status ti_folded_each(struct ti_source *s, int64_t only,
                          ti_status (*take)(void *arg, struct ti_reader *r, struct ti_err *err),

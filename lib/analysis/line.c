@@ -8,16 +8,22 @@
 #include "callsite/symbolizer.h"
 #include "common/map.h"
 
-static void need(struct ti_line *line, size_t more)
+static bool need(struct ti_line *line, size_t more)
 {
-    line->text = ti_grow(line->text, &line->cap, line->bytes + more + 1, 1);
+    if (TI_ROOM(line->text, &line->cap, line->bytes + more + 1))
+        return true;
+    if (!line->may_fail)
+        ti_no_memory(line->bytes + more + 1, 1);
+    line->no_memory = true;
+    return false;
 }
 
 void ti_line_put(struct ti_line *line, const char *text)
 {
     size_t n = strlen(text);
 
-    need(line, n);
+    if (!need(line, n))
+        return;
     memcpy(line->text + line->bytes, text, n + 1);
     line->bytes += n;
 }
@@ -30,9 +36,8 @@ void ti_line_printf(struct ti_line *line, const char *fmt, ...)
     va_start(ap, fmt);
     n = vsnprintf(NULL, 0, fmt, ap);
     va_end(ap);
-    if (n < 0)
+    if (n < 0 || !need(line, (size_t)n))
         return;
-    need(line, (size_t)n);
     va_start(ap, fmt);
     vsnprintf(line->text + line->bytes, (size_t)n + 1, fmt, ap);
     va_end(ap);
@@ -41,7 +46,8 @@ void ti_line_printf(struct ti_line *line, const char *fmt, ...)
 
 static void put_char(struct ti_line *line, char c)
 {
-    need(line, 1);
+    if (!need(line, 1))
+        return;
     line->text[line->bytes++] = c;
     line->text[line->bytes] = '\0';
 }

@@ -14,10 +14,12 @@ struct ti_line_style {
     struct ti_symbolizer *symbolizer; /* of these; NULL: do not show source lines */
 };
 
-/* A growing line of text.  Start with {0}; release with ti_line_free(). */
+/* A growing line of text.  Start with {0}; release with ti_line_free().  When memory is short, the
+ * program ends; with `may_fail`, no_memory is set instead, and the text is not valid any more. */
 struct ti_line {
     char *text;
     size_t bytes, cap;
+    bool may_fail, no_memory;
 };
 
 /*

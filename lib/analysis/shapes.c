@@ -1,5 +1,6 @@
 #include "analysis/shapes.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,50 +83,53 @@ static void add_stats(struct ti_column_stats *to, const struct ti_column_stats *
     to->max = more->max > to->max ? more->max : to->max;
 }
 
-static void add_text(const struct adding *a, struct ti_ranks_node *node, int which,
-                     const char *text)
+/* False: no memory. */
+static bool add_text(const struct adding *a, struct ti_ranks_node *node, int which,
+                     const struct ti_line *line)
 {
     char **old = &node->text[which];
 
+    if (line->no_memory)
+        return false;
     if (a->first)
-        *old = strdup(text);
-    else if (*old && strcmp(*old, text) != 0)
+        *old = strdup(line->text);
+    else if (*old && strcmp(*old, line->text) != 0)
         node->differs[which] = true;
-    if (!*old)
-        TI_BUG("no memory for the text of a call");
+    return *old != NULL;
 }
 
-/* Add vectors, and the field that is the number of a string. */
+/* Add vectors, and the field that is the number of a string.  False if the record is malformed, or
+ * memory is short: errno is ENOMEM then, as below. */
 static bool add_texts(const struct adding *a, struct ti_ranks_node *node, uint32_t i,
                       const struct ti_event *ev)
 {
     const struct ti_op_info *op = ti_op_info(node->op);
-    struct ti_line line = {0};
+    struct ti_line line = {.may_fail = true};
+    bool fine;
 
     ti_line_put(&line, "");
     for (uint32_t rest = node->mask; rest; rest &= rest - 1)
         if (is_name((unsigned)__builtin_ctz(rest)))
             ti_line_field(&line, a->r, ev, (unsigned)__builtin_ctz(rest));
-    add_text(a, node, TI_TEXT_NAME, line.text);
-    for (int v = 0; v < TI_VECS; v++) {
+    fine = add_text(a, node, TI_TEXT_NAME, &line);
+    for (int v = 0; v < TI_VECS && fine; v++) {
         struct ti_vec vec;
         bool constant;
 
-        if (!ti_shape_vector(a->f, i, v, &constant, &vec)) {
-            ti_line_free(&line);
-            return false;
-        }
+        fine = ti_shape_vector(a->f, i, v, &constant, &vec);
+        if (!fine)
+            break;
         line.bytes = 0;
         line.text[0] = '\0';
         if (vec.len)
             ti_line_vector(&line, op->vec[v], &vec);
         else if (!constant)
             ti_line_printf(&line, " %s=[]", op->vec[v]);
-        add_text(a, node, TI_TEXT_VECTOR + v, line.text);
+        fine = add_text(a, node, TI_TEXT_VECTOR + v, &line);
         node->differs[TI_TEXT_VECTOR + v] |= !constant;
     }
     ti_line_free(&line);
-    return true;
+    return fine;
 }
 
 static bool add_fields(const struct adding *a, struct ti_ranks_node *node, uint32_t i)
@@ -166,11 +170,12 @@ static bool add_call(const struct adding *a, struct ti_ranks_node *node, uint32_
     return add_fields(a, node, i);
 }
 
-static void start_node(const struct adding *a, struct ti_ranks_node *node,
+/* False: no memory. */
+static bool start_node(const struct adding *a, struct ti_ranks_node *node,
                        const struct ti_shape_node *from)
 {
     const char *site = ti_reader_string(a->r, TI_STRING_SITE, from->site);
-    size_t cap = 0;
+    int64_t number;
 
     *node = (struct ti_ranks_node){.end = from->end,
                                    .loop = from->loop,
@@ -179,10 +184,11 @@ static void start_node(const struct adding *a, struct ti_ranks_node *node,
                                    .values = {.min = INT64_MAX, .max = INT64_MIN},
                                    .world = {-1, -1, -1}};
     if (node->loop)
-        return;
-    node->site = ti_names_add(&a->all->sites, site ? site : "");
-    node->field =
-        ti_grow(NULL, &cap, (size_t)__builtin_popcount(node->mask) + 1, sizeof *node->field);
+        return true;
+    number = ti_names_put(&a->all->sites, site ? site : "");
+    node->site = number < 0 ? 0 : (size_t)number;
+    node->field = calloc((size_t)__builtin_popcount(node->mask) + 1, sizeof *node->field);
+    return number >= 0 && node->field;
 }
 
 /* Volumes of loops are those of their bodies. */
@@ -204,8 +210,8 @@ static bool add_rank(const struct adding *a)
         struct ti_ranks_node *node = &a->shape->node[i];
         struct ti_column_stats trips;
 
-        if (a->first)
-            start_node(a, node, &from);
+        if (a->first && !start_node(a, node, &from))
+            return false;
         if (!from.loop) {
             node->events += from.passes;
             if (!add_call(a, node, i))
@@ -222,45 +228,48 @@ static bool add_rank(const struct adding *a)
 
 /* ------------------------------------------------------------------ shapes -- */
 
-/* Find the shape with a hash, or begin one with `nnodes` nodes: *first is then true. */
+/* Find the shape with a hash, or begin one with `nnodes` nodes: *first is then true.  NULL: no
+ * memory. */
 static struct ti_shape_of_ranks *shape_of(struct ti_shapes *all, uint64_t hash, uint32_t nnodes,
-                                          bool *first)
+                                   bool *first)
 {
-    struct ti_shape_of_ranks *shape;
-    size_t cap = 0;
+    struct ti_ranks_node *node;
 
     *first = false;
     for (size_t i = 0; i < all->n; i++)
         if (all->shape[i].hash == hash && all->shape[i].nnodes == nnodes)
             return &all->shape[i];
     *first = true;
-    all->shape = ti_grow(all->shape, &all->cap, all->n + 1, sizeof *all->shape);
-    shape = &all->shape[all->n++];
-    *shape = (struct ti_shape_of_ranks){.hash = hash, .nnodes = nnodes};
-    shape->node = ti_grow(NULL, &cap, (size_t)nnodes + 1, sizeof *shape->node);
-    return shape;
+    node = calloc((size_t)nnodes + 1, sizeof *node);
+    if (!node || !TI_ROOM(all->shape, &all->cap, all->n + 1)) {
+        free(node);
+        return NULL;
+    }
+    all->shape[all->n] = (struct ti_shape_of_ranks){.hash = hash, .nnodes = nnodes, .node = node};
+    return &all->shape[all->n++];
 }
 
-/* Name the loops of a shape that is new. */
-static void name_loops(const struct adding *a)
+/* Name the loops of a shape that is new.  False: no memory. */
+static bool name_loops(const struct adding *a)
 {
     struct ti_loop_names *names = ti_loop_names_of(a->r, a->all->symbolizer);
     char text[TI_LOOP_NAME_BYTES];
+    bool fine = names != NULL;
 
-    for (uint32_t i = 0; i < a->shape->nnodes; i++) {
+    for (uint32_t i = 0; fine && i < a->shape->nnodes; i++) {
         struct ti_ranks_node *node = &a->shape->node[i];
 
         if (!node->loop)
             continue;
         node->name = strdup(ti_loop_name(names, i, text, sizeof text));
-        if (!node->name)
-            TI_BUG("no memory for the name of a loop");
+        fine = node->name != NULL;
     }
     ti_loop_names_free(names);
+    return fine;
 }
 
-/* Note what the metadata of a rank says. */
-static void add_metadata(const struct adding *a)
+/* Note what the metadata of a rank says.  False: no memory. */
+static bool add_metadata(const struct adding *a)
 {
     const char *unit = ti_reader_info(a->r, "unit");
 
@@ -269,6 +278,7 @@ static void add_metadata(const struct adding *a)
     if (!a->all->unit && unit)
         a->all->unit = strdup(unit);
     ti_symbolizer_add_rank(a->all->symbolizer, a->r);
+    return !unit || a->all->unit;
 }
 
 static ti_status take_rank(void *arg, struct ti_reader *r, struct ti_err *err)
@@ -276,22 +286,19 @@ static ti_status take_rank(void *arg, struct ti_reader *r, struct ti_err *err)
     struct ti_shapes *all = arg;
     struct adding a = {.all = all, .r = r, .f = ti_reader_folded(r)};
     uint32_t nnodes = ti_shape_nodes(a.f);
+    int64_t rank = ti_reader_rank(r);
     uint64_t hash;
-    size_t cap = 0;
+    bool fine;
 
+    errno = 0;
     if (!hash_shape(r, a.f, &hash))
-        return ti_err_set(err, TI_ERR_INPUT, "rank %u is damaged: its record is malformed",
-                          ti_reader_rank(r));
-    add_metadata(&a);
+        return ti_reader_malformed(r, err);
     a.shape = shape_of(all, hash, nnodes, &a.first);
-    a.volume = ti_grow(NULL, &cap, (size_t)nnodes + 1, sizeof *a.volume);
-    ti_ranges_add(&a.shape->ranks, ti_reader_rank(r));
-    if (!add_rank(&a))
-        TI_BUG("a record that was checked is malformed");
-    if (a.first)
-        name_loops(&a);
+    a.volume = calloc((size_t)nnodes + 1, sizeof *a.volume);
+    fine = a.shape && a.volume && add_metadata(&a) && ti_ranges_put(&a.shape->ranks, rank, rank) &&
+           add_rank(&a) && (!a.first || name_loops(&a));
     free(a.volume);
-    return TI_OK;
+    return fine ? TI_OK : ti_reader_malformed(r, err);
 }
 
 ti_status ti_shapes_read(struct ti_source *s, int64_t only, struct ti_symbolizer *symbolizer,

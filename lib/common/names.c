@@ -3,28 +3,44 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/err.h"
+/* Add a text that is new; returns its number, or -1. */
+static int64_t put_new(struct ti_names *names, const char *text, int64_t hash, int64_t attempt)
+{
+    char *copy = strdup(text);
+    int64_t i = -1;
 
-size_t ti_names_add(struct ti_names *names, const char *text)
+    if (copy && TI_ROOM(names->text, &names->cap, names->map.n + 1))
+        i = ti_map_put(&names->map, hash, attempt, 0, 0);
+    if (i >= 0)
+        names->text[i] = copy;
+    else
+        free(copy);
+    return i;
+}
+
+int64_t ti_names_put(struct ti_names *names, const char *text)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
 
     for (const char *p = text; *p; p++)
         hash = (hash ^ (unsigned char)*p) * UINT64_C(0x100000001b3);
     for (int64_t attempt = 0;; attempt++) {
-        size_t known = names->map.n;
-        size_t i = (size_t)ti_map_add(&names->map, (int64_t)hash, attempt, 0, 0);
+        int64_t i = ti_map_find(&names->map, (int64_t)hash, attempt, 0, 0);
 
-        if (i < known && strcmp(names->text[i], text) != 0)
-            continue;
-        if (i == known) {
-            names->text = ti_grow(names->text, &names->cap, names->map.n, sizeof *names->text);
-            names->text[i] = strdup(text);
-            if (!names->text[i])
-                TI_BUG("no memory for one name");
-        }
-        return i;
+        if (i < 0)
+            return put_new(names, text, (int64_t)hash, attempt);
+        if (strcmp(names->text[i], text) == 0)
+            return i;
     }
+}
+
+size_t ti_names_add(struct ti_names *names, const char *text)
+{
+    int64_t i = ti_names_put(names, text);
+
+    if (i < 0)
+        ti_no_memory(names->map.n + 1, sizeof *names->text);
+    return (size_t)i;
 }
 
 void ti_names_free(struct ti_names *names)

@@ -13,8 +13,9 @@ struct ti_names {
     size_t cap;
 };
 
-/* Number of a text.  A text that is new is added: its number is then the former map.n.  Ends the
- * program when memory is short, as ti_grow() does. */
+/* Number of a text.  A text that is new is added: its number is then the former map.n.  -1 when
+ * memory is short; ti_names_add() ends the program instead, as ti_grow() does. */
+int64_t ti_names_put(struct ti_names *names, const char *text);
 size_t ti_names_add(struct ti_names *names, const char *text);
 void ti_names_free(struct ti_names *names);
 

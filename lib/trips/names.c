@@ -56,42 +56,55 @@ static int64_t name_of_call(const struct ti_loop_names *names, uint32_t call, ui
     return ti_map_find(&names->names, hash_text(text, strlen(text)), out, 0, 0);
 }
 
-static void add_call(struct ti_loop_names *names, uint32_t call)
+/* False: no memory. */
+static bool add_call(struct ti_loop_names *names, uint32_t call)
 {
     const char *text = ti_loop_call_text(names, call);
     int64_t hash = hash_text(text, strlen(text));
     uint32_t out = 0;
 
     for (uint32_t loop = names->around[call]; loop != NO_LOOP; loop = names->around[loop], out++) {
-        int64_t name = ti_map_add(&names->names, hash, out, 0, 0);
+        int64_t name = -1, pair = -1;
         size_t known = names->pairs.n;
 
-        names->loops =
-            ti_grow(names->loops, &names->loops_cap, names->names.n, sizeof *names->loops);
-        if (ti_map_add(&names->pairs, name, loop, 0, 0) < (int64_t)known)
+        if (TI_ROOM(names->loops, &names->loops_cap, names->names.n + 1) &&
+            TI_ROOM(names->meaning, &names->cap, known + 1))
+            name = ti_map_put(&names->names, hash, out, 0, 0);
+        if (name >= 0)
+            pair = ti_map_put(&names->pairs, name, loop, 0, 0);
+        if (pair < 0)
+            return false;
+        if (pair < (int64_t)known)
             continue;
-        names->meaning = ti_grow(names->meaning, &names->cap, known + 1, sizeof *names->meaning);
         names->meaning[known] = (struct meaning){(size_t)name, loop};
         names->loops[name]++;
     }
+    return true;
 }
 
 struct ti_loop_names *ti_loop_names_new(const struct ti_named_node *node, uint32_t n)
 {
-    size_t cap = 0, none = 0;
-    struct ti_loop_names *names = ti_grow(NULL, &cap, 1, sizeof *names);
+    struct ti_loop_names *names = calloc(1, sizeof *names);
     uint32_t loop = NO_LOOP;
+    bool fine = names != NULL;
 
-    names->node = node;
-    names->around = ti_grow(NULL, &none, (size_t)n + 1, sizeof *names->around);
-    for (uint32_t i = 0; i < n; i++) {
+    if (fine) {
+        names->node = node;
+        names->around = calloc((size_t)n + 1, sizeof *names->around);
+        fine = names->around != NULL;
+    }
+    for (uint32_t i = 0; fine && i < n; i++) {
         while (loop != NO_LOOP && node[loop].end <= i)
             loop = names->around[loop];
         names->around[i] = loop;
         if (node[i].loop)
             loop = i;
         else
-            add_call(names, i);
+            fine = add_call(names, i);
+    }
+    if (!fine) {
+        ti_loop_names_free(names);
+        names = NULL;
     }
     return names;
 }
@@ -101,20 +114,27 @@ struct ti_loop_names *ti_loop_names_of(const struct ti_reader *r, struct ti_symb
     const struct ti_folded *f = ti_reader_folded(r);
     uint32_t n = ti_shape_nodes(f);
     struct ti_names texts = {.text = NULL};
-    struct ti_named_node *node;
-    struct ti_loop_names *names;
+    struct ti_named_node *node = calloc((size_t)n + 1, sizeof *node);
+    struct ti_loop_names *names = NULL;
     char text[SITE_BYTES];
-    size_t cap = 0;
+    bool fine = node != NULL;
 
-    node = ti_grow(NULL, &cap, (size_t)n + 1, sizeof *node);
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; fine && i < n; i++) {
         struct ti_shape_node from = ti_shape_node(f, i);
         const char *site = from.loop ? NULL : ti_reader_string(r, TI_STRING_SITE, from.site);
-        size_t number = ti_names_add(&texts, ti_site_text(z, site, text, sizeof text));
+        int64_t number = ti_names_put(&texts, ti_site_text(z, site, text, sizeof text));
 
-        node[i] = (struct ti_named_node){from.end, from.loop, from.op, texts.text[number]};
+        fine = number >= 0;
+        if (fine)
+            node[i] = (struct ti_named_node){from.end, from.loop, from.op, texts.text[number]};
     }
-    names = ti_loop_names_new(node, n);
+    if (fine)
+        names = ti_loop_names_new(node, n);
+    if (!names) {
+        free(node);
+        ti_names_free(&texts);
+        return NULL;
+    }
     names->own = node;
     names->texts = texts;
     return names;

@@ -32,7 +32,8 @@ struct ti_loop_names;
 
 /* The names of all loops of a shape: that of a folded trace (ti_reader_folded()), with source lines
  * from `z`, which may be NULL; or given by its nodes, which with their texts must outlive the
- * result.  Both end the program when memory is short.  Release with ti_loop_names_free(). */
+ * result.  NULL: no memory.  The symbolizer ends the program when memory is short.  Release with
+ * ti_loop_names_free(). */
 struct ti_loop_names *ti_loop_names_of(const struct ti_reader *r, struct ti_symbolizer *z);
 struct ti_loop_names *ti_loop_names_new(const struct ti_named_node *node, uint32_t n);
 void ti_loop_names_free(struct ti_loop_names *names); /* NULL is fine */
@@ -46,8 +47,8 @@ const char *ti_loop_name(const struct ti_loop_names *names, uint32_t i, char *bu
 const char *ti_loop_call_text(const struct ti_loop_names *names, uint32_t i);
 
 /* Find the loops that a name may stand for: the first `most` in ascending order go to `out`.
- * Returns how many there are.  *which is the K of its [K], 0 if it has none, or TI_LOOPS_ALL; this
- * does not reduce the result. */
+ * Returns how many there are.  Ends the program when memory is short.  *which is the K of its [K],
+ * 0 if it has none, or TI_LOOPS_ALL; this does not reduce the result. */
 #define TI_LOOPS_ALL UINT64_MAX
 size_t ti_loop_find(const struct ti_loop_names *names, const char *name, uint32_t *out, size_t most,
                     uint64_t *which);

@@ -237,6 +237,8 @@ static ti_status find_in_rank(struct ti__job *j, int64_t rank, struct ti_err *er
         return st;
     ti_symbolizer_add_rank(j->z, r);
     names = ti_loop_names_of(r, j->z);
+    if (!names)
+        ti_no_memory(ti_shape_nodes(ti_reader_folded(r)), sizeof(struct ti_named_node));
     st = ti_reader_end(r) == TI_END_COMPLETE
              ? find_loops(j, r, names, err)
              : ti_err_set(err, TI_ERR_INPUT,
@@ -257,6 +259,8 @@ static ti_status is_missing(const struct ti__job *j, const char *name, struct ti
     if (st)
         return st;
     names = ti_loop_names_of(r, j->z);
+    if (!names)
+        ti_no_memory(ti_shape_nodes(ti_reader_folded(r)), sizeof(struct ti_named_node));
     st = ti__loop_missing(r, names, name, err);
     ti_loop_names_free(names);
     ti_reader_close(r);

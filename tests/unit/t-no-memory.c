@@ -19,6 +19,8 @@
 
 #include "fold/seek.h"
 #include "fold/values.h"
+#include "analysis/pass.h"
+#include "analysis/shapes.h"
 #include "merged/view.h"
 #include "sound/check.h"
 #include "tests/unit/failing.h"
@@ -288,6 +290,76 @@ static ti_status check(const char *path, uint64_t *hash, struct ti_err *err)
     return st;
 }
 
+static void message(void *arg, int64_t from, int64_t to, uint64_t bytes, uint64_t times)
+{
+    uint64_t *sum = arg; /* the order is not always the same */
+
+    *sum += times * ti_hash_word(ti_hash_word(bytes, (uint64_t)from), (uint64_t)to);
+}
+
+static void collective(void *arg, uint32_t op, uint64_t bytes, uint64_t times)
+{
+    uint64_t *sum = arg;
+
+    *sum += times * ti_hash_word(bytes, op);
+}
+
+static void bursts(void *arg, const struct ti_reader *r, uint32_t site, const struct ti_values *v,
+                   bool has_extras)
+{
+    uint64_t *sum = arg, some;
+
+    (void)has_extras;
+    if (ti_values_sum(v, 0, &some))
+        *sum += ti_hash_word(some, site) + ti_reader_rank(r);
+}
+
+/* The pass over all ranks for commands of ti-info. */
+static ti_status pass_over(const char *path, uint64_t *hash, struct ti_err *err)
+{
+    uint64_t sum = 0;
+    const struct ti_pass_visitor v = {.arg = &sum,
+                                   .message = message,
+                                   .one_sided = message,
+                                   .collective = collective,
+                                   .bursts = bursts};
+    struct ti_pass all;
+    struct ti_source *s;
+    ti_status st = ti_source_open(path, &s, err);
+
+    if (st)
+        return st;
+    st = ti_pass(s, -1, &v, &all, err);
+    add(hash, sum);
+    add(hash, (uint64_t)all.ranks);
+    add(hash, all.st);
+    ti_pass_free(&all);
+    ti_source_close(s);
+    return st;
+}
+
+/* Ranks with equal loops, added up. */
+static ti_status read_shapes(const char *path, uint64_t *hash, struct ti_err *err)
+{
+    struct ti_shapes all;
+    struct ti_source *s;
+    ti_status st = ti_source_open(path, &s, err);
+
+    if (st)
+        return st;
+    st = ti_shapes_read(s, -1, NULL, &all, err);
+    for (size_t i = 0; i < all.n; i++)
+        for (uint32_t k = 0; k < all.shape[i].nnodes; k++) {
+            add(hash, all.shape[i].node[k].events);
+            add_text(hash, all.shape[i].node[k].name);
+            add_text(hash, all.shape[i].node[k].text[TI_TEXT_VECTOR]);
+        }
+    add(hash, (uint64_t)all.ranks.taken);
+    ti_shapes_free(&all);
+    ti_source_close(s);
+    return st;
+}
+
 /* --------------------------------------------------------------- with each failure -- */
 
 static char problem[1200]; /* "": there was none */
@@ -428,6 +500,7 @@ static void run_directory(void **state)
     write_file("RUN.json", MANIFEST);
     try_all(read_source, script_dir());
     try_all(check, script_dir());
+    try_all(pass_over, script_dir());
 }
 
 static void rank_file(void **state)
@@ -445,6 +518,8 @@ static void merged_trace(void **state)
     try_all(read_alone, in_dir("ranks.ti"));
     try_all(read_views, in_dir("ranks.ti"));
     try_all(check, in_dir("ranks.ti"));
+    try_all(pass_over, in_dir("ranks.ti"));
+    try_all(read_shapes, in_dir("ranks.ti"));
 }
 
 static void bundles(void **state)
