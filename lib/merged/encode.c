@@ -1,5 +1,6 @@
 #include "merged/encode.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -71,7 +72,7 @@ static ti_status scan(struct ti_encoder *e, struct ti_err *err)
             e->foldable = false;
     }
     if (more < 0)
-        return TI_ERR_INPUT;
+        return ti_reader_status(e->r);
     if (ti_reader_totals(e->r, &totals) &&
         (totals.events != e->sums.events || totals.volume != e->sums.volume ||
          !ti_reader_hash_is(e->r, e->sums.hash)))
@@ -105,8 +106,9 @@ static ti_status fold(struct ti_encoder *e, struct ti_fold *f, uint64_t events, 
         ti_fold_add(f, symbol.symbol, volumes, symbol.field, symbol.nfields);
         *nothing = ti_fold_nodes(f) > NODES_MAX;
     }
+    st = more < 0 ? ti_reader_status(again) : ti_stop_check(err);
     ti_reader_close(again);
-    return more < 0 ? TI_ERR_INPUT : ti_stop_check(err);
+    return st;
 }
 
 /* ------------------------------------------------------------------- record -- */
@@ -368,6 +370,7 @@ static ti_status encode(struct ti_reader *r, const struct ti_qualities *q, bool 
     e.want.extras = quality(r, "extras", &q->extras);
     e.exact = e.want.volumes.kind == TI_EXACT && e.want.extras.kind == TI_EXACT;
     ti_symbols_init(&e.symbols);
+    errno = 0;
     st = scan(&e, err);
     if (!st && e.foldable && copies)
         st = try_part(&e, &e.foldable, err);
@@ -381,7 +384,9 @@ static ti_status encode(struct ti_reader *r, const struct ti_qualities *q, bool 
     ti_symbols_free(&e.symbols);
     if (st && best.cost != SIZE_MAX)
         ti_record_free(&best.record);
-    if (!st && best.cost == SIZE_MAX)
+    if (!st && best.cost == SIZE_MAX && errno == ENOMEM) /* so its record could not be decoded */
+        st = ti_err_memory(err, "fold a trace");
+    else if (!st && best.cost == SIZE_MAX)
         st = ti_err_set(err, TI_ERR_INPUT,
                         copies ? "'%s' does not fit the limits of a merged trace"
                                : "'%s' is no nest of loops: its calls do not repeat",

@@ -46,8 +46,7 @@ static ti_status next_call(struct caller *c, bool *got, struct ti_err *err)
     }
 }
 
-/* A rank that was read before ends too early, or is damaged, when it is read again. */
-static ti_status changed(const struct ti_check_state *st, struct ti_err *err)
+ti_status ti__changed(const struct ti_check_state *st, struct ti_err *err)
 {
     return ti_err_set(err, TI_ERR_INPUT, "'%s' was changed while it was checked",
                       ti_source_path(st->s));
@@ -155,7 +154,7 @@ static ti_status walk_to(struct ti_check_state *st, int64_t gid, int64_t member,
     for (uint64_t at = 0; !status && got && at <= nth; at++)
         status = next_call(c, &got, err);
     if (!status && !got)
-        status = changed(st, err);
+        status = ti__changed(st, err);
     if (status) {
         ti_walk_close(c->w);
         c->w = NULL;
@@ -185,7 +184,7 @@ static ti_status find_call(struct ti_check_state *st, int64_t gid, uint64_t *nth
             if (status || !got)
                 break;
             if (k == st->seq[gid].n) {
-                status = changed(st, err);
+                status = ti__changed(st, err);
                 break;
             }
             ti_add_blocks(&(struct ti_sums){&given, &expected, false}, c.call, g);

@@ -66,6 +66,9 @@ ti_status ti__pause(const struct ti_check_state *st, struct ti_err *err);
 void ti__event_text(struct ti_check_state *st, int64_t rank, uint64_t event,
                     char call[TI_CALL_BYTES]);
 
+/* The error of a rank that is not what it was when it was read before. */
+ti_status ti__changed(const struct ti_check_state *st, struct ti_err *err);
+
 /* Report a problem with an event. */
 void ti__report(struct ti_check_state *st, struct ti_walk *w, const struct ti_step *step,
                 const char *why);

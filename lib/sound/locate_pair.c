@@ -40,6 +40,7 @@ struct pair_search {
     struct ti_map cancelled[2], holes[2];
     struct channel *channel;
     size_t cap;
+    bool changed;              /* a rank is not what it was when it was read before */
     struct channel no_channel; /* takes the place of one for which there is no memory */
     uint64_t *matched, *bytes;
 };
@@ -148,10 +149,10 @@ static void feed(struct pair_search *l, const struct ti_msg *m, int64_t bytes)
     if (was_cancelled(l, m))
         return;
     p = place_at(l, c, number_of(l, m));
-    if (!p && !l->st->no_memory)
-        TI_BUG("two messages have one place");
-    if (!p)
+    if (!p) {
+        l->changed = true; /* two messages have one place; or memory is short */
         return;
+    }
     if (m->recv) {
         p->taken = true;
         p->taken_at = m->event;
@@ -350,6 +351,8 @@ ti_status ti__locate_in_pair(struct ti_check_state *st, int64_t src, int64_t dst
     }
     while (!status && !(l.ended[0] && l.ended[1]))
         status = advance(&l, l.ended[0] || (!l.ended[1] && l.fed[1] < l.fed[0]), err);
+    if (!status && l.changed)
+        status = ti__changed(st, err);
     for (size_t i = 0; i < l.keys.n; i++)
         count_lacks(&l, &l.channel[i]);
     for (size_t i = 0; i < l.keys.n && !status; i++)
