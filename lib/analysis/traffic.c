@@ -30,10 +30,12 @@ double ti_sizes_deviation(const struct ti_size_sums *s)
 
 static struct ti_traffic_pair *pair_of(struct ti_traffic *t, int64_t from, int64_t to)
 {
-    int64_t i = ti_map_add(&t->keys, from, to, 0, 0);
+    int64_t i = -1;
 
-    t->pair = ti_grow(t->pair, &t->pairs_cap, t->keys.n, sizeof *t->pair);
-    return &t->pair[i];
+    if (TI_ROOM(t->pair, &t->pairs_cap, t->keys.n + 1))
+        i = ti_map_put(&t->keys, from, to, 0, 0);
+    t->no_memory |= i < 0;
+    return i < 0 ? &t->no_pair : &t->pair[i];
 }
 
 static void add_message(void *arg, int64_t from, int64_t to, uint64_t bytes, uint64_t times)
@@ -72,6 +74,8 @@ ti_status ti_traffic_read(struct ti_source *s, int64_t only, struct ti_traffic *
 
     *out = (struct ti_traffic){.pair = NULL};
     st = ti_pass(s, only, &visitor, &out->pass, err);
+    if (st == TI_OK && out->no_memory)
+        return ti_err_memory(err, "sum up the traffic");
     out->overflow |= !ti_sum_add(&(uint64_t){out->messages.bytes}, out->one_sided.bytes, 1);
     return st == TI_OK && out->overflow ? ti_pass_too_large(s, "bytes", err) : st;
 }

@@ -27,6 +27,8 @@ struct ti_traffic {
     struct ti_map keys;           /* (from, to) -> index in `pair`; world ranks */
     struct ti_traffic_pair *pair; /* by index in `keys` */
     size_t pairs_cap;
+    struct ti_traffic_pair no_pair; /* takes the place of one for which there is no memory */
+    bool no_memory;                 /* memory was short */
     struct ti_size_sums messages, one_sided;     /* of all pairs */
     struct ti_size_sums collective[TI_OP_COUNT]; /* by blocking form */
     size_t talking;                              /* pairs with messages */
@@ -36,7 +38,8 @@ struct ti_traffic {
 
 /*
  * Add up rank `only`, or all ranks if it is below 0.  As ti_pass(), and TI_ERR_INPUT if there are
- * more than 2^64 - 1 bytes.  Release *out with ti_traffic_free() in any case.
+ * more than 2^64 - 1 bytes.  TI_ERR_IO when memory is short.  Release *out with ti_traffic_free()
+ * in any case.
  */
 ti_status ti_traffic_read(struct ti_source *s, int64_t only, struct ti_traffic *out,
                           struct ti_err *err);

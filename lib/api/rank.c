@@ -65,7 +65,7 @@ static int next(struct tiara_rank *r, struct tiara_error *err)
     int more = ti_reader_next(r->reader, &r->last, &why);
 
     r->is_event = more > 0;
-    ti__api_result(err, more < 0 ? TI_ERR_INPUT : TI_OK, &why);
+    ti__api_result(err, more < 0 ? ti_reader_status(r->reader) : TI_OK, &why);
     return more;
 }
 
@@ -190,8 +190,10 @@ API const char *tiara_event_text(struct tiara_rank *r)
 
     if (!r->is_event)
         return NULL;
+    r->line.may_fail = true;
+    r->line.no_memory = false;
     ti_line_event(&r->line, r->reader, &r->last, &style);
-    return r->line.text;
+    return r->line.no_memory ? NULL : r->line.text;
 }
 
 API int64_t tiara_rank_world(const struct tiara_rank *r, int field)

@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <stdlib.h>
 
 #include "analysis/folded.h"
@@ -56,10 +57,9 @@ API void tiara_shape_close(struct tiara_shape *s)
 static enum tiara_status malformed(const struct tiara_shape *s, struct tiara_error *err)
 {
     struct ti_err why;
+    ti_status st = ti_reader_malformed(s->reader, &why);
 
-    ti_err_set(&why, TI_ERR_INPUT, "'%s' is damaged: its record is malformed",
-               ti_reader_name(s->reader));
-    return ti__api_result(err, TI_ERR_INPUT, &why);
+    return ti__api_result(err, st, &why);
 }
 
 API uint32_t tiara_shape_nodes(const struct tiara_shape *s)
@@ -76,6 +76,7 @@ API enum tiara_status tiara_shape_node(struct tiara_shape *s, uint32_t i, struct
     if (i >= ti_shape_nodes(s->folded))
         return ti__api_no(err, "node", i);
     node = ti_shape_node(s->folded, i);
+    errno = 0;
     if (!(node.loop ? ti_shape_trips(s->folded, i, &values)
                     : ti_shape_volumes(s->folded, i, 0, &values)))
         return malformed(s, err);
@@ -104,6 +105,7 @@ API enum tiara_status tiara_shape_field(struct tiara_shape *s, uint32_t i, int f
         return ti__api_no(err, "call with number", i);
     if (field < 0 || field >= TI_F_COUNT || !(ti_shape_node(s->folded, i).mask >> field & 1))
         return ti__api_no(err, "field of this call with number", field);
+    errno = 0;
     if (!ti_shape_field(s->folded, i, (uint32_t)field, &values))
         return malformed(s, err);
     *out = ti__api_stats(&values);
@@ -122,6 +124,8 @@ API const char *tiara_shape_name(struct tiara_shape *s, uint32_t i)
     }
     if (!s->names)
         s->names = ti_loop_names_of(s->reader, s->trace->symbolizer);
+    if (!s->names)
+        return NULL;
     return ti_loop_name(s->names, i, s->name, sizeof s->name);
 }
 
@@ -152,6 +156,7 @@ API enum tiara_status tiara_shape_volumes(struct tiara_shape *s, uint32_t i,
 
     if (!is_call(s, i))
         return ti__api_no(err, "call with number", i);
+    errno = 0;
     if (!ti_shape_values(s->folded, i, 1, take_values, &t) && !t.ended)
         return malformed(s, err);
     return ti__api_result(err, TI_OK, NULL);

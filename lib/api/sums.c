@@ -220,16 +220,17 @@ static ti_status end_of_rank(void *arg, int64_t rank, struct ti_walk *w, enum ti
     struct ti_pass *p = &v->pass;
     char *why = state == TI_READ_PART ? p->first_incomplete : p->first_damaged;
     size_t room = state == TI_READ_PART ? sizeof p->first_incomplete : sizeof p->first_damaged;
+    struct ti_ranges *to = state == TI_READ_MISSING ? &p->missing
+                           : state == TI_READ_PART  ? &p->incomplete
+                                                    : &p->damaged;
 
     (void)w;
     (void)st;
     p->ranks += state != TI_READ_MISSING;
-    if (state == TI_READ_MISSING)
-        ti_ranges_add(&p->missing, rank);
-    else if (state == TI_READ_PART || state == TI_READ_DAMAGED)
-        ti_ranges_add(state == TI_READ_PART ? &p->incomplete : &p->damaged, rank);
     if ((state == TI_READ_PART || state == TI_READ_DAMAGED) && !why[0])
         snprintf(why, room, "%s", state == TI_READ_PART ? "a trace is incomplete" : err->text);
+    if (state != TI_READ_WHOLE && !ti_ranges_put(to, rank, rank))
+        return ti_err_memory(err, "check the trace");
     return TI_OK;
 }
 

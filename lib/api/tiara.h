@@ -329,7 +329,8 @@ enum tiara_status tiara_shape_field(struct tiara_shape *s, uint32_t i, int field
                                     struct tiara_stats *out, struct tiara_error *err);
 
 /* The name of loop `i`, as ti-info --phases and --trips have it: "norm lu.c:291^"; the call site of
- * a call for people, as tiara_rank_source().  Valid until the next call for this shape. */
+ * a call for people, as tiara_rank_source().  Valid until the next call for this shape.  NULL: no
+ * memory. */
 const char *tiara_shape_name(struct tiara_shape *s, uint32_t i);
 
 /* Each different volume of call `i` with how often it occurs, in any order.  `take` returns false to

@@ -197,14 +197,16 @@ static struct ti_debug *find_module(struct ti_symbolizer *z, const struct parts 
 static struct ti_debug *module_of(struct ti_symbolizer *z, const struct parts *p)
 {
     char text[NAME_BYTES + 80];
-    size_t known = z->module_names.map.n, i;
+    size_t known = z->module_names.map.n;
+    int64_t i = -1;
 
     snprintf(text, sizeof text, "%s [%s]", p->name, p->build_id);
-    i = ti_names_add(&z->module_names, text);
-    if (i == known) {
-        z->module = ti_grow(z->module, &z->modules_cap, known + 1, sizeof *z->module);
+    if (TI_ROOM(z->module, &z->modules_cap, known + 1))
+        i = ti_names_put(&z->module_names, text);
+    if (i < 0)
+        return NULL;
+    if (i == (int64_t)known)
         z->module[i] = find_module(z, p);
-    }
     return z->module[i];
 }
 
@@ -212,17 +214,17 @@ const struct ti_site_line *ti_symbolizer_find(struct ti_symbolizer *z, const cha
 {
     struct parts p;
     struct ti_debug *d;
-    size_t known, i;
+    int64_t known, i = -1;
 
     if (!z || !site)
         return NULL;
-    known = z->site_names.map.n;
-    i = ti_names_add(&z->site_names, site);
-    if (i == known) {
-        z->site = ti_grow(z->site, &z->sites_cap, known + 1, sizeof *z->site);
-        if (parse(site, &p) && (d = module_of(z, &p)))
-            z->named |= ti_debug_find(d, p.offset, &z->site[i]);
-    }
+    known = (int64_t)z->site_names.map.n;
+    if (TI_ROOM(z->site, &z->sites_cap, (size_t)known + 1))
+        i = ti_names_put(&z->site_names, site);
+    if (i < 0)
+        return NULL;
+    if (i == known && parse(site, &p) && (d = module_of(z, &p)))
+        z->named |= ti_debug_find(d, p.offset, &z->site[i]);
     return z->site[i].function || z->site[i].file ? &z->site[i] : NULL;
 }
 
@@ -230,10 +232,10 @@ const struct ti_site_line *ti_symbolizer_find(struct ti_symbolizer *z, const cha
 
 struct ti_symbolizer *ti_symbolizer_open(const char *folders)
 {
-    size_t cap = 0;
-    struct ti_symbolizer *z = ti_grow(NULL, &cap, 1, sizeof *z);
+    struct ti_symbolizer *z = calloc(1, sizeof *z);
 
-    z->folders = folders;
+    if (z)
+        z->folders = folders;
     return z;
 }
 
@@ -245,7 +247,7 @@ void ti_symbolizer_add_rank(struct ti_symbolizer *z, const struct ti_reader *r)
     if (!z || !command || z->programs.map.n == PROGRAMS_MOST)
         return;
     snprintf(path, sizeof path, "%.*s", (int)strcspn(command, " "), command);
-    ti_names_add(&z->programs, path);
+    ti_names_put(&z->programs, path); /* else its lines are not found */
 }
 
 void ti_symbolizer_advise(const struct ti_symbolizer *z)

@@ -23,7 +23,8 @@
 struct ti_symbolizer;
 
 /* `folders`: where to look first, separated by ':'; NULL: nowhere.  Borrowed.  Release the result
- * with ti_symbolizer_close(). */
+ * with ti_symbolizer_close().  NULL: no memory.  When memory is short later, lines are not found.
+ */
 struct ti_symbolizer *ti_symbolizer_open(const char *folders);
 void ti_symbolizer_close(struct ti_symbolizer *z); /* NULL is fine */
 

@@ -32,8 +32,7 @@ struct ti_loop_names;
 
 /* The names of all loops of a shape: that of a folded trace (ti_reader_folded()), with source lines
  * from `z`, which may be NULL; or given by its nodes, which with their texts must outlive the
- * result.  NULL: no memory.  The symbolizer ends the program when memory is short.  Release with
- * ti_loop_names_free(). */
+ * result.  NULL: no memory.  Release with ti_loop_names_free(). */
 struct ti_loop_names *ti_loop_names_of(const struct ti_reader *r, struct ti_symbolizer *z);
 struct ti_loop_names *ti_loop_names_new(const struct ti_named_node *node, uint32_t n);
 void ti_loop_names_free(struct ti_loop_names *names); /* NULL is fine */
