@@ -26,8 +26,9 @@ struct ti_folded_ranks {
 /*
  * Call `take` for each rank, in ascending order, or for rank `only` if that is not below 0.  Ranks
  * that are missing, incomplete or cannot be folded are in *ranks; the result is then
- * TI_ERR_PARTIAL or TI_ERR_INPUT, with an empty `err` unless `only` is given.  TI_ERR_IO when memory
- * is short.  Another result of `take` than TI_OK ends the loop.  Release *ranks with ti_folded_ranks_free() in any case.
+ * TI_ERR_PARTIAL or TI_ERR_INPUT, with an empty `err` unless `only` is given.  TI_ERR_IO when
+ * memory is short.  Another result of `take` than TI_OK ends the loop.  Release *ranks with
+ * ti_folded_ranks_free() in any case.
  */
 ti_status ti_folded_each(struct ti_source *s, int64_t only,
                          ti_status (*take)(void *arg, struct ti_reader *r, struct ti_err *err),

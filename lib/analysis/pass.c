@@ -56,8 +56,7 @@ static bool remember(void *arg, uint32_t depth)
     }
     g->mark[depth].unsound = g->p->unsound;
     return ti_walk_remember(g->walk, g->mark[depth].walk) &&
-           ti_scan_remember(&g->scan, &g->mark[depth].scan) &&
-           ti_tally_remember(&g->tally, depth);
+           ti_scan_remember(&g->scan, &g->mark[depth].scan) && ti_tally_remember(&g->tally, depth);
 }
 
 static bool steady(void *arg, uint32_t depth)

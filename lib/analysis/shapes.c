@@ -231,7 +231,7 @@ static bool add_rank(const struct adding *a)
 /* Find the shape with a hash, or begin one with `nnodes` nodes: *first is then true.  NULL: no
  * memory. */
 static struct ti_shape_of_ranks *shape_of(struct ti_shapes *all, uint64_t hash, uint32_t nnodes,
-                                   bool *first)
+                                          bool *first)
 {
     struct ti_ranks_node *node;
 

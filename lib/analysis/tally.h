@@ -25,7 +25,7 @@ struct ti_tally {
 /* Count an item.  `op` is that of a collective, else 0.  When memory is short, t->no_memory is set.
  */
 void ti_tally_add(struct ti_tally *t, enum ti_tally_kind kind, uint32_t op, int64_t from,
-                    int64_t to, uint64_t bytes);
+                  int64_t to, uint64_t bytes);
 
 /* Remember all counts, false when memory is short; add `times` times what was counted since then.
  * Counts stay below 2^64, because a rank has fewer events than that (TI_RECORD_EVENTS), and an

@@ -1,7 +1,7 @@
 /*
  * Second pass of the check (check.h): locate the events at which two sides differ, of collectives
- * in locate.c, of messages in locate_pair.c.  check_pairs.c decides which pairs of ranks that needs.
- * Also the state that the first pass (check.c) leaves for it.  Internal to this folder.
+ * in locate.c, of messages in locate_pair.c.  check_pairs.c decides which pairs of ranks that
+ * needs. Also the state that the first pass (check.c) leaves for it.  Internal to this folder.
  */
 #ifndef TI_SOUND_LOCATE_H
 #define TI_SOUND_LOCATE_H
