@@ -5,19 +5,22 @@
 #include "callsite/symbolizer.h"
 #include "common/cli.h"
 #include "fold/decode.h"
+#include "info/event_csv.h"
 #include "info/event_json.h"
 
 /* A longer dump says how long it is, and how to see less. */
 #define LONG_DUMP (UINT64_C(1) << 32)
 
-/* Print which values are not exact; before lines of JSON, as warnings. */
+/* Print which values are not exact; before JSON and CSV, as warnings. */
 static void print_quality(const struct ti_reader *r, const struct info_style *style)
 {
     const char *unit = ti_reader_info(r, "unit");
     struct ti_caveats quality = {0};
     char text[512];
 
-    if (ti_info_estimate(r) && style->json) {
+    bool rows = style->json || style->csv;
+
+    if (ti_info_estimate(r) && rows) {
         ti_warn("volumes of rank %" PRIu32 " are an estimate", ti_reader_rank(r));
     } else if (ti_info_estimate(r)) {
         printf("# volumes are an estimate%s", unit ? ", in " : "");
@@ -25,9 +28,9 @@ static void print_quality(const struct ti_reader *r, const struct info_style *st
         putchar('\n');
     }
     ti_caveats_add_quality(&quality, r, true);
-    if (style->json)
+    if (rows)
         info_warn_of_caveats(&quality);
-    for (int i = 0; !style->json && ti_caveats_text(&quality, i, text, sizeof text); i++)
+    for (int i = 0; !rows && ti_caveats_text(&quality, i, text, sizeof text); i++)
         printf("# %s\n", text);
 }
 
@@ -51,6 +54,8 @@ static bool print_event(struct ti_line *line, const struct ti_reader *r, const s
     json_t *out;
     bool fine;
 
+    if (style->csv)
+        return info_csv_event(style->csv, r, ev, ti_reader_events(r) - 1, style);
     if (style->json) {
         out = info_event_json(r, ev, ti_reader_events(r) - 1, style);
         fine = json_dumpf(out, stdout, JSON_COMPACT) == 0 && putchar('\n') != EOF;
@@ -70,6 +75,8 @@ ti_status info_dump_rest(struct ti_reader *r, const struct info_style *style, st
     char end[1024];
     int more = 1;
 
+    if (style->csv)
+        info_csv_begin(style->csv, r, style);
     if (!style->line.no_volumes)
         print_quality(r, style);
     warn_of_length(r, left);
@@ -103,29 +110,30 @@ static ti_status dump_rank(struct ti_source *s, int64_t rank, const struct info_
     return st;
 }
 
-ti_status info_dump(struct ti_source *s, int64_t rank, const struct info_style *style,
-                    struct ti_err *err)
+ti_status info_dump(struct ti_source *s, const struct ti_ranges *ranks,
+                    const struct info_style *style, struct ti_err *err)
 {
     struct ti_ranges missing = {0};
+    bool one = ti_ranges_count(ranks) == 1;
     ti_status st = TI_OK;
 
-    if (rank >= 0)
-        return dump_rank(s, rank, style, err);
-    for (rank = 0; rank < ti_source_nranks(s); rank++) {
-        ti_status one;
+    for (int64_t rank = 0; rank < ti_source_nranks(s); rank++) {
+        ti_status this;
 
-        if (!ti_source_has(s, rank)) {
+        if (ranks->n && !ti_ranges_hold(ranks, rank))
+            continue;
+        if (!one && !ti_source_has(s, rank)) {
             ti_ranges_add(&missing, rank);
             continue;
         }
-        if (!style->json)
+        if (!one && !style->json && !style->csv)
             printf("# rank %" PRId64 "\n", rank);
-        one = dump_rank(s, rank, style, err);
-        st = one != TI_OK ? one : st;
+        this = dump_rank(s, rank, style, err);
+        st = this != TI_OK ? this : st;
         if (st != TI_OK && st != TI_ERR_PARTIAL)
             break;
     }
-    if (missing.n && strcmp(ti_source_kind(s), "rank file") != 0 &&
+    if (missing.n && (ranks->n || strcmp(ti_source_kind(s), "rank file") != 0) &&
         (st == TI_OK || st == TI_ERR_PARTIAL)) {
         info_warn_of_ranks(&missing, "rank missing", "ranks missing", "");
         st = TI_ERR_PARTIAL;

@@ -15,6 +15,7 @@
 
 struct ti_pass;
 struct ti_folded_ranks;
+struct info_csv;
 
 /* How events are shown and compared. */
 struct info_style {
@@ -22,9 +23,10 @@ struct info_style {
     uint64_t count;     /* events of a rank that are printed; 0: all */
     uint64_t tolerance; /* volumes that differ by at most this much are equal */
     bool json, quiet;
-    bool all;    /* list all there is, not only what matters most */
-    int64_t top; /* how much of what matters most to list; 0: as usual */
-    int width;   /* of lines (common/table.h) */
+    struct info_csv *csv; /* print events as CSV (event_csv.h); NULL: not so */
+    bool all;             /* list all there is, not only what matters most */
+    int64_t top;          /* how much of what matters most to list; 0: as usual */
+    int width;            /* of lines (common/table.h) */
 };
 
 /* ----------------------------------------------------------- output.c -- */
@@ -52,10 +54,10 @@ void info_print_json_open(const json_t *out);
  * trace is incomplete. */
 ti_status info_dump_rest(struct ti_reader *r, const struct info_style *style, struct ti_err *err);
 
-/* Print all events of `rank`, or of every rank if it is -1.  TI_ERR_PARTIAL if a trace is
- * incomplete. */
-ti_status info_dump(struct ti_source *s, int64_t rank, const struct info_style *style,
-                    struct ti_err *err);
+/* Print all events of some ranks, or of every rank if the set is empty.  TI_ERR_PARTIAL if a trace
+ * is incomplete or missing. */
+ti_status info_dump(struct ti_source *s, const struct ti_ranges *ranks,
+                    const struct info_style *style, struct ti_err *err);
 
 /* ---------------------------------------------------------- summary.c -- */
 

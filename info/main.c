@@ -6,6 +6,7 @@
 #include "common/cli.h"
 #include "common/scratch.h"
 #include "common/table.h"
+#include "info/event_csv.h"
 #include "info/info.h"
 #include "info/merge.h"
 
@@ -13,9 +14,10 @@ struct settings {
     const char *trace, *other, *rates, *at, *debug_dir, *output;
     char *const *traces; /* all of them; `trace` is the first */
     int ntraces;
-    int64_t rank;  /* -1: all */
+    struct ti_ranges ranks; /* of --rank; empty: all */
+    int64_t rank;           /* the one of these; -1: all, or several */
     int64_t width; /* -1: not given */
-    bool dump, verify, traffic, histogram, phases, imbalance, merge, split, no_progress;
+    bool dump, csv, verify, traffic, histogram, phases, imbalance, merge, split, no_progress;
     const char *volumes, *extras;
     struct ti_qualities quality;
     struct ti_trips trips;
@@ -37,6 +39,11 @@ static ti_status add_trips(void *options, const char *arg, struct ti_err *err)
     return ti_trips_add(&((struct settings *)options)->trips, arg, err);
 }
 
+static ti_status add_ranks(void *options, const char *arg, struct ti_err *err)
+{
+    return ti_ranges_parse(&((struct settings *)options)->ranks, arg, TI_RANKS_MAX, err);
+}
+
 static const struct ti_opt opts[] = {
     {0, "verify", NULL,
      "read all and check it: checksums, totals, and that what\n"
@@ -54,7 +61,8 @@ static const struct ti_opt opts[] = {
      "write a rate file: instructions per second of bursts, by\n"
      "their volume and by call site; FILE - is stdout",
      TI_OPT_TEXT(rates)},
-    {0, "rank", "N", "show this rank only", TI_OPT_INTEGER(rank, 0, TI_RANKS_MAX - 1)},
+    {0, "rank", "LIST", "show this rank only; with --dump also some ranks: 0,4-7",
+     TI_OPT_FUNCTION(add_ranks)},
     {0, "dump", NULL, "print the events, one per line", TI_OPT_FLAG(dump)},
     {0, "at", "WHERE",
      "go to a place of a rank: event=N (from 0), volume=N or\n"
@@ -103,6 +111,7 @@ static const struct ti_opt opts[] = {
     {0, "width", "N", TI_WIDTH_HELP, TI_OPT_INTEGER(width, 0, 1 << 16)},
     {'q', "quiet", NULL, "print only errors and problems", TI_OPT_FLAG(style.quiet)},
     {0, "json", NULL, "print as JSON; with --dump, one event a line", TI_OPT_FLAG(style.json)},
+    {0, "csv", NULL, "with --dump: print as CSV, a header and one event a line", TI_OPT_FLAG(csv)},
     {0, "no-progress", NULL, "no progress line", TI_OPT_FLAG(no_progress)},
     TI_OPT_END,
 };
@@ -114,6 +123,7 @@ static const struct ti_cli cli = {
     .examples = "  ti-info lu.E.16384.tib\n"
                 "  ti-info --verify lu.E.16384.tib\n"
                 "  ti-info --rank 3 --dump lu.tib\n"
+                "  ti-info --rank 0,4-7 --dump --csv lu.tib\n"
                 "  ti-info --compare other.tib --no-volumes lu.tib\n"
                 "  ti-info --traffic lu.tib\n"
                 "  ti-info --rank 3 --phases lu.tib\n"
@@ -151,15 +161,21 @@ static int check_options(const struct settings *s)
                                  s->output);
     if ((s->volumes || s->extras) && !s->merge)
         return (int)ti_cli_usage(&cli, "--volumes and --extras are for --merge");
-    if ((s->verify || s->other || s->imbalance || writes) && s->rank >= 0)
+    if ((s->verify || s->other || s->imbalance || writes) && s->ranks.n)
         return (int)ti_cli_usage(&cli, "--rank is not for --verify, --compare, --imbalance, "
                                        "--merge, --split and --trips");
     if (s->at && (modes > s->dump || writes))
         return (int)ti_cli_usage(&cli, "--at is for --dump, or alone");
     if (s->at && s->rank < 0)
         return (int)ti_cli_usage(&cli, "--at needs --rank");
+    if (ti_ranges_count(&s->ranks) > 1 && (!s->dump || s->at))
+        return (int)ti_cli_usage(&cli, "several ranks are for --dump without --at");
     if (s->style.count && !s->dump)
         return (int)ti_cli_usage(&cli, "--count is for --dump");
+    if (s->csv && !s->dump)
+        return (int)ti_cli_usage(&cli, "--csv is for --dump");
+    if (s->csv && s->style.json)
+        return (int)ti_cli_usage(&cli, "--json or --csv, not both");
     if (s->style.json && s->rates && strcmp(s->rates, "-") == 0)
         return (int)ti_cli_usage(&cli, "--json and --rates - both write to standard output");
     if (s->style.all && !s->traffic && !s->phases && !s->imbalance)
@@ -191,6 +207,8 @@ static int parse(int argc, char **argv, struct settings *s)
     s->trace = argv[ti_cli_operand()];
     s->traces = argv + ti_cli_operand();
     s->ntraces = argc - ti_cli_operand();
+    if (ti_ranges_count(&s->ranks) == 1)
+        s->rank = s->ranks.range[0].first;
     return check_options(s);
 }
 
@@ -210,12 +228,14 @@ static ti_status read_trace(struct settings *s, struct ti_err *err)
 {
     struct ti_source *source;
     ti_status st = ti_source_open(s->trace, &source, err);
+    int64_t last;
 
     if (st != TI_OK)
         return st;
-    if (s->rank >= ti_source_nranks(source))
+    last = s->ranks.n ? s->ranks.range[s->ranks.n - 1].last : -1;
+    if (last >= ti_source_nranks(source))
         st = ti_err_set(err, TI_ERR_INPUT, "'%s' has %lld ranks, so there is no rank %lld",
-                        s->trace, (long long)ti_source_nranks(source), (long long)s->rank);
+                        s->trace, (long long)ti_source_nranks(source), (long long)last);
     else if (s->verify)
         st = info_verify(source, &s->style, err);
     else if (s->other)
@@ -223,7 +243,7 @@ static ti_status read_trace(struct settings *s, struct ti_err *err)
     else if (s->at)
         st = info_position(source, s->rank, s->at, s->dump, &s->style, err);
     else if (s->dump)
-        st = info_dump(source, s->rank, &s->style, err);
+        st = info_dump(source, &s->ranks, &s->style, err);
     else if (s->traffic)
         st = info_traffic(source, s->rank, &s->style, err);
     else if (s->histogram)
@@ -268,12 +288,16 @@ int main(int argc, char **argv)
     ti_talk_init(cli.tool, s.style.quiet, s.no_progress);
     s.style.width = ti_width(s.width);
     s.style.line.symbolizer = ti_symbolizer_open(s.debug_dir);
+    if (s.csv)
+        s.style.csv = info_csv_new();
     if (s.output)
         ti_stop_catch();
     st = info(&s, &err);
     if (!s.style.quiet)
         ti_symbolizer_advise(s.style.line.symbolizer);
     ti_symbolizer_close(s.style.line.symbolizer);
+    info_csv_free(s.style.csv);
+    ti_ranges_free(&s.ranks);
     ti_trips_free(&s.trips);
     if (st > TI_ERR_PARTIAL && err.text[0])
         ti_cli_fail(&cli, (ti_status)st, &err);

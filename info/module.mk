@@ -1,7 +1,7 @@
 # info: look inside traces.
 progs += ti-info
 ti-info_src := info/main.c info/summary.c info/summary_facts.c info/summary_text.c \
-               info/summary_json.c info/rank.c info/output.c info/event_json.c info/extra.c info/dump.c info/compare.c info/verify.c \
+               info/summary_json.c info/rank.c info/output.c info/event_json.c info/event_csv.c info/extra.c info/dump.c info/compare.c info/verify.c \
                info/traffic.c info/histogram.c info/rates.c \
                $(addprefix info/shapes/,phases.c imbalance.c position.c) \
                info/merge.c info/split.c info/trips.c $(analysis_src) $(trips_src) $(callsite_src) $(rates_src) $(sound_src) $(bundler_src) $(writer_src)

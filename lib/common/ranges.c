@@ -1,5 +1,7 @@
 #include "common/ranges.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,6 +99,38 @@ char *ti_ranges_text(const struct ti_ranges *set, char *buf, size_t room)
             n += (size_t)snprintf(buf + n, room - n, "-%" PRId64, r->last);
     }
     return buf;
+}
+
+/* Read a rank below `limit`; returns what follows it, or NULL: there is none. */
+static const char *read_rank(const char *text, int64_t limit, int64_t *out)
+{
+    char *end;
+
+    if (!isdigit((unsigned char)*text))
+        return NULL;
+    errno = 0;
+    *out = strtoll(text, &end, 10);
+    return errno || *out >= limit ? NULL : end;
+}
+
+ti_status ti_ranges_parse(struct ti_ranges *set, const char *text, int64_t limit,
+                          struct ti_err *err)
+{
+    const char *p = text;
+    int64_t first = 0, last;
+
+    do {
+        p = read_rank(p, limit, &first);
+        last = first;
+        if (p && *p == '-')
+            p = read_rank(p + 1, limit, &last);
+        if (!p || last < first || (*p && *p != ','))
+            return ti_err_set(err, TI_ERR_USAGE,
+                              "'%s' is no list of ranks from 0 to %" PRId64 ", such as 3 or 0,4-7",
+                              text, limit - 1);
+        ti_ranges_add_range(set, first, last);
+    } while (*p++ == ',');
+    return TI_OK;
 }
 
 json_t *ti_ranges_json(const struct ti_ranges *set)

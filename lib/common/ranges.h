@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/err.h"
+
 struct ti_ranges {
     struct ti_range {
         int64_t first, last;
@@ -39,6 +41,10 @@ bool ti_ranges_hold(const struct ti_ranges *set, int64_t rank);
 
 /* "8-11, 14" into buf, cut with "..." if it does not fit; returns buf. */
 char *ti_ranges_text(const struct ti_ranges *set, char *buf, size_t room);
+
+/* From text, "3" or "0,4-7", with ranks below `limit`: added to the set.  TI_ERR_USAGE. */
+ti_status ti_ranges_parse(struct ti_ranges *set, const char *text, int64_t limit,
+                          struct ti_err *err);
 
 /* As JSON: a new array; NULL when memory is short. */
 json_t *ti_ranges_json(const struct ti_ranges *set);

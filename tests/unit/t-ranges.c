@@ -104,6 +104,40 @@ static void json_is_checked(void **state)
     ti_ranges_free(&set);
 }
 
+static void is_parsed(const char *text, const char *shown)
+{
+    struct ti_ranges set = {0};
+    struct ti_err err;
+    char buf[64];
+    ti_status st = ti_ranges_parse(&set, text, 100, &err);
+
+    if (st != (shown ? TI_OK : TI_ERR_USAGE))
+        fail_msg("'%s' gives status %d", text, st);
+    if (shown)
+        assert_string_equal(ti_ranges_text(&set, buf, sizeof buf), shown);
+    ti_ranges_free(&set);
+}
+
+static void lists_are_parsed(void **state)
+{
+    (void)state;
+    is_parsed("3", "3");
+    is_parsed("0,4-7,99", "0, 4-7, 99");
+    is_parsed("8,1-3,2-4", "1-4, 8");
+    is_parsed("5-5", "5");
+    is_parsed("", NULL);
+    is_parsed("3,", NULL);
+    is_parsed(",3", NULL);
+    is_parsed("-3", NULL);
+    is_parsed("3-", NULL);
+    is_parsed("7-4", NULL);
+    is_parsed("1-2-3", NULL);
+    is_parsed("100", NULL);
+    is_parsed("3x", NULL);
+    is_parsed("1, 2", NULL);
+    is_parsed("99999999999999999999", NULL);
+}
+
 static void text_is_cut(void **state)
 {
     struct ti_ranges set = {0};
@@ -122,6 +156,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranges_are_joined),
         cmocka_unit_test(json_is_checked),
+        cmocka_unit_test(lists_are_parsed),
         cmocka_unit_test(text_is_cut),
     };
 
