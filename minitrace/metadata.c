@@ -89,7 +89,8 @@ void ti_begin_text(char out[80])
     char id[64];
 
     out[0] = '\0';
-    if (!is_whole() || !read_start("/proc/sys/kernel/random/boot_id", id, sizeof id))
+    if ((!is_whole() && !ti_extra_has_times()) ||
+        !read_start("/proc/sys/kernel/random/boot_id", id, sizeof id))
         return;
     id[strcspn(id, "\n")] = '\0';
     snprintf(out, 80, "%lld %s", (long long)(ti_state.init_end * 1e6), id);

@@ -33,8 +33,8 @@ void ti_symbolizer_add_rank(struct ti_symbolizer *z, const struct ti_reader *r);
 
 /*
  * The source line of a call site by its text in a trace.  NULL: nothing is known of it, or `z` or
- * `site` is NULL.  The result is valid until `z` is closed.  The first call for a module may warn
- * that its file is of another build.
+ * `site` is NULL.  The result is valid until the next call, and its texts until `z` is closed.  The
+ * first call for a module may warn that its file is of another build.
  */
 const struct ti_site_line *ti_symbolizer_find(struct ti_symbolizer *z, const char *site);
 

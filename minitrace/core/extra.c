@@ -36,6 +36,11 @@ ti_status ti_extra_open(const struct ti_counter *counter, bool alone, int *colum
     return TI_OK;
 }
 
+bool ti_extra_has_times(void)
+{
+    return times;
+}
+
 bool ti_extra_has_longest(void)
 {
     return has_longest;

@@ -56,7 +56,8 @@ struct ti_account {
 ti_status ti_extra_open(const struct ti_counter *counter, bool alone, int *columns,
                         struct ti_err *err);
 
-/* Whether the longest thread of each burst is recorded. */
+/* Whether durations are recorded; whether the longest thread of each burst is. */
+bool ti_extra_has_times(void);
 bool ti_extra_has_longest(void);
 
 /* Metadata: names and units; what is subtracted from each burst; and, of durations, "elapsed 9 own

@@ -131,8 +131,8 @@ bool ti_span_known(void);
 double ti_seconds(void);
 struct ti_cpu ti_cpu_now(void);
 
-/* metadata.c: the metadata `begin` of a trace of TIARA_MODE=whole; "" in others, which tell
- * nothing of when things happened. */
+/* metadata.c: the metadata `begin` of a trace of TIARA_MODE=whole or with durations; "" in others,
+ * which tell nothing of when things happened. */
 void ti_begin_text(char out[80]);
 
 /* Whether this rank prints messages: rank 0, or rank 1 if rank 0 is not traced.  Also the first
