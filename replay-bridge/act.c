@@ -1,14 +1,17 @@
 #include "replay-bridge/steps.h"
 
-#include <stdio.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include <stdlib.h>
 
+#include "callsite/symbolizer.h"
 #include "common/cli.h"
+#include "common/map.h"
+#include "common/scratch.h"
 #include "replay-bridge/call_sites.h"
 #include "replay-bridge/causes.h"
 #include "replay-bridge/machine.h"
 #include "replay-bridge/simulation/engines.h"
+#include "replay-bridge/trace/files.h"
+#include "timeline/timeline.h"
 
 /* Chooses how bursts are replayed.  The threads of a rank share the host's cores per rank. */
 static void choose_bursts(const struct ti_replay_options *o, int64_t cores,
@@ -33,27 +36,53 @@ static void choose_bursts(const struct ti_replay_options *o, int64_t cores,
                 (long long)o->speeds.cores, t->path);
 }
 
-/* Whether the timeline goes into a pipe or device, which is neither made nor removed. */
-static bool is_special(const char *timeline)
+/* The host that a rank is on in the simulation. */
+static const char *host_of(const void *of, int64_t rank)
 {
-    struct stat is;
+    const struct ti_replay_result *res = of;
 
-    return stat(timeline, &is) == 0 && !S_ISREG(is.st_mode) && !S_ISDIR(is.st_mode);
+    return res->hosts.list[res->host_of[rank]].name;
 }
 
-/* Creates the timeline file, so that an error shows before the replay.  A pipe is opened only by
- * the replayer: its reader would take the first close for the end. */
-static ti_status make_timeline(const struct ti_replay_options *o, struct ti_err *err)
+/* Writes the timeline of the simulation. */
+static ti_status write_timeline(const struct ti_replay_result *res, struct ti_timeline *t,
+                                struct ti_err *err)
 {
-    FILE *f = NULL;
+    size_t none = 0;
+    struct ti_timeline_job *job = ti_grow(NULL, &none, (size_t)res->njobs, sizeof *job);
+    struct ti_timeline_told told;
+    ti_status st;
 
-    if (!o->timeline)
-        return TI_OK;
-    if (is_special(o->timeline) ? access(o->timeline, W_OK) != 0 : !(f = fopen(o->timeline, "we")))
-        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", o->timeline);
-    if (f)
-        fclose(f);
-    return TI_OK;
+    for (int i = 0; i < res->njobs; i++)
+        job[i] = (struct ti_timeline_job){res->job[i].trace->path, res->job[i].trace->source,
+                                          res->job[i].first};
+    st =
+        ti_timeline_write(t,
+                          &(struct ti_timeline_show){.job = job,
+                                                     .njobs = res->njobs,
+                                                     .np = res->np,
+                                                     .intervals = ti_scratch_path(TI_SIM_INTERVALS),
+                                                     .symbolizer = res->symbolizer,
+                                                     .host = host_of,
+                                                     .of = res},
+                          &told, err);
+    ti_timeline_told_free(&told);
+    free(job);
+    return st;
+}
+
+/* Names call sites in the results, and writes the timeline, which names them, too. */
+static ti_status name_call_sites(const struct ti_replay_options *o, struct ti_replay_result *res,
+                                 struct ti_timeline *t, struct ti_err *err)
+{
+    ti_status st = TI_OK;
+
+    ti_replay_name_call_sites(o, res);
+    if (t && res->simulated)
+        st = write_timeline(res, t, err);
+    if (!st && !o->quiet && res->symbolizer)
+        ti_symbolizer_advise(res->symbolizer);
+    return st;
 }
 
 /* Analyses the critical path of the profile, and leaves the profile if it was asked for. */
@@ -72,9 +101,12 @@ ti_status ti_replay_act(struct ti_replay_options *o, struct ti_replay_result *re
                         struct ti_err *err)
 {
     int64_t cores = ti_hosts_cores_a_rank(&res->hosts);
+    struct ti_timeline *timeline = NULL;
     ti_status st = ti_replay_write_platform(o, res, err);
 
-    if (st || (st = make_timeline(o, err)))
+    if (!st && o->timeline) /* an error shows before the replay */
+        st = ti_timeline_open(o->timeline, &timeline, err);
+    if (st)
         return st;
     for (int i = 0; i < res->ntraces; i++)
         choose_bursts(o, cores, &res->trace[i]);
@@ -82,10 +114,9 @@ ti_status ti_replay_act(struct ti_replay_options *o, struct ti_replay_result *re
     if (!st)
         st = res->engine->run(o, res, err);
     if (!st)
-        st = ti_replay_name_call_sites(o, res, err);
+        st = name_call_sites(o, res, timeline, err);
     if (!st && o->causes)
         find_causes(o, res);
-    if (st && o->timeline && !is_special(o->timeline))
-        remove(o->timeline);
+    ti_timeline_close(timeline);
     return st;
 }

@@ -16,9 +16,9 @@ progs += ti-replay
 ti-replay_src := $(addprefix replay-bridge/,main.c load.c plan.c check.c act.c options.c options_check.c options_runs.c \
                    machine.c advice.c call_sites.c report.c profile_report.c \
                    causes.c causes_report.c runs.c tolerance.c) \
-                 $(call rb,sweep,sweep_command.c) $(call rb,replayer,timeline.c) \
-                 $(sweep_src) $(replay_src) $(trips_src) $(callsite_src) $(merger_src)
-ti-replay_libs := -lm $(libdw_libs)
+                 $(call rb,sweep,sweep_command.c) \
+                 $(sweep_src) $(replay_src) $(trips_src) $(timeline_src) $(callsite_src) $(merger_src)
+ti-replay_libs := $(timeline_libs) $(libdw_libs)
 t-replay-trace_src := $(replay_src) tests/unit/script.c
 t-replay-platform_src := $(replay_src)
 t-replay-verdict_src := $(replay_src)
@@ -31,10 +31,10 @@ t-sweep_src := $(sweep_src) $(replay_src)
 # The replayer: one source, compiled for SMPI and for a real MPI library.  What it shares with
 # the tools is compiled for shared objects, since smpirun loads it as one.
 replayer_files := $(addprefix replay-bridge/replayer/,main.c replay.c p2p.c request.c coll.c comm.c \
-                  rma.c file.c options.c profile.c profile_actions.c critical.c timeline.c steady.c \
+                  rma.c file.c options.c profile.c profile_actions.c critical.c steady.c \
                   converge.c profile/loops.c profile/partners.c profile/path.c profile/waiting.c)
 live_files := $(replayer_files) $(addprefix replay-bridge/replayer/,engine_live.c places.c)
-replayer_tools := $(lower_src) replay-bridge/simulation/state.c $(lib_src)
+replayer_tools := $(lower_src) replay-bridge/simulation/state.c lib/timeline/intervals.c $(lib_src)
 SMPICC  ?= smpicc
 SMPIRUN ?= smpirun
 has_smpi := $(shell command -v $(SMPICC) 2>/dev/null)

@@ -9,8 +9,8 @@
 #include "replay-bridge/options_internal.h"
 #include "replay-bridge/platform/picture.h"
 #include "replay-bridge/platform/platform.h"
-#include "replay-bridge/replayer/timeline.h"
 #include "replay-bridge/simulation/engines.h"
+#include "timeline/timeline.h"
 
 #define EAGER_DEFAULT 65536 /* smpi/send-is-detached-thresh */
 
@@ -327,7 +327,8 @@ static const struct ti_opt opts[] = {
      TI_OPT_FLAG(causes)},
     {0, "links", NULL, "print what each link carries, the busiest first", TI_OPT_FLAG(links)},
     {0, "timeline", "FILE",
-     "write each burst and call into FILE: NAME.paje for\npajeng and vite, or NAME.csv",
+     "write what ranks do when, for viewers: NAME.json (Perfetto),\n"
+     "NAME.otf2 (Vampir), NAME.paje, or NAME.csv",
      TI_OPT_FUNCTION(parse_timeline)},
     {0, "debug-dir", "DIR[:DIR]...",
      "with --profile, --causes, --timeline and --trips: look\n"

@@ -198,7 +198,7 @@ static ti_status import(struct ti__otf2 *im, struct OTF2_Reader_struct *reader)
     ti_status st = TI_OK;
 
     im->out->np = im->np;
-    if (strncmp(im->creator, "Score-P", 7) != 0)
+    if (strncmp(im->creator, "Score-P", 7) != 0 && strncmp(im->creator, "Tiara ", 6) != 0)
         ti__otf2_note(im, TI__OTF2_CREATOR,
                       "the trace is by '%s'; its sizes of collectives are read as Score-P writes "
                       "them",

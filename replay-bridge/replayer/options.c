@@ -6,7 +6,6 @@
 #include "common/map.h"
 #include "common/units.h"
 #include "replay-bridge/replayer/engine.h"
-#include "replay-bridge/replayer/timeline.h"
 
 #if SIMULATED
 #define JOBS_MOST 4096
@@ -62,14 +61,6 @@ static ti_status parse_noise(void *options, const char *arg, struct ti_err *err)
 
     return ti_noise_parse(arg, &setup->bursts.noise, err);
 }
-
-static ti_status parse_timeline(void *options, const char *arg, struct ti_err *err)
-{
-    struct ti_replay_setup *setup = options;
-
-    setup->timeline = arg;
-    return ti_timeline_check(arg, err);
-}
 #else
 #define JOBS_MOST 1
 
@@ -118,10 +109,10 @@ static const struct ti_opt opts[] = {
     {0, "receive-overhead", "TEXT",
      "the value of SMPI's setting smpi/or, for --causes\n[default: none]",
      TI_OPT_TEXT(receive_overhead)},
-    {0, "timeline", "FILE",
-     "write each burst and call into FILE: NAME.paje or\n"
-     "NAME.csv",
-     TI_OPT_FUNCTION(parse_timeline)},
+    {0, "intervals", "FILE",
+     "write into FILE the times of each burst and call, of\n"
+     "which ti-replay --timeline makes a timeline",
+     TI_OPT_NAME(intervals)},
     {0, "steady", "[=ERROR]",
      "leave out trips of loops once their time has converged\n"
      "up to ERROR [default: 0.1%]",
@@ -229,9 +220,9 @@ int ti_replayer_parse(struct ti_replay_setup *setup, int argc, char **argv)
         return (int)ti_cli_usage(&ti_replayer_cli,
                                  "--noise: there is no file of deviations, as of --rate");
     setup->bursts.noise.seed = (uint64_t)setup->seed;
-    if (setup->any && (setup->profile || setup->timeline))
+    if (setup->any && (setup->profile || setup->intervals))
         return (int)ti_cli_usage(&ti_replayer_cli,
-                                 "--profile and --timeline need --wildcards matched: with any, it "
+                                 "--profile and --intervals need --wildcards matched: with any, it "
                                  "is not known which rank waits for which");
     if (setup->any && setup->steady > 0)
         return (int)ti_cli_usage(&ti_replayer_cli,

@@ -7,6 +7,7 @@
 #include "replay-bridge/replayer/engine.h"
 #include "replay-bridge/replayer/profile_internal.h"
 #include "replay-bridge/replayer/steady.h"
+#include "timeline/intervals.h"
 
 double ti__profile_clock(const struct ti_replayer *p)
 {
@@ -36,7 +37,8 @@ static struct ti_profile *all_of(struct ti_replayer *p)
     all->eager_bytes = ti_engine_eager_bytes();
     all->loops = ti_profile_loops_new();
     all->rank = ti_grow(NULL, &none, (size_t)all->np, sizeof *all->rank);
-    if (p->setup->timeline && ti_timeline_open(p->setup->timeline, all->np, &all->timeline, &err))
+    if (p->setup->intervals &&
+        ti_interval_writer_open(p->setup->intervals, all->np, &all->intervals, &err))
         ti_replay_fail(p, TI_ERR_IO, "%s", err.text);
     return all;
 }
@@ -45,7 +47,7 @@ void ti_profile_start(struct ti_replayer *p)
 {
     size_t none = 0;
 
-    if (!p->setup->profile && !p->setup->timeline)
+    if (!p->setup->profile && !p->setup->intervals)
         return;
     p->profile = ti_grow(NULL, &none, 1, sizeof *p->profile);
     p->profile->all = all_of(p);
@@ -161,13 +163,11 @@ void ti_profile_end(struct ti_replayer *p, bool last)
     add_sites(p);
     if (all->critical)
         ti_critical_ends(all->critical, p->all_rank, ti__profile_clock(p));
-    if (all->timeline)
-        ti_timeline_rank_ends(all->timeline, p->all_rank, ti__profile_clock(p));
     if (!last)
         return;
     if (p->setup->profile)
         write_profile(p);
-    if (all->timeline && ti_timeline_close(all->timeline, &err) != TI_OK)
+    if (all->intervals && ti_interval_writer_close(all->intervals, &err) != TI_OK)
         ti_replay_fail(p, TI_ERR_IO, "%s", err.text);
     for (size_t i = 0; i < all->nsites; i++)
         free(all->site[i].text);
@@ -195,8 +195,6 @@ void ti_profile_event(struct ti_replayer *p)
     mine->ntickets = 0;
     if (!p->index)
         mine->group = ti_profile_loops_begin(mine->all->loops, p->r, p->all_rank);
-    if (mine->all->timeline && !p->index)
-        ti_timeline_rank_starts(mine->all->timeline, p->all_rank, mine->event);
     if (mine->all->critical && !p->index)
         ti_critical_starts(mine->all->critical, p->all_rank, ti_engine_host(), mine->event);
 }
@@ -248,11 +246,6 @@ void ti_profile_burst(struct ti_replayer *p)
                        mine->now_at.site, -1);
     if (mine->all->critical)
         ti_critical_goes(mine->all->critical, &mine->now_at, TI_PATH_COMPUTING, mine->call);
-    if (mine->all->timeline)
-        ti_timeline_computes(mine->all->timeline, p->all_rank, mine->event, mine->call, p->index,
-                             site_text(p));
-    if (mine->all->timeline)
-        ti_timeline_enters(mine->all->timeline, p->all_rank, mine->call, p->ev->op);
     if (is_synchronization(p->ev, TI_M_COMM))
         ti_profile_collective(p, ti_replay_comm(p, p->ev->arg[TI_F_COMM]), p->ev, 0);
     else if (is_synchronization(p->ev, TI_M_WIN) && p->ev->arg[TI_F_WIN] >= 0 &&
@@ -326,7 +319,7 @@ void ti_profile_call(struct ti_replayer *p)
     if (mine->group >= 0)
         ti_profile_loops_add(mine->all->loops, mine->group, p->r, &t);
     follow(p, waiting, now);
-    if (mine->all->timeline)
-        ti_timeline_leaves(mine->all->timeline, p->all_rank, mine->call, now, waiting, p->ev->op,
-                           p->index, site_text(p));
+    if (mine->all->intervals)
+        ti_interval_add(mine->all->intervals, p->all_rank,
+                        &(struct ti_event_times){p->index, mine->event, mine->call, now, waiting});
 }

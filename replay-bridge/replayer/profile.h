@@ -1,9 +1,9 @@
 /*
  * Profile of a simulation: the times that each rank spends computing, communicating and waiting,
- * also by operation and call site, and who waits for whom.  The timeline is written here too, with
- * each interval, and the critical path is followed (critical.h).
+ * also by operation and call site, and who waits for whom.  The times of each event are written
+ * here too (timeline/intervals.h), and the critical path is followed (critical.h).
  *
- * All functions do nothing if p->profile is NULL: without --profile and --timeline, and in a live
+ * All functions do nothing if p->profile is NULL: without --profile and --intervals, and in a live
  * run, whose ranks are separate processes.  The actions of the rank are passed on to steady.h.
  */
 #ifndef TI_REPLAY_BRIDGE_REPLAYER_PROFILE_H

@@ -10,7 +10,7 @@
 #include "replay-bridge/replayer/profile/loops.h"
 #include "replay-bridge/replayer/profile/partners.h"
 #include "replay-bridge/replayer/profile/waiting.h"
-#include "replay-bridge/replayer/timeline.h"
+#include "timeline/intervals.h"
 
 /* Times of an operation at one call site, on one rank or on all. */
 struct ti_profile_site {
@@ -23,9 +23,9 @@ struct ti_profile_site {
 struct ti_profile {
     int64_t np, ranks; /* number of ranks; number of ranks that have started */
     struct ti_partners *partners;
-    struct ti_timeline *timeline; /* NULL: none */
-    struct ti_waiting *waiting;   /* NULL: not asked for */
-    struct ti_critical *critical; /* NULL: not asked for */
+    struct ti_interval_writer *intervals; /* NULL: none are asked for */
+    struct ti_waiting *waiting;           /* NULL: not asked for */
+    struct ti_critical *critical;         /* NULL: not asked for */
     struct ti_call_sites named;
     size_t eager_bytes; /* sends of fewer bytes do not wait */
     struct ti_profile_times *rank;

@@ -57,8 +57,8 @@ struct ti_replay_setup {
     const char *profile;           /* files to write; NULL: none */
     bool causes;                   /* the profile has the critical path */
     const char *receive_overhead;  /* SMPI's setting smpi/or; NULL: none */
-    const char *timeline;
-    double *start_s; /* start times of the first `nstarts` jobs */
+    const char *intervals;         /* file to write, for timelines; NULL: none */
+    double *start_s;               /* start times of the first `nstarts` jobs */
     int nstarts;
     struct ti_profile *all; /* profile of all ranks, see profile.h */
     bool asked;             /* in a simulation: the traces have been checked */

@@ -107,11 +107,9 @@ static const char *receive_overhead(const struct ti_replay_result *res)
     return found;
 }
 
-static ti_status add_outputs(struct ti_args *args, const struct ti_replay_options *o,
-                             const struct ti_replay_result *res, struct ti_err *err)
+static void add_outputs(struct ti_args *args, const struct ti_replay_options *o,
+                        const struct ti_replay_result *res)
 {
-    char file[PATH_MAX], link[32];
-
     add(args, "--profile", o->profile || o->causes ? TI_SIM_PROFILE : NULL);
     if (o->causes) {
         ti_args_add(args, "--causes");
@@ -121,16 +119,10 @@ static ti_status add_outputs(struct ti_args *args, const struct ti_replay_option
         ti_args_addf(args, "--steady=%s", o->steady);
         add(args, "--left-out", TI_SIM_STEADY);
     }
-    if (!o->timeline)
-        return TI_OK;
-    snprintf(link, sizeof link, "timeline%s", strrchr(o->timeline, '.'));
-    if (ti_smpirun_word(o->timeline, link, file, err))
-        return TI_ERR_IO;
-    add(args, "--timeline", file);
-    return TI_OK;
+    add(args, "--intervals", o->timeline ? TI_SIM_INTERVALS : NULL);
 }
 
-/* The command of ti-smpi-replay.  The timeline file must exist. */
+/* The command of ti-smpi-replay. */
 static ti_status command(const struct ti_replay_options *o, struct ti_replay_result *res,
                          struct ti_err *err)
 {
@@ -152,8 +144,7 @@ static ti_status command(const struct ti_replay_options *o, struct ti_replay_res
     snprintf(seed, sizeof seed, "%" PRId64, o->seed);
     add(args, "--seed", o->seed ? seed : NULL);
     add(args, "--start", o->start_text);
-    if (!st)
-        st = add_outputs(args, o, res, err);
+    add_outputs(args, o, res);
     if (!st)
         st = add_traces(args, res, err);
     return st || ti_args_ok(args) ? st : ti_err_set(err, TI_ERR_IO, "out of memory");

@@ -270,7 +270,7 @@ row, = [x for x in csv.DictReader(open('quoted.csv')) if x['state'] == 'barrier'
 assert row['site'] == '\"a,b\".c:1' and row['function'] == row['file'] == row['line'] == ''" || fail 'a quoted call site'
 # A link to a timeline stays one.
 ln -s linked-to.csv linked.csv
-replay quoted --timeline linked.csv && [ -L linked.csv ] && grep -q ',line$' linked-to.csv || fail 'a link'
+replay quoted --timeline linked.csv && [ -L linked.csv ] && grep -q ',peer,bytes$' linked-to.csv || fail 'a link'
 for file in linked.csv?* linked-to.csv?*; do [ -e "$file" ] && fail "$file is left over"; done
 
 # A cancelled receive takes no message, in the simulation and in the profile.
@@ -311,8 +311,7 @@ for later in 0 1; do
     (sleep $later && cat pipe.csv >piped) &
     replay quoted --timeline pipe.csv || { fail 'a named pipe'; cat err; }
     wait $!
-    head -n 1 piped | grep -q ',site$' && [ "$(grep -c ,barrier, piped)" = "$(grep -c ,barrier, linked-to.csv)" ] &&
-        [ "$(wc -l <piped)" = "$(wc -l <linked-to.csv)" ] && [ -p pipe.csv ] || { fail 'a named pipe'; cat piped; }
+    cmp piped linked-to.csv && [ -p pipe.csv ] || { fail 'a named pipe'; cat piped; }
 done
 timeout -s INT 2 "$o/ti-replay" --no-progress quoted --timeline pipe.csv >out 2>err
 { [ $? -eq 124 ] && [ -p pipe.csv ] && grep -q interrupted err; } || { fail 'a named pipe without a reader'; cat err; }

@@ -1,6 +1,6 @@
 /*
  * Partners: at which time the partners of a rank's call arrived.  This splits a call into waiting
- * and communicating, for profiles and timelines.
+ * and communicating, for profiles and times of events.
  *
  * A rank in an MPI call waits until its partner arrives, then communicates.  Scalasca calls such
  * waits late sender, late receiver and wait at a collective.  All ranks of a simulation live in one
