@@ -138,6 +138,13 @@ ti_status info_imbalance(struct ti_source *s, const struct info_style *style, st
 ti_status info_position(struct ti_source *s, int64_t rank, const char *at, bool dump,
                         const struct info_style *style, struct ti_err *err);
 
+/* -------------------------------------------------------- timeline.c -- */
+
+/* Write the timeline `path` (timeline/timeline.h) by the durations of the trace.  TI_ERR_PARTIAL if
+ * ranks are missing or incomplete; they are named on stderr. */
+ti_status info_timeline(struct ti_source *s, const char *path, const struct info_style *style,
+                        struct ti_err *err);
+
 /* ----------------------------------------------------------- verify.c -- */
 
 /* Check all ranks and report all problems on stdout.  TI_ERR_PARTIAL: ranks are missing or

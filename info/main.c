@@ -9,14 +9,15 @@
 #include "info/event_csv.h"
 #include "info/info.h"
 #include "info/merge.h"
+#include "timeline/timeline.h"
 
 struct settings {
-    const char *trace, *other, *rates, *at, *debug_dir, *output;
+    const char *trace, *other, *rates, *at, *debug_dir, *output, *timeline;
     char *const *traces; /* all of them; `trace` is the first */
     int ntraces;
     struct ti_ranges ranks; /* of --rank; empty: all */
     int64_t rank;           /* the one of these; -1: all, or several */
-    int64_t width; /* -1: not given */
+    int64_t width;          /* -1: not given */
     bool dump, csv, verify, traffic, histogram, phases, imbalance, merge, split, no_progress;
     const char *volumes, *extras;
     struct ti_qualities quality;
@@ -44,6 +45,12 @@ static ti_status add_ranks(void *options, const char *arg, struct ti_err *err)
     return ti_ranges_parse(&((struct settings *)options)->ranks, arg, TI_RANKS_MAX, err);
 }
 
+static ti_status take_timeline(void *options, const char *arg, struct ti_err *err)
+{
+    ((struct settings *)options)->timeline = arg;
+    return ti_timeline_check(arg, err);
+}
+
 static const struct ti_opt opts[] = {
     {0, "verify", NULL,
      "read all and check it: checksums, totals, and that what\n"
@@ -61,6 +68,11 @@ static const struct ti_opt opts[] = {
      "write a rate file: instructions per second of bursts, by\n"
      "their volume and by call site; FILE - is stdout",
      TI_OPT_TEXT(rates)},
+    {0, "timeline", "FILE",
+     "write what ranks did when, of a trace with durations, for\n"
+     "viewers: NAME.json (Perfetto), NAME.otf2 (Vampir),\n"
+     "NAME.paje, or NAME.csv",
+     TI_OPT_FUNCTION(take_timeline)},
     {0, "rank", "LIST", "show this rank only; with --dump also some ranks: 0,4-7",
      TI_OPT_FUNCTION(add_ranks)},
     {0, "dump", NULL, "print the events, one per line", TI_OPT_FLAG(dump)},
@@ -131,6 +143,7 @@ static const struct ti_cli cli = {
                 "  ti-info --imbalance lu.tib\n"
                 "  ti-info --rank 3 --at volume=1e9 lu.tib\n"
                 "  ti-info --rates lu.rates lu.tib\n"
+                "  ti-info --timeline lu.json lu.tib\n"
                 "  ti-info --merge lu.run -o lu.tib\n"
                 "  ti-info --split lu.tib -o lu.run\n"
                 "  ti-info --trips 'main lu.c:471=1000' lu.tib -o lu.1000\n",
@@ -144,13 +157,13 @@ static const struct ti_cli cli = {
 static int check_options(const struct settings *s)
 {
     int modes = s->verify + s->dump + (s->other != NULL) + s->traffic + s->histogram + s->phases +
-                s->imbalance + (s->rates != NULL);
+                s->imbalance + (s->rates != NULL) + (s->timeline != NULL);
     int writes = s->merge + s->split + (s->trips.n > 0);
 
     if (modes + writes > 1)
         return (int)ti_cli_usage(&cli, "one of --verify, --dump, --compare, --traffic, "
-                                       "--histogram, --phases, --imbalance, --rates, --merge, "
-                                       "--split and --trips at a time");
+                                       "--histogram, --phases, --imbalance, --rates, "
+                                       "--timeline, --merge, --split and --trips at a time");
     if ((writes > 0) != (s->output != NULL))
         return (int)ti_cli_usage(&cli,
                                  "--merge, --split and --trips need -o, and only they have it");
@@ -161,9 +174,9 @@ static int check_options(const struct settings *s)
                                  s->output);
     if ((s->volumes || s->extras) && !s->merge)
         return (int)ti_cli_usage(&cli, "--volumes and --extras are for --merge");
-    if ((s->verify || s->other || s->imbalance || writes) && s->ranks.n)
+    if ((s->verify || s->other || s->imbalance || s->timeline || writes) && s->ranks.n)
         return (int)ti_cli_usage(&cli, "--rank is not for --verify, --compare, --imbalance, "
-                                       "--merge, --split and --trips");
+                                       "--timeline, --merge, --split and --trips");
     if (s->at && (modes > s->dump || writes))
         return (int)ti_cli_usage(&cli, "--at is for --dump, or alone");
     if (s->at && s->rank < 0)
@@ -184,9 +197,9 @@ static int check_options(const struct settings *s)
         return (int)ti_cli_usage(&cli, "--top is for --traffic, --phases and --imbalance, without "
                                        "--all");
     if (s->debug_dir && !s->style.line.call_sites && !s->rates && !s->phases && !s->imbalance &&
-        !s->at && !s->trips.n)
+        !s->at && !s->trips.n && !s->timeline)
         return (int)ti_cli_usage(&cli, "--debug-dir is for --call-sites, --rates, --phases, "
-                                       "--imbalance, --trips and --at");
+                                       "--imbalance, --timeline, --trips and --at");
     return TI_CLI_END;
 }
 
@@ -256,6 +269,8 @@ static ti_status read_trace(struct settings *s, struct ti_err *err)
         st = info_imbalance(source, &s->style, err);
     else if (s->phases)
         st = info_phases(source, s->rank, &s->style, err);
+    else if (s->timeline)
+        st = info_timeline(source, s->timeline, &s->style, err);
     else if (s->rates)
         st = info_rates(source, s->rank, s->rates, &s->style, err);
     else if (s->rank >= 0)
@@ -290,7 +305,7 @@ int main(int argc, char **argv)
     s.style.line.symbolizer = ti_symbolizer_open(s.debug_dir);
     if (s.csv)
         s.style.csv = info_csv_new();
-    if (s.output)
+    if (s.output || s.timeline)
         ti_stop_catch();
     st = info(&s, &err);
     if (!s.style.quiet)

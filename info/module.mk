@@ -4,9 +4,9 @@ ti-info_src := info/main.c info/summary.c info/summary_facts.c info/summary_text
                info/summary_json.c info/rank.c info/output.c info/event_json.c info/event_csv.c info/extra.c info/dump.c info/compare.c info/verify.c \
                info/traffic.c info/histogram.c info/rates.c \
                $(addprefix info/shapes/,phases.c imbalance.c position.c) \
-               info/merge.c info/split.c info/trips.c $(analysis_src) $(trips_src) $(callsite_src) $(rates_src) $(sound_src) $(bundler_src) $(writer_src)
-ti-info_libs := -lm $(libdw_libs)
-$(O)/tests/unit/t-pass $(O)/tests/unit/t-verify $(O)/tests/unit/t-no-memory: LDLIBS += $(libdw_libs)
+               info/merge.c info/split.c info/trips.c info/timeline.c $(timeline_src) $(analysis_src) $(trips_src) $(callsite_src) $(rates_src) $(sound_src) $(bundler_src) $(writer_src)
+ti-info_libs := $(timeline_libs) $(libdw_libs)
+$(O)/tests/unit/t-pass $(O)/tests/unit/t-verify $(O)/tests/unit/t-no-memory: LDLIBS += $(libdw_libs) $(timeline_libs)
 t-pass_src := $(filter-out info/main.c,$(ti-info_src)) tests/unit/script.c tests/unit/fold_script.c
 t-verify_src := $(t-pass_src)
 t-no-memory_src = $(t-pass_src) $(filter-out lib/api/silent.c,$(api_src)) tests/unit/failing.c tests/unit/work.c

@@ -57,7 +57,19 @@ while read -r rank before begin end after; do
     at_least "rank $rank: 20 ms of MPI_Pcontrol(0)" "$stopped" 20000000
     [ "$elapsed" -ge $((end - begin)) ] && [ "$elapsed" -le $((after - before)) ] ||
         fail "rank $rank: $elapsed elapsed, $((end - begin)) to $((after - before)) by its own clock"
+    # when MPI_Init returned, in microseconds of that clock
+    read -r _ left _ < <("$info" "$dir" --rank "$rank" | grep '^begin ')
+    [ "$((${left:-0} * 1000))" -ge "$((before - 1000))" ] && [ "$((${left:-0} * 1000))" -le "$begin" ] ||
+        fail "rank $rank left MPI_Init at ${left:-?} us, not from $before to $begin ns"
 done <"$scratch/clock"
+"$info" --timeline "$scratch/times.csv" --json "$dir" >"$scratch/out" 2>"$scratch/err" || fail "timeline: $(cat "$scratch/err")"
+grep -q '"aligned": true' "$scratch/out" || fail "ranks of one machine: $(cat "$scratch/out")"
+# In the timeline, ranks leave MPI_Init as far apart as by their clock.
+for rank in 0 1 2 3; do
+    read -r _ left _ < <("$info" "$dir" --rank "$rank" | grep '^begin ')
+    awk -F, -v rank=$rank -v left="$left" '$1 == rank && $2 == 0 { printf "%.0f\n", $4 * 1e6 - left }' "$scratch/times.csv"
+done | sort -n | awk 'NR == 1 { first = $1 } { last = $1 } END { exit NR != 4 || last - first > 1 }' ||
+    fail 'the timeline has other times of MPI_Init'
 [ "$(wc -l <"$scratch/clock")" = 4 ] || fail "times: $(cat "$scratch/clock")"
 
 # As without, but for the columns: same events, same volumes but of the clock.
