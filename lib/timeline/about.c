@@ -1,7 +1,13 @@
-#include <inttypes.h>
-#include <string.h>
+#include <math.h>
 
 #include "timeline/internal.h"
+
+uint64_t ti__ns(double seconds)
+{
+    return seconds > 9e9 ? UINT64_C(9000000000000000000)
+           : seconds > 0 ? (uint64_t)llround(seconds * 1e9)
+                         : 0;
+}
 
 /* ---- messages ---- */
 
@@ -37,7 +43,7 @@ static bool about_messages(const struct ti_step *step, struct ti__about *out)
             continue;
         out->peer = !found || out->peer == m[i].peer ? m[i].peer : -1;
         out->tag = !found ? m[i].tag : TI_NULL;
-        out->bytes = (found ? out->bytes : 0) + m[i].bytes;
+        out->bytes = (int64_t)((uint64_t)(found ? out->bytes : 0) + (uint64_t)m[i].bytes);
         found++;
     }
     return found;
@@ -45,13 +51,21 @@ static bool about_messages(const struct ti_step *step, struct ti__about *out)
 
 /* ---- collectives ---- */
 
-static int64_t sum_of(const struct ti_vec *vec, int64_t esize)
+/* Sizes in a trace may be anything, so sums of products are wider. */
+typedef __int128 wide;
+
+static int64_t narrow(wide n)
 {
-    int64_t sum = 0;
+    return n < 0 ? 0 : n > INT64_MAX ? INT64_MAX : (int64_t)n;
+}
+
+static wide sum_of(const struct ti_vec *vec, int64_t esize)
+{
+    wide sum = 0;
 
     for (int64_t i = 0; i < vec->len; i++)
         sum += ti_vec_at(vec, i);
-    return sum * esize;
+    return (wide)narrow(sum) * esize;
 }
 
 static int64_t field(const struct ti_event *ev, enum ti_field f)
@@ -63,11 +77,10 @@ void ti__totals(const struct ti_event *ev, int64_t n, int64_t me, uint64_t *give
 {
     uint32_t op = ti_op_base(ev->op);
     bool root = (ev->mask & TI_M_ROOT) && ev->arg[TI_F_ROOT] == me;
-    int64_t one = field(ev, TI_F_BYTES),
-            two = ev->mask & TI_M_BYTES2 ? field(ev, TI_F_BYTES2) : one;
-    int64_t counts = sum_of(&ev->vec[0], field(ev, TI_F_ESIZE));
-    int64_t last = sum_of(&ev->vec[ti_op_last_vec(op)], field(ev, TI_F_ESIZE2));
-    int64_t give = n * one, take = n * two;
+    wide one = field(ev, TI_F_BYTES), two = ev->mask & TI_M_BYTES2 ? field(ev, TI_F_BYTES2) : one;
+    wide counts = sum_of(&ev->vec[0], field(ev, TI_F_ESIZE));
+    wide last = sum_of(&ev->vec[ti_op_last_vec(op)], field(ev, TI_F_ESIZE2));
+    wide give = n * one, take = n * two;
 
     switch (op) {
     case TI_OP_BARRIER:
@@ -112,13 +125,14 @@ void ti__totals(const struct ti_event *ev, int64_t n, int64_t me, uint64_t *give
         break;
     case TI_OP_REDUCE_SCATTER:
         give = counts;
-        take = me < ev->vec[0].len ? n * ti_vec_at(&ev->vec[0], me) * field(ev, TI_F_ESIZE) : 0;
+        one = me < ev->vec[0].len ? ti_vec_at(&ev->vec[0], me) : 0;
+        take = (wide)narrow(one * field(ev, TI_F_ESIZE)) * n;
         break;
     default:
         break;
     }
-    *given = give > 0 ? (uint64_t)give : 0;
-    *taken = take > 0 ? (uint64_t)take : 0;
+    *given = (uint64_t)narrow(give);
+    *taken = (uint64_t)narrow(take);
 }
 
 /* Bytes of a call that is no message: its field, else what its vector gives. */
@@ -128,7 +142,8 @@ static int64_t other_bytes(const struct ti_event *ev)
         return ev->arg[TI_F_BYTES];
     if (ev->mask & TI_M_BYTES2)
         return ev->arg[TI_F_BYTES2];
-    return ti_op_is(ev->op, TI_T_COUNTS_GIVEN) ? sum_of(&ev->vec[0], field(ev, TI_F_ESIZE)) : -1;
+    return ti_op_is(ev->op, TI_T_COUNTS_GIVEN) ? narrow(sum_of(&ev->vec[0], field(ev, TI_F_ESIZE)))
+                                               : -1;
 }
 
 void ti__about(const struct ti_timeline_show *show, const struct ti__timed *e,

@@ -4,7 +4,6 @@
  * rounding.
  */
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,11 +11,6 @@
 #include "timeline/internal.h"
 
 /* ---- values ---- */
-
-static uint64_t ns_of(double seconds)
-{
-    return seconds > 0 ? (uint64_t)llround(seconds * 1e9) : 0;
-}
 
 static void put_us(FILE *f, const char *key, uint64_t ns)
 {
@@ -104,8 +98,8 @@ static void open_slice(struct ti_timeline *t, const struct ti__timed *e, const c
     next(t);
     fprintf(t->file, "{\"ph\":\"X\",\"pid\":%d,\"tid\":%" PRId64 ",\"name\":\"%s\",\"cat\":\"%s\"",
             e->job, e->rank, name, category);
-    put_us(t->file, "ts", ns_of(from));
-    put_us(t->file, "dur", ns_of(to) - ns_of(from));
+    put_us(t->file, "ts", ti__ns(from));
+    put_us(t->file, "dur", ti__ns(to) - ti__ns(from));
     fprintf(t->file, ",\"args\":{\"event\":%" PRIu64, e->step->index);
 }
 
@@ -159,7 +153,7 @@ static void put_arrow(void *arg, const struct ti_msg *m)
 {
     struct ti_timeline *t = ((struct arrows *)arg)->t;
     const struct ti__timed *e = ((struct arrows *)arg)->e;
-    uint64_t from = ns_of(e->when.call), to = ns_of(e->when.end);
+    uint64_t from = ti__ns(e->when.call), to = ti__ns(e->when.end);
 
     next(t);
     fprintf(t->file,

@@ -60,6 +60,9 @@ void ti__track_close(struct ti__track *s);
 
 /* ---- about.c: a call ---- */
 
+/* Nanoseconds; a time that has no such number gets the nearest that has. */
+uint64_t ti__ns(double seconds);
+
 /* The partner and the bytes of a call, and the messages that it sends or has received. */
 struct ti__about {
     int64_t peer;  /* in the timeline; -1: none, or several */

@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -37,6 +36,7 @@ struct state {
     struct ti__otf2_defs *defs;
     struct request *request; /* of the current rank, by number */
     size_t nrequests, requests_cap;
+    struct request none;
     uint64_t ids, last;  /* requests so far; ticks of the end */
     uint64_t *events;    /* records of each rank */
     OTF2_ErrorCode code; /* the first error */
@@ -101,11 +101,13 @@ static ti_status check_absent(struct ti_timeline *t, struct ti_err *err)
     for (int i = 0; i < 3; i++) {
         if (!part_of(t->real, name, i, path))
             return ti_err_set(err, TI_ERR_USAGE, "the path '%s' is too long", t->path);
-        if (lstat(path, &is) == 0)
-            return ti_err_set(err, TI_ERR_USAGE,
-                              "'%s' exists already; an OTF2 trace is several files, which are not "
-                              "overwritten",
-                              path);
+        if (lstat(path, &is) == 0) {
+            ti_err_set(err, TI_ERR_USAGE,
+                       "'%s' exists already, and OTF2 traces are not overwritten", path);
+            ti_err_hint(err, "give a name of which the folder NAME and the files NAME.def and "
+                             "NAME.otf2 do not exist");
+            return TI_ERR_USAGE;
+        }
     }
     return TI_OK;
 }
@@ -208,11 +210,6 @@ static ti_status begin(struct ti_timeline *t, struct ti_err *err)
 
 /* ---- ranks ---- */
 
-static uint64_t ticks_of(double seconds)
-{
-    return seconds > 0 ? (uint64_t)llround(seconds * (double)TI__OTF2_TICKS) : 0;
-}
-
 static void rank_starts(struct ti_timeline *t, int64_t rank, double when)
 {
     struct state *s = t->state;
@@ -221,7 +218,7 @@ static void rank_starts(struct ti_timeline *t, int64_t rank, double when)
     s->ids = 0;
     s->w = OTF2_Archive_GetEvtWriter(s->archive, (uint64_t)rank);
     if (s->w)
-        must(s, OTF2_EvtWriter_Enter(s->w, NULL, ticks_of(when), TI__OTF2_PROGRAM));
+        must(s, OTF2_EvtWriter_Enter(s->w, NULL, ti__ns(when), TI__OTF2_PROGRAM));
     else
         must(s, OTF2_ERROR_INVALID);
 }
@@ -232,8 +229,8 @@ static void rank_ends(struct ti_timeline *t, int64_t rank, double when)
 
     if (!s->w)
         return;
-    s->last = ticks_of(when) > s->last ? ticks_of(when) : s->last;
-    must(s, OTF2_EvtWriter_Leave(s->w, NULL, ticks_of(when), TI__OTF2_PROGRAM));
+    s->last = ti__ns(when) > s->last ? ti__ns(when) : s->last;
+    must(s, OTF2_EvtWriter_Leave(s->w, NULL, ti__ns(when), TI__OTF2_PROGRAM));
     must(s, OTF2_EvtWriter_GetNumberOfEvents(s->w, &s->events[rank]));
     must(s, OTF2_Archive_CloseEvtWriter(s->archive, s->w));
     s->w = NULL;
@@ -278,17 +275,23 @@ struct call {
     uint64_t from, to; /* ticks */
 };
 
-/* The request `number` of the trace. */
+/* Make the request of a call.  A sound trace gives it the lowest free number. */
+static void new_request(struct state *s, const struct ti_step *step)
+{
+    int64_t number = step->ev.arg[TI_F_REQ];
+
+    if (!ti_op_is(step->ev.op, TI_T_REQUEST) || number < 0 || (size_t)number > s->nrequests)
+        return;
+    s->nrequests += (size_t)number == s->nrequests;
+    s->request = ti_grow(s->request, &s->requests_cap, s->nrequests, sizeof *s->request);
+    s->request[number] = (struct request){0};
+}
+
+/* The request `number` of the trace; an empty one if there is none. */
 static struct request *request_of(struct state *s, int64_t number)
 {
-    static struct request none;
-
-    if (number < 0 || number > INT32_MAX) /* a damaged trace */
-        return &none;
-    s->request = ti_grow(s->request, &s->requests_cap, (size_t)number + 1, sizeof *s->request);
-    for (; s->nrequests <= (size_t)number; s->nrequests++)
-        s->request[s->nrequests] = (struct request){0};
-    return &s->request[number];
+    s->none = (struct request){0};
+    return number >= 0 && (size_t)number < s->nrequests ? &s->request[number] : &s->none;
 }
 
 /* The other side of a message; false: there is none. */
@@ -487,11 +490,12 @@ static void leaves(struct ti_timeline *t, const struct ti__timed *e)
 {
     struct state *s = t->state;
     const struct ti_step *step = e->step;
-    const struct call c = {s, e, ticks_of(e->when.call), ticks_of(e->when.end)};
+    const struct call c = {s, e, ti__ns(e->when.call), ti__ns(e->when.end)};
     uint32_t region = region_of(s, e);
 
     if (!s->w)
         return;
+    new_request(s, step);
     put_source(s, t, e);
     must(s, OTF2_EvtWriter_Enter(s->w, s->attributes, c.from, region));
     /* the records of an event are in the order of time: what it receives comes last */

@@ -9,7 +9,7 @@
 
 #include "timeline/internal.h"
 
-#define TI__OTF2_TICKS   UINT64_C(1000000000) /* a second */
+#define TI__OTF2_TICKS   UINT64_C(1000000000) /* a second: those of ti__ns() */
 #define TI__OTF2_PROGRAM 0                    /* the region of what is no MPI call */
 #define TI__OTF2_SOURCE  0                    /* the attribute of an enter: the source line */
 

@@ -91,6 +91,42 @@ if ! "$o/ti-convert" --from otf2 nothing.otf2 -o none 2>&1 | grep -q libotf2; th
         otf2-print jobs.otf2 >printed || fail otf2-print
         grep -q '^MPI_SEND *2 *11000000000 *Receiver: 1 ("rank 3"' printed || { fail 'what otf2-print tells'; cat printed; }
     fi
+    # All collectives, in all forms, on the world and on parts of it.
+    (TIARA_QUIET=1 TIARA_TIMES=1 && export TIARA_QUIET TIARA_TIMES && MPIRUN=$(pass TIARA_TIMES) &&
+        trace "$scratch/colls" 4 cputime "$built/collectives") >out 2>&1 || { fail collectives; tail out; }
+    "$o/ti-info" --timeline otf.otf2 colls >/dev/null 2>err || { fail 'the timeline of collectives'; cat err; }
+    "$o/ti-convert" -q --from otf2 otf.otf2 -o colls.run 2>err || { fail 'collectives back'; cat err; }
+    for t in colls colls.run; do "$o/ti-info" --dump --json $t >$t.events; done
+    check 'collectives of OTF2' <<'END'
+import json
+KINDS = ("barrier bcast reduce allreduce gather gatherv scatter scatterv allgather allgatherv alltoall "
+         "alltoallv alltoallw reduce_scatter reduce_scatter_block scan exscan").split()
+def calls(path):
+    ranks = {}
+    for e in map(json.loads, open(path)):
+        op, f = e["operation"], e["fields"]
+        if op == "comm_create_group":
+            continue  # at the begin of a trace of OTF2
+        if "newcomm" in f:
+            op, f = "barrier", {}  # so it comes back
+        if op not in KINDS and op[1:] not in KINDS:
+            continue
+        sizes = {"sendcounts": f.get("esize"), "recvcounts": f.get("resize", f.get("esize"))}
+        vectors = {k: [v * sizes[k] for v in l] for k, l in e.get("vectors", {}).items() if k in sizes}
+        if "alltoall" in op:
+            vectors = {k: sum(l) for k, l in vectors.items()}  # OTF2 has sums only
+        ranks.setdefault(e["rank"], []).append((op, f.get("root"), f.get("bytes"), f.get("rbytes"), vectors))
+    return ranks
+there, back = calls("colls.events"), calls("colls.run.events")
+for rank in range(4):
+    assert len(there[rank]) == len(back[rank]) > 300
+    for x, y in zip(there[rank], back[rank]):
+        if "exscan" in x[0] and y[2] == 0:
+            continue  # of one rank, which gives nothing
+        if "alltoallw" in x[0]:
+            x, y = x[:2], y[:2]  # vectors have other names
+        assert x == y, (rank, x, y)
+END
 fi
 
 # Trips that are left out have no times, and what is after them has its own events.
