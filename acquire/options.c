@@ -49,10 +49,11 @@ static ti_status parse_isa(void *options, const char *arg, struct ti_err *err)
 
     o->isa_native = strcmp(arg, "native") == 0;
     o->isa = o->isa_native ? NULL : arg;
-    return o->isa_native || ti_isa_tunables(arg)
-               ? TI_OK
-               : ti_err_set(err, TI_ERR_USAGE,
-                            "--isa must be " TI_ISA_LEVELS ", or native, not '%s'", arg);
+    if (o->isa_native || ti_isa_tunables(arg))
+        return TI_OK;
+    ti_err_set(err, TI_ERR_USAGE, "--isa must be " TI_ISA_LEVELS ", or native, not '%s'", arg);
+    ti_hint_word(err, arg, "x86-64 x86-64-v2 x86-64-v3 native");
+    return TI_ERR_USAGE;
 }
 
 static ti_status parse_pilot(void *options, const char *arg, struct ti_err *err)

@@ -162,8 +162,10 @@ int ti_gather_options_parse(int argc, char **argv, struct ti_gather_options *o)
                                 &err);
     if (!o->output)
         o->output = o->made_output = default_output(o->run);
-    if (!o->output)
-        return (int)ti_cli_fail(&ti_gather_cli,
-                                ti_err_errno(&err, TI_ERR_IO, "cannot open '%s'", o->run), &err);
+    if (!o->output) {
+        ti_err_errno(&err, TI_ERR_IO, "cannot open '%s'", o->run);
+        ti_hint_file(&err, o->run);
+        return (int)ti_cli_fail(&ti_gather_cli, TI_ERR_IO, &err);
+    }
     return TI_CLI_END;
 }

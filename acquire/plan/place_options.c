@@ -71,6 +71,7 @@ ti_status ti_place_parse_mode(const char *text, struct ti_place_request *in, str
 
 static ti_status parse_policy(const char *text, struct ti_place_request *in, struct ti_err *err)
 {
+    struct ti_nearest near = {.to = text};
     char all[128] = "";
 
     for (int p = 0; p < TI_POLICY_COUNT; p++)
@@ -84,7 +85,12 @@ static ti_status parse_policy(const char *text, struct ti_place_request *in, str
                  : p + 1 < TI_POLICY_COUNT ? ", "
                                            : " or ",
                  ti_policy_names[p]);
-    return ti_err_set(err, TI_ERR_USAGE, "--policy must be %s, not '%s'", all, text);
+    ti_err_set(err, TI_ERR_USAGE, "--policy must be %s, not '%s'", all, text);
+    for (int p = 0; p < TI_POLICY_COUNT; p++)
+        ti_nearest_try(&near, ti_policy_names[p]);
+    if (near.text[0])
+        ti_err_hint(err, "did you mean '%s'?", near.text);
+    return TI_ERR_USAGE;
 }
 
 /* --- all of it ----------------------------------------------------------- */

@@ -122,8 +122,11 @@ static ti_status check_processes(const struct ti_acquisition *a, struct ti_err *
 
 ti_status ti_preflight_here(struct ti_acquisition *a, struct ti_err *err)
 {
-    ti_status st = ti_program_find(a->o->program.v[0], &a->program, err);
+    const char *given = a->o->program.v[0];
+    ti_status st = ti_program_find(given, &a->program, err);
 
+    if (st == TI_ERR_INPUT && strchr(given, '/') && !err->hint[0])
+        ti_hint_file(err, given);
     if (st == TI_OK)
         st = ti_preflight_machine(a, err);
     if (st == TI_OK && a->o->pin)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "common/cli.h"
 #include "gather/fetch/tree.h"
 
 /* Measured: a login's round trips and processor time with curve25519, by libssh2 and by
@@ -104,6 +105,7 @@ static bool parse_value(const char *text, enum kind kind, double *out)
 
 static ti_status parse_word(char *text, struct ti_tree_costs *c, struct ti_err *err)
 {
+    struct ti_nearest near = {.to = text};
     char *value = strchr(text, '=');
     double v;
 
@@ -123,10 +125,15 @@ static ti_status parse_word(char *text, struct ti_tree_costs *c, struct ti_err *
             *(double *)field = v;
         return TI_OK;
     }
-    return ti_err_set(err, TI_ERR_USAGE,
-                      "'%s' cannot be assumed; the names are rtt, inner-rtt, rate, "
-                      "site-rate, node-rate, headers, login-cpu, login-rtts, start and most-new",
-                      text);
+    ti_err_set(err, TI_ERR_USAGE,
+               "'%s' cannot be assumed; the names are rtt, inner-rtt, rate, "
+               "site-rate, node-rate, headers, login-cpu, login-rtts, start and most-new",
+               text);
+    for (size_t i = 0; i < WORDS; i++)
+        ti_nearest_try(&near, words[i].name);
+    if (near.text[0])
+        ti_err_hint(err, "did you mean '%s'?", near.text);
+    return TI_ERR_USAGE;
 }
 
 ti_status ti_tree_costs_parse(const char *text, struct ti_tree_costs *c, struct ti_err *err)

@@ -354,6 +354,7 @@ ti_status ti_run_check(const char *path, json_t *json, struct ti_scanner *scanne
     if (!run->path || !run->info || !run->node_numbers || run->fd < 0) {
         st = errno == ENOTDIR ? ti_err_set(err, TI_ERR_INPUT, "'%s' is not a run directory", path)
                               : ti_err_errno(err, TI_ERR_IO, "cannot open '%s'", path);
+        ti_hint_file(err, path);
         ti_run_free(run);
         return st;
     }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "bundle/source_internal.h"
+#include "common/cli.h"
 #include "common/folder.h"
 #include "common/map.h"
 
@@ -186,8 +187,11 @@ static ti_status find_kind(struct ti_source *s, int64_t *bytes, struct ti_err *e
     uint8_t header[TI_HEADER_BYTES] = {0};
 
     s->fd = open(s->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (s->fd < 0 || fstat(s->fd, &sb) < 0)
-        return ti_err_errno(err, TI_ERR_IO, "cannot open '%s'", s->path);
+    if (s->fd < 0 || fstat(s->fd, &sb) < 0) {
+        ti_err_errno(err, TI_ERR_IO, "cannot open '%s'", s->path);
+        ti_hint_file(err, s->path);
+        return TI_ERR_IO;
+    }
     if (S_ISDIR(sb.st_mode)) {
         s->kind = RUN_DIRECTORY;
         return TI_OK;

@@ -1,9 +1,11 @@
 #include "common/cli.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +14,108 @@
 
 #define OPTS_MAX 64
 #define FIRST_ID 256 /* getopt's value of the first row; above all letters */
+
+/* ---- did you mean ---- */
+
+/* The number of characters to insert, remove, replace or swap with their neighbour. */
+static int edits(const char *a, int na, const char *b, int nb)
+{
+    int row[3][TI_NEAREST_BYTES];
+    int *before = row[0], *last = row[1], *now = row[2];
+
+    for (int j = 0; j <= nb; j++)
+        last[j] = j;
+    for (int i = 1; i <= na; i++) {
+        int *oldest = before;
+
+        now[0] = i;
+        for (int j = 1; j <= nb; j++) {
+            int best = last[j - 1] + (tolower((unsigned char)a[i - 1]) != b[j - 1]);
+
+            best = last[j] < best ? last[j] + 1 : best;
+            best = now[j - 1] < best ? now[j - 1] + 1 : best;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+                before[j - 2] < best)
+                best = before[j - 2] + 1;
+            now[j] = best;
+        }
+        before = last;
+        last = now;
+        now = oldest;
+    }
+    return last[nb];
+}
+
+void ti_nearest_try(struct ti_nearest *near, const char *candidate)
+{
+    int n = (int)strnlen(near->to, TI_NEAREST_BYTES);
+    int m = (int)strnlen(candidate, TI_NEAREST_BYTES), distance;
+
+    if (n == TI_NEAREST_BYTES || m == TI_NEAREST_BYTES)
+        return;
+    distance = edits(near->to, n, candidate, m);
+    if (distance > 1 && n > 2 && strncmp(near->to, candidate, (size_t)n) == 0)
+        distance = 2;
+    if (!distance || distance > 2 || distance * 2 > m ||
+        (near->text[0] && distance >= near->distance))
+        return;
+    near->distance = distance;
+    strcpy(near->text, candidate);
+}
+
+static void try_words(struct ti_nearest *near, const char *words)
+{
+    char word[TI_NEAREST_BYTES];
+
+    for (size_t n; *words; words += n + (words[n] == ' ')) {
+        n = strcspn(words, " ");
+        snprintf(word, sizeof word, "%.*s", (int)n, words);
+        ti_nearest_try(near, word);
+    }
+}
+
+void ti_hint_word(struct ti_err *err, const char *word, const char *words)
+{
+    struct ti_nearest near = {.to = word};
+
+    try_words(&near, words);
+    if (near.text[0])
+        ti_err_hint(err, "did you mean '%s'?", near.text);
+}
+
+/* Whether two names have the same digits: "lu.8" and "lu.16" differ on purpose. */
+static bool same_digits(const char *a, const char *b)
+{
+    static const char digits[] = "0123456789";
+
+    for (;; a++, b++) {
+        a += strcspn(a, digits);
+        b += strcspn(b, digits);
+        if (*a != *b || !*a)
+            return *a == *b;
+    }
+}
+
+void ti_hint_file(struct ti_err *err, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    struct ti_nearest near = {.to = slash ? slash + 1 : path};
+    int n = slash ? (int)(slash + 1 - path) : 0;
+    char folder[PATH_MAX];
+    DIR *dir;
+
+    snprintf(folder, sizeof folder, "%.*s", n, path);
+    dir = n < PATH_MAX && access(path, F_OK) < 0 ? opendir(n ? folder : ".") : NULL;
+    for (struct dirent *e; dir && (e = readdir(dir));)
+        if (e->d_name[0] != '.' && same_digits(near.to, e->d_name))
+            ti_nearest_try(&near, e->d_name);
+    if (dir)
+        closedir(dir);
+    if (near.text[0])
+        ti_err_hint(err, "did you mean '%.200s%s'?", folder, near.text);
+}
+
+/* ---- the table, --help ---- */
 
 static void print_option(const struct ti_opt *opt)
 {
@@ -143,18 +247,83 @@ static const struct ti_opt *row_of(int id)
     return &line.row[i];
 }
 
+/* Whether `text`, up to its "=", begins the name of `row`. */
+static bool begins(const struct ti_opt *row, const char *text)
+{
+    return row->name && strncmp(row->name, text, strcspn(text, "=")) == 0;
+}
+
+static void hint_nearest(const char *text)
+{
+    char name[TI_NEAREST_BYTES];
+    struct ti_nearest near = {.to = name};
+
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(text, "="), text);
+    for (int i = 0; i < line.nrows; i++)
+        if (line.row[i].name)
+            ti_nearest_try(&near, line.row[i].name);
+    try_words(&near, "help version");
+    if (near.text[0])
+        fprintf(stderr, "hint: did you mean '--%s'?\n", near.text);
+}
+
+/* A long option that is no option, or several, or has an argument that it does not take. */
+static void misused_long(const struct ti_cli *cli, const char *word)
+{
+    const char *name = word + 2;
+    int n = 0;
+
+    for (int i = 0; i < line.nrows; i++)
+        n += begins(&line.row[i], name);
+    if (strchr(name, '=') && n == 1) {
+        fprintf(stderr, "%s: option '%.*s' takes no argument\n", cli->tool, (int)strcspn(word, "="),
+                word);
+        return;
+    }
+    if (n < 2) {
+        fprintf(stderr, "%s: unknown option '%s'\n", cli->tool, word);
+        hint_absent(cli, word);
+        hint_nearest(name);
+        return;
+    }
+    fprintf(stderr, "%s: option '%s' may be", cli->tool, word);
+    for (int i = 0, nth = 0; i < line.nrows; i++)
+        if (begins(&line.row[i], name)) {
+            const char *between = !nth ? "" : nth + 1 == n ? " or" : ",";
+
+            fprintf(stderr, "%s --%s", between, line.row[i].name);
+            nth++;
+        }
+    fputc('\n', stderr);
+}
+
+/* The word with the letter `letter`, which getopt does not know; it leaves the word only after the
+ * last letter. */
+static const char *word_of(int letter)
+{
+    const char *last = line.argv[optind - 1];
+    size_t n = strlen(last);
+
+    if (optind == line.argc || (n > 1 && last[0] == '-' && last[n - 1] == letter))
+        return last;
+    return line.argv[optind];
+}
+
 static int misused(const struct ti_cli *cli, int id)
 {
     const char *word = line.argv[optind - 1];
 
-    if (id == ':')
+    if (id == ':') {
         fprintf(stderr, "%s: option '%s' needs an argument\n", cli->tool, word);
-    else if (optopt && optopt < FIRST_ID && strncmp(word, "--", 2) != 0)
+    } else if (optopt && optopt < FIRST_ID && strncmp(word, "--", 2) != 0) {
+        word = word_of(optopt);
         fprintf(stderr, "%s: unknown option '-%c'\n", cli->tool, optopt);
-    else
-        fprintf(stderr, "%s: unknown or misused option '%s'\n", cli->tool, word);
-    if (id != ':')
-        hint_absent(cli, word);
+        for (int i = 0; i < line.nrows; i++)
+            if (line.row[i].name && strcmp(line.row[i].name, word + 1) == 0)
+                fprintf(stderr, "hint: did you mean '--%s'?\n", word + 1);
+    } else {
+        misused_long(cli, word);
+    }
     return try_help(cli);
 }
 
@@ -361,7 +530,9 @@ static ti_status parse_word(const struct ti_opt *opt, const char *arg, int *inde
                  (int)n, word);
         word += n + !last;
     }
-    return ti_err_set(err, TI_ERR_USAGE, "--%s must be %s, not '%s'", opt->name, list, arg);
+    ti_err_set(err, TI_ERR_USAGE, "--%s must be %s, not '%s'", opt->name, list, arg);
+    ti_hint_word(err, arg, opt->words);
+    return TI_ERR_USAGE;
 }
 
 ti_status ti_opt_parse(const struct ti_opt *opt, void *options, const char *arg, struct ti_err *err)
@@ -422,33 +593,4 @@ ti_status ti_opt_parse(const struct ti_opt *opt, void *options, const char *arg,
     if (opt->given)
         *(bool *)((char *)options + opt->given - 1) = true;
     return st;
-}
-
-char *ti_format_size(int64_t bytes, char *buf, int buf_bytes)
-{
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
-    double v = (double)bytes;
-    unsigned u = 0;
-
-    while (v >= 1024 && u + 1 < sizeof units / sizeof *units) {
-        v /= 1024;
-        u++;
-    }
-    snprintf(buf, (size_t)buf_bytes, u ? "%.1f %s" : "%.0f %s", v, units[u]);
-    return buf;
-}
-
-char *ti_format_count(uint64_t n, char *buf, int buf_bytes)
-{
-    char digits[32];
-    int len = snprintf(digits, sizeof digits, "%llu", (unsigned long long)n), o = 0;
-
-    for (int i = 0; i < len && o < buf_bytes - 1; i++) {
-        if (i && (len - i) % 3 == 0 && o < buf_bytes - 1)
-            buf[o++] = ',';
-        if (o < buf_bytes - 1)
-            buf[o++] = digits[i];
-    }
-    buf[o] = '\0';
-    return buf;
 }

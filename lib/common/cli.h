@@ -4,7 +4,8 @@
  * tool's options that it goes into, so most options need no code.
  *
  * The syntax is that of getopt_long(3).  "-np N", mpirun's spelling, means "--np N".  -h, --help,
- * -V and --version are added to every tool.  A wrong option prints two lines to stderr.
+ * -V and --version are added to every tool.  A wrong option prints two lines to stderr, and a hint
+ * between them if another option is near.
  */
 #ifndef TI_COMMON_CLI_H
 #define TI_COMMON_CLI_H
@@ -172,6 +173,25 @@ ti_status ti_cli_reject(const struct ti_cli *cli, const struct ti_err *err);
 
 /* Print "TOOL: sentence" and the hint, if any, to stderr; returns `st`. */
 ti_status ti_cli_fail(const struct ti_cli *cli, ti_status st, const struct ti_err *err);
+
+/*
+ * "Did you mean": the candidate nearest to a text that was not understood.  Set `to`, try the
+ * candidates; `text` is then the nearest, or "" if none is near enough to be meant.  Near is what
+ * differs by two letters at most (to insert, remove, replace or swap) and by less than half, or
+ * what the text begins.  Capitals in `to` count as small letters.
+ */
+enum { TI_NEAREST_BYTES = 256 };
+struct ti_nearest {
+    const char *to;
+    char text[TI_NEAREST_BYTES];
+    int distance;
+};
+void ti_nearest_try(struct ti_nearest *near, const char *candidate);
+
+/* Add the hint "did you mean" to an error: by the nearest of `words`, separated by blanks; by the
+ * nearest name in the folder of `path`, if there is no such file.  Nothing is near: no hint. */
+void ti_hint_word(struct ti_err *err, const char *word, const char *words);
+void ti_hint_file(struct ti_err *err, const char *path);
 
 /* The tool's own version, "1.0.0". */
 const char *ti_version(void);

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/cli.h"
+
 struct unit {
     const char *text;
     double value;
@@ -138,4 +140,33 @@ char *ti_unit_format(double value, enum ti_unit kind, char *buf, int buf_bytes)
 char *ti_unit_format_text(const char *text, enum ti_unit kind, char *buf, int buf_bytes)
 {
     return ti_unit_format(ti_unit_value(text, kind), kind, buf, buf_bytes);
+}
+
+char *ti_format_size(int64_t bytes, char *buf, int buf_bytes)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    double v = (double)bytes;
+    unsigned u = 0;
+
+    while (v >= 1024 && u + 1 < sizeof units / sizeof *units) {
+        v /= 1024;
+        u++;
+    }
+    snprintf(buf, (size_t)buf_bytes, u ? "%.1f %s" : "%.0f %s", v, units[u]);
+    return buf;
+}
+
+char *ti_format_count(uint64_t n, char *buf, int buf_bytes)
+{
+    char digits[32];
+    int len = snprintf(digits, sizeof digits, "%llu", (unsigned long long)n), o = 0;
+
+    for (int i = 0; i < len && o < buf_bytes - 1; i++) {
+        if (i && (len - i) % 3 == 0 && o < buf_bytes - 1)
+            buf[o++] = ',';
+        if (o < buf_bytes - 1)
+            buf[o++] = digits[i];
+    }
+    buf[o] = '\0';
+    return buf;
 }

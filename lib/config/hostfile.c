@@ -185,8 +185,11 @@ ti_status ti_sites_read_hostfile(const char *path, struct ti_sites **out, struct
     FILE *f = fopen(path, "re");
     ti_status st;
 
-    if (!f)
-        return ti_err_errno(err, TI_ERR_IO, "cannot open '%s'", path);
+    if (!f) {
+        ti_err_errno(err, TI_ERR_IO, "cannot open '%s'", path);
+        ti_hint_file(err, path);
+        return TI_ERR_IO;
+    }
     st = parse_file(&r, f);
     fclose(f);
     if (st == TI_OK && !r.names.map.n)

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/cli.h"
 #include "common/map.h"
 #include "common/order.h"
 #include "common/write.h"
@@ -432,8 +433,11 @@ static ti_status load(const char *path, char **text, size_t *bytes, struct ti_er
 
     *text = NULL;
     *bytes = 0;
-    if (fd < 0)
-        return ti_err_errno(err, TI_ERR_IO, "cannot open '%s'", path);
+    if (fd < 0) {
+        ti_err_errno(err, TI_ERR_IO, "cannot open '%s'", path);
+        ti_hint_file(err, path);
+        return TI_ERR_IO;
+    }
     *text = ti_read_all(fd, FILE_MOST, bytes);
     if (!*text && errno == EFBIG)
         st = ti_err_set(err, TI_ERR_INPUT, "'%s' has more than %d MiB", path, FILE_MOST >> 20);

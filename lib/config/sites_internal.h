@@ -37,9 +37,6 @@ struct draft {
 extern const char *const ti__site_keys[], *const ti__cluster_keys[], *const ti__target_keys[];
 extern const struct ti_ini_grammar ti__sites_grammar;
 
-/* Edit distance of two words, exact if it is small; swapped neighbours count as one edit. */
-int ti__sites_distance(const char *a, const char *b);
-
 /* The word of `known` that `word` may stand for: other programs call it so, or it is misspelt.
  * NULL: none. */
 const char *ti__sites_nearest(const char *word, const char *const *known);

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/cli.h"
 #include "config/sites_internal.h"
 
 #define WORD(name) #name,
@@ -10,36 +11,6 @@ const char *const ti__cluster_keys[] = {TI_CLUSTER_KEYS(WORD) NULL};
 const char *const ti__target_keys[] = {TI_TARGET_KEYS(WORD) NULL};
 #undef WORD
 static const char *const kinds[] = {"defaults", "site", "cluster", "target", NULL};
-
-int ti__sites_distance(const char *a, const char *b)
-{
-    enum { MOST = 24 };
-    int d[MOST + 1][MOST + 1];
-    int n = (int)strlen(a), m = (int)strlen(b);
-
-    if (n > MOST || m > MOST)
-        return MOST;
-    for (int i = 0; i <= n; i++)
-        for (int j = 0; j <= m; j++) {
-            int least, differ;
-
-            if (!i || !j) {
-                d[i][j] = i + j;
-                continue;
-            }
-            differ = tolower((unsigned char)a[i - 1]) != b[j - 1];
-            least = d[i - 1][j - 1] + differ;
-            if (d[i - 1][j] + 1 < least)
-                least = d[i - 1][j] + 1;
-            if (d[i][j - 1] + 1 < least)
-                least = d[i][j - 1] + 1;
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
-                d[i - 2][j - 2] + 1 < least)
-                least = d[i - 2][j - 2] + 1;
-            d[i][j] = least;
-        }
-    return d[n][m];
-}
 
 /* Names that other programs have for these keys. */
 static const struct {
@@ -57,22 +28,20 @@ static const struct {
 
 const char *ti__sites_nearest(const char *word, const char *const *known)
 {
-    const char *best = NULL;
-    int least = 3;
+    struct ti_nearest near = {.to = word};
+    int best = -1;
 
     for (size_t i = 0; i < sizeof other_words / sizeof *other_words; i++)
         for (int k = 0; strcasecmp(word, other_words[i].word) == 0 && known[k]; k++)
             if (strcmp(other_words[i].key, known[k]) == 0)
                 return known[k];
     for (int k = 0; known[k]; k++) {
-        int d = ti__sites_distance(word, known[k]), len = (int)strlen(known[k]);
+        int before = near.distance;
 
-        if (d < least && d * 2 <= len) {
-            least = d;
-            best = known[k];
-        }
+        ti_nearest_try(&near, known[k]);
+        best = near.distance != before ? k : best;
     }
-    return best;
+    return best < 0 ? NULL : known[best];
 }
 
 static bool is_kind(const char *word)

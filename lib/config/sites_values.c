@@ -76,25 +76,19 @@ static bool parse_size(struct draft *d, const struct ti_ini_key *k, int64_t *out
 static void parse_site(struct draft *d, const struct ti_ini_key *k)
 {
     struct ti_sites *s = d->r->out;
-    const char *meant = NULL;
+    struct ti_nearest near = {.to = k->value};
     char shown[64];
-    int least = 3;
 
     for (int i = 0; i < s->nsites; i++) {
-        int away = ti__sites_distance(k->value, s->site[i].name);
-
         if (strcmp(s->site[i].name, k->value) == 0) {
             d->c.site = i;
             return;
         }
-        if (away < least) {
-            least = away;
-            meant = s->site[i].name;
-        }
+        ti_nearest_try(&near, s->site[i].name);
     }
     ti_ini_error(d->r->ini, ti_ini_at(k, 0), "there is no [site %s]%s%s%s",
-                 ti_ini_show(k->value, shown), meant ? ", did you mean '" : "", meant ? meant : "",
-                 meant ? "'?" : "");
+                 ti_ini_show(k->value, shown), near.text[0] ? ", did you mean '" : "", near.text,
+                 near.text[0] ? "'?" : "");
     d->c.site = -2;
 }
 

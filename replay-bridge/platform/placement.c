@@ -31,10 +31,11 @@ ti_status ti_placement_parse(const char *text, struct ti_placement *out, struct 
         out->path = text + 5;
         return TI_OK;
     }
-    return ti_err_set(err, TI_ERR_USAGE,
-                      "--placement: '%s' is not block, round-robin, random:SEED, by-site or "
-                      "file:PATH",
-                      text);
+    ti_err_set(err, TI_ERR_USAGE,
+               "--placement: '%s' is not block, round-robin, random:SEED, by-site or file:PATH",
+               text);
+    ti_hint_word(err, text, "block round-robin random:SEED by-site");
+    return TI_ERR_USAGE;
 }
 
 /* ---- hosts by name ---- */

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/cli.h"
+
 #define HOSTS_MAX (1 << 24)
 
 /* ---- topologies ---- */
@@ -148,6 +150,8 @@ ti_status ti_topology_parse(const char *text, struct ti_topology *out, struct ti
 {
     const char *colon = strchr(text, ':');
     size_t n = colon ? (size_t)(colon - text) : strlen(text);
+    char kind[TI_NEAREST_BYTES];
+    struct ti_nearest near = {.to = kind};
 
     *out = (struct ti_topology){.params = ""};
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
@@ -164,7 +168,11 @@ ti_status ti_topology_parse(const char *text, struct ti_topology *out, struct ti
             return check_numbers(text, out, err);
         break;
     }
-    ti_err_set(err, TI_ERR_USAGE, "'%s' is no topology", text);
+    snprintf(kind, sizeof kind, "%.*s", (int)n, text);
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
+        ti_nearest_try(&near, kinds[k].name);
+    ti_err_set(err, TI_ERR_USAGE, "'%s' is no topology%s%s%s", text,
+               near.text[0] ? "; did you mean '" : "", near.text, near.text[0] ? "'?" : "");
     ti_err_hint(err, "cluster, fat-tree:2;4,4;1,2;1,2, torus:4,4, dragonfly:3,4;4,3;5,1;2 or "
                      "hierarchical:8,4,16 (quote a text that has semicolons)");
     return TI_ERR_USAGE;

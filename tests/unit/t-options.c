@@ -126,9 +126,48 @@ static void test_errors(void **state)
         assert_string_equal(says(cases[i][0], cases[i][1]), cases[i][2]);
 }
 
+static void test_nearest(void **state)
+{
+    static const struct {
+        const char *word, *words, *nearest;
+    } cases[] = {{"memroy", "memory speed compact", "memory"}, /* neighbours swapped */
+                 {"spede", "memory speed compact", "speed"},
+                 {"Speed", "memory speed compact", ""}, /* no letter differs */
+                 {"SPED", "memory speed compact", "speed"},
+                 {"com", "memory speed compact", "compact"}, /* its beginning */
+                 {"co", "memory speed compact", ""},
+                 {"smeed", "memory speed seed", "speed"}, /* the first of two as near */
+                 {"ab", "xy", ""},
+                 {"ab", "xb", "xb"},
+                 {"", "a ab abc", ""},
+                 {"abcd", "", ""}};
+    char wide[2 * TI_NEAREST_BYTES];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct ti_err err = {"", ""};
+        char want[64] = "";
+
+        if (cases[i].nearest[0])
+            snprintf(want, sizeof want, "did you mean '%s'?", cases[i].nearest);
+        ti_hint_word(&err, cases[i].word, cases[i].words);
+        assert_string_equal(err.hint, want);
+    }
+    memset(wide, 'a', sizeof wide);
+    for (int n = TI_NEAREST_BYTES - 2; n <= TI_NEAREST_BYTES + 1; n++) {
+        struct ti_nearest near = {.to = wide};
+
+        wide[n] = '\0';
+        ti_nearest_try(&near, wide + 1);
+        assert_int_equal(strlen(near.text), n < TI_NEAREST_BYTES ? n - 1 : 0);
+        wide[n] = 'a';
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_kinds), cmocka_unit_test(test_errors)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_kinds), cmocka_unit_test(test_errors),
+                                       cmocka_unit_test(test_nearest)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
