@@ -1,6 +1,8 @@
 #include "acquire/options.h"
 
 #include <ctype.h>
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "acquire/plan/isa.h"
@@ -8,6 +10,7 @@
 #include "acquire/run/mpirun.h"
 #include "acquire/run/pilot.h"
 #include "common/limits.h"
+#include "common/map.h"
 #include "trace/writer.h"
 
 /* --mca has two arguments, getopt handles one. */
@@ -207,10 +210,12 @@ static const struct ti_opt opts[] = {
 const struct ti_cli ti_acquire_cli = {
     .tool = "ti-acquire",
     .what = "Run an MPI program, on fewer cores than ranks if necessary, and trace it.",
-    .usage = "--np N [OPTION]... PROGRAM [ARGUMENT]... [-- MPIRUN-ARGUMENT...]",
+    .usage = "--np N [OPTION]... PROGRAM [ARGUMENT]... [: --np N PROGRAM [ARGUMENT]...]...\n"
+             "                  [-- MPIRUN-ARGUMENT...]",
     .examples = "  ti-acquire --np 64 ./lu A\n"
                 "  ti-acquire --np 64 --dry-run ./lu A\n"
                 "  ti-acquire --sites g5k.conf --np 16384 ./lu E\n"
+                "  ti-acquire --np 2 ./ocean : --np 4 ./air\n"
                 "  ti-acquire --np 4 ./ring -- --mca btl tcp,self\n",
     .opts = opts,
     .after = "Exit status: 0 all ranks traced, 1 some incomplete, 2 usage, 3 it cannot work\n"
@@ -219,6 +224,94 @@ const struct ti_cli ti_acquire_cli = {
              "More: man ti-acquire\n",
     .stop_at_operand = true,
 };
+
+/* ---- programs ---- */
+
+static bool is_np(const char *word)
+{
+    return strcmp(word, "--np") == 0 || strcmp(word, "-np") == 0 || strcmp(word, "-n") == 0;
+}
+
+/* A program behind ":": --np N PROGRAM [ARGUMENT]..., which are `n` words.  Other options stand
+ * before the first program, and are of all programs. */
+static ti_status add_program(struct ti_options *o, char **word, int n, struct ti_err *err)
+{
+    struct ti_more_program *p;
+    bool joined = n > 0 && strncmp(word[0], "--np=", 5) == 0;
+    int used = joined ? 1 : 2;
+
+    if (n == 0)
+        return ti_err_set(err, TI_ERR_USAGE, "there is no program behind ':'");
+    if (!joined && !is_np(word[0])) {
+        ti_err_set(err, TI_ERR_USAGE, "':' is followed by '%s', not by --np N PROGRAM", word[0]);
+        ti_err_hint(err, "options other than --np stand before the first program, and are of all");
+        return TI_ERR_USAGE;
+    }
+    if (n <= used)
+        return ti_err_set(err, TI_ERR_USAGE, "'%s' is followed by no program", word[0]);
+    o->more = ti_grow(o->more, &o->more_cap, (size_t)o->nmore + 1, sizeof *o->more);
+    p = &o->more[o->nmore++];
+    *p = (struct ti_more_program){.np = 0};
+    for (int i = used; i < n; i++)
+        ti_args_add(&p->words, word[i]);
+    return ti_parse_int(joined ? word[0] + 5 : word[1], "--np", 1, TI_RANKS_MAX, &p->np, err);
+}
+
+/* The programs of `n` words, which ":" separates. */
+static ti_status take_programs(struct ti_options *o, char **word, int n, struct ti_err *err)
+{
+    ti_status st = TI_OK;
+    int first = 0;
+
+    for (int i = 0; i <= n && st == TI_OK; i++) {
+        if (i < n && strcmp(word[i], ":") != 0)
+            continue;
+        if (first)
+            st = add_program(o, word + first, i - first, err);
+        for (int k = first; k < i && !first; k++)
+            ti_args_add(&o->program, word[k]);
+        first = i + 1;
+    }
+    if (st != TI_OK || !o->nmore)
+        return st;
+    if (!o->program.n)
+        return ti_err_set(err, TI_ERR_USAGE, "there is no program before ':'");
+    if (o->cli != &ti_acquire_cli)
+        return ti_err_set(err, TI_ERR_USAGE, "one program is measured, not several together");
+    if (!o->np)
+        return ti_err_set(err, TI_ERR_USAGE, "how many ranks of '%s'? (--np N)", o->program.v[0]);
+    if (o->pilot)
+        return ti_err_set(err, TI_ERR_USAGE,
+                          "--pilot runs one program with few ranks, not several together");
+    o->no_pilot = true;
+    for (int i = 0; i < o->nmore; i++)
+        o->np += o->more[i].np;
+    return o->np > TI_RANKS_MAX ? ti_err_set(err, TI_ERR_USAGE, "too many ranks: %" PRId64, o->np)
+                                : TI_OK;
+}
+
+int64_t ti_options_first_np(const struct ti_options *o)
+{
+    int64_t np = o->np;
+
+    for (int i = 0; i < o->nmore; i++)
+        np -= o->more[i].np;
+    return np;
+}
+
+void ti_options_command(const struct ti_options *o, struct ti_args *out)
+{
+    if (o->nmore) {
+        ti_args_add(out, "--np");
+        ti_args_addf(out, "%" PRId64, ti_options_first_np(o));
+    }
+    ti_args_add_all(out, &o->program, 0);
+    for (int i = 0; i < o->nmore; i++) {
+        ti_args_add(out, ":", "--np");
+        ti_args_addf(out, "%" PRId64, o->more[i].np);
+        ti_args_add_all(out, &o->more[i].words, 0);
+    }
+}
 
 /* The last "--" counts, so that a program can be given one of its own. */
 int ti_options_operands(struct ti_options *o, int argc, char **argv)
@@ -231,8 +324,8 @@ int ti_options_operands(struct ti_options *o, int argc, char **argv)
             last = i;
     if (first >= last)
         return (int)ti_cli_usage(o->cli, "which program?");
-    for (int i = first; i < last; i++)
-        ti_args_add(&o->program, argv[i]);
+    if (take_programs(o, argv + first, last - first, &err) != TI_OK)
+        return (int)ti_cli_reject(o->cli, &err);
     for (int i = last + 1; i < argc; i++) {
         bool is_env = strcmp(argv[i], "-x") == 0 && i + 1 < argc;
 
@@ -287,4 +380,7 @@ void ti_options_free(struct ti_options *o)
     ti_args_free(&o->redact);
     ti_args_free(&o->mpirun);
     ti_args_free(&o->program);
+    for (int i = 0; i < o->nmore; i++)
+        ti_args_free(&o->more[i].words);
+    free(o->more);
 }

@@ -10,9 +10,15 @@
 #include "common/args.h"
 #include "common/cli.h"
 
+/* A further program of a command line that has several: "--np 2 ./a : --np 4 ./b". */
+struct ti_more_program {
+    int64_t np;
+    struct ti_args words; /* program and its arguments */
+};
+
 struct ti_options {
     const struct ti_cli *cli; /* the tool */
-    int64_t np;
+    int64_t np;               /* of all programs */
     const char *counter;
     enum ti_threads { TI_THREADS_AUTO, TI_THREADS_CALLER, TI_THREADS_SUM } threads;
     int64_t ranks_per_node; /* --target-ranks-per-node; 0: not given */
@@ -56,13 +62,22 @@ struct ti_options {
     struct ti_args redact;    /* patterns of arguments that are not recorded */
     struct ti_args env;       /* -x: VAR or VAR=VALUE */
     struct ti_args mpirun;    /* arguments for mpirun */
-    struct ti_args program; /* program and its arguments */
+    struct ti_args program; /* the first program and its arguments */
+    struct ti_more_program *more;
+    int nmore;
+    size_t more_cap;
 };
 
 extern const struct ti_cli ti_acquire_cli;
 
 /* Parse the command line.  Returns TI_CLI_END, or the exit status as ti_cli_parse() does. */
 int ti_options_parse(int argc, char **argv, struct ti_options *o);
+
+/* Ranks of the first program. */
+int64_t ti_options_first_np(const struct ti_options *o);
+
+/* The programs as words: "./a X", or "--np 2 ./a X : --np 4 ./b".  Adds to `out`. */
+void ti_options_command(const struct ti_options *o, struct ti_args *out);
 
 /* For other tools: take the operands PROGRAM ARGUMENT... [-- MPIRUN-ARGUMENT...].
  * Returns TI_CLI_END, or the exit status. */

@@ -175,8 +175,9 @@ static void read_acquisition(struct summary *sum, const json_t *run)
 
 static void read_info(struct summary *sum, const json_t *m)
 {
-    static const char *const as_is[] = {"application", "command", "run_id",  "cpu",   "isa",
-                                        "mpi",         "mode",    "missing", "extra", "differ"};
+    static const char *const as_is[] = {"application", "command", "programs", "run_id",
+                                        "cpu",         "isa",     "mpi",      "mode",
+                                        "missing",     "extra",   "differ"};
     static const char *const of_counter[] = {"event", "unit",     "threads",
                                              "exact", "estimate", "mixed"};
     const json_t *counter = json_object_get(m, "counter");

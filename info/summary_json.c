@@ -83,9 +83,9 @@ static json_t *json_uncounted(const struct ti_caveats *c)
 void info_print_summary_json(const struct summary *sum)
 {
     static const char *const keys[] = {
-        "run_id",  "application", "command",  "counter",  "event",     "unit",
-        "threads", "exact",       "estimate", "mixed",    "differ",    "cpu",
-        "isa",     "mpi",         "mode",     "acquired", "gathering", TI_INFO_CHANGED};
+        "run_id",  "application", "command",  "programs",  "counter",      "event", "unit",
+        "threads", "exact",       "estimate", "mixed",     "differ",       "cpu",   "isa",
+        "mpi",     "mode",        "acquired", "gathering", TI_INFO_CHANGED};
     json_t *out = json_object(), *ranks = json_object();
     json_t *untraced = json_object(), *bad = json_bad(sum);
 

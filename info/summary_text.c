@@ -125,6 +125,22 @@ static void print_nodes(const struct summary *sum)
     printf("%s\n", n > 8 ? ", ..." : "");
 }
 
+/* The programs of a run that had several. */
+static void print_programs(const struct summary *sum)
+{
+    const json_t *list = json_object_get(sum->info, "programs"), *one;
+    size_t i;
+
+    json_array_foreach(list, i, one)
+    {
+        printf("%-12s ranks ", i ? "" : "programs");
+        info_put_clean(ti_json_string(one, "ranks"));
+        printf(": ");
+        info_put_clean(ti_json_string(one, "command"));
+        putchar('\n');
+    }
+}
+
 static void print_sites(const struct summary *sum)
 {
     size_t sites = json_object_size(json_object_get(sum->info, "sites"));
@@ -385,6 +401,7 @@ void info_print_summary(const struct summary *sum, bool quiet, int width)
     info_put_line("run", info_fact(sum, "run_id"));
     info_put_line("application", info_fact(sum, "application"));
     info_put_line("command", info_fact(sum, "command"));
+    print_programs(sum);
     print_counter(sum);
     print_calibration(sum);
     print_uncounted(sum);

@@ -204,6 +204,13 @@ static void check_node(struct ti_survey *s, const struct ti_sites *sites, int64_
     has_error(s, node, "program", "",
               "it must lie there as well: copy it, or say where it is by 'program =' in the sites "
               "file");
+    for (size_t i = 0; i < json_array_size(in->more); i++) {
+        const char *error =
+            ti_json_string(json_array_get(json_object_get(s->facts[node], "more"), i), "error");
+
+        if (*error)
+            ti_survey_add(s, node, true, false, "it must lie there as well: copy it", "%s", error);
+    }
     check_mpi(s, node, in);
     check_disk(s, node);
     compare_memory(s, sites, node);
@@ -212,9 +219,16 @@ static void check_node(struct ti_survey *s, const struct ti_sites *sites, int64_
 
 /* --- what must be the same everywhere ------------------------------------ */
 
-static const char *hash_of(const struct ti_survey *s, int64_t node)
+/* The facts of a node about the first program, 0, or a further one. */
+static const json_t *program_of(const struct ti_survey *s, int64_t node, size_t which)
 {
-    return s->facts[node] ? text_of(s->facts[node], "program", "sha256") : NULL;
+    return which ? json_array_get(json_object_get(s->facts[node], "more"), which - 1)
+                 : json_object_get(s->facts[node], "program");
+}
+
+static const char *hash_of(const struct ti_survey *s, int64_t node, size_t which)
+{
+    return json_string_value(json_object_get(program_of(s, node, which), "sha256"));
 }
 
 struct vote {
@@ -243,7 +257,7 @@ static struct vote majority(const char **list, int64_t n)
 }
 
 /* Programs are compared within a processor family, because families need different ones. */
-static void compare_programs(struct ti_survey *s, const char *family)
+static void compare_programs(struct ti_survey *s, size_t which, const char *family)
 {
     const char **list = calloc((size_t)s->n + 1, sizeof *list);
     struct vote best;
@@ -252,24 +266,24 @@ static void compare_programs(struct ti_survey *s, const char *family)
     for (int64_t i = 0; list && i < s->n; i++) {
         const char *theirs = json_string_value(json_object_get(s->facts[i], "family"));
 
-        if (hash_of(s, i) && theirs && strcmp(theirs, family) == 0)
-            list[n++] = hash_of(s, i);
+        if (hash_of(s, i, which) && theirs && strcmp(theirs, family) == 0)
+            list[n++] = hash_of(s, i, which);
     }
     best = n ? majority(list, n) : (struct vote){NULL, 0};
     for (int64_t i = 0; best.what && i < s->n; i++) {
         const char *theirs = json_string_value(json_object_get(s->facts[i], "family"));
 
-        if (hash_of(s, i) && theirs && strcmp(theirs, family) == 0 &&
-            strcmp(hash_of(s, i), best.what) != 0)
+        if (hash_of(s, i, which) && theirs && strcmp(theirs, family) == 0 &&
+            strcmp(hash_of(s, i, which), best.what) != 0)
             ti_survey_add(s, i, true, false, "copy the same file to all nodes",
                           "its program '%s' is another one: not %.12s... as on %" PRId64 " node%s",
-                          text_of(s->facts[i], "program", "path"), best.what, best.votes,
+                          ti_json_string(program_of(s, i, which), "path"), best.what, best.votes,
                           best.votes == 1 ? "" : "s");
     }
     free(list);
 }
 
-static void compare_all_programs(struct ti_survey *s)
+static void compare_all_programs(struct ti_survey *s, size_t which)
 {
     const char *done[8];
     int ndone = 0;
@@ -282,7 +296,7 @@ static void compare_all_programs(struct ti_survey *s)
             seen = strcmp(done[k], family) == 0;
         if (!seen) {
             done[ndone++] = family;
-            compare_programs(s, family);
+            compare_programs(s, which, family);
         }
     }
 }
@@ -293,7 +307,8 @@ void ti_survey_compare(struct ti_survey *s, const struct ti_sites *sites,
     for (int64_t i = 0; i < s->n; i++)
         if (s->usable[i] && s->facts[i])
             check_node(s, sites, i, in);
-    compare_all_programs(s);
+    for (size_t which = 0; which <= json_array_size(in->more); which++)
+        compare_all_programs(s, which);
 }
 
 /* --- the counter --------------------------------------------------------- */
@@ -338,8 +353,8 @@ static json_t *facts_request(struct ti_fleet *f, int64_t node, void *arg)
 
     if (!q->survey->usable[node])
         return NULL;
-    return json_pack("{s:s, s:s*, s:s, s:s, s:b, s:s*, s:b, s:s}", "do", "facts", "program",
-                     c->program ? c->program : q->in->program, "trace_dir",
+    return json_pack("{s:s, s:s*, s:O*, s:s, s:s, s:b, s:s*, s:b, s:s}", "do", "facts", "program",
+                     c->program ? c->program : q->in->program, "more", q->in->more, "trace_dir",
                      ti_survey_trace_base(c, q->in), "counter", q->counter, "sum", q->in->sum,
                      "also", q->in->also, "mpirun", 1, "cwd", q->in->cwd);
 }

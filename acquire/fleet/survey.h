@@ -16,6 +16,7 @@
 struct ti_survey_in {
     const bool *use;         /* per node: ask it; NULL: all */
     const char *program;     /* unless the sites file names another */
+    json_t *more;            /* array of the names of further programs; NULL: there are none */
     const char *cwd;         /* base of relative names */
     const char *counter;     /* as on the command line */
     bool sum;                /* --threads sum */

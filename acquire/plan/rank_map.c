@@ -53,12 +53,19 @@ json_t *ti_rank_map_json(const struct ti_rank_map *m, int64_t node)
     return list;
 }
 
+static void print_list(const struct ti_rank_map *m, const struct ti_sites *sites, int64_t first,
+                       int64_t n, FILE *out)
+{
+    for (int64_t rank = first; rank < first + n; rank++)
+        ti_print(out, "%s\n", sites->node[ti_rank_map_node_of(m, rank)].name);
+}
+
 static void print_hostfile(const struct ti_rank_map *m, const struct ti_sites *sites, FILE *out)
 {
     if (m->node)
         fprintf(out, "# ranks in the order of --like: mpirun --map-by seq\n");
-    for (int64_t rank = 0; m->node && rank < m->np; rank++)
-        ti_print(out, "%s\n", sites->node[m->node[rank]].name);
+    if (m->node)
+        print_list(m, sites, 0, m->np, out);
     for (int64_t i = 0; !m->node && i < m->nnodes; i++)
         if (m->ranks[i])
             ti_print(out, "%s slots=%" PRId64 "\n", sites->node[i].name, m->ranks[i]);
@@ -75,5 +82,19 @@ ti_status ti_rank_map_hostfile(const struct ti_rank_map *m, const struct ti_site
     print_hostfile(m, sites, f);
     failed = ferror(f);
     failed |= to_stdout ? fflush(f) != 0 : fclose(f) != 0;
+    return failed ? ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path) : TI_OK;
+}
+
+ti_status ti_rank_map_list(const struct ti_rank_map *m, const struct ti_sites *sites, int64_t first,
+                           int64_t n, const char *path, struct ti_err *err)
+{
+    FILE *f = fopen(path, "we");
+    bool failed;
+
+    if (!f)
+        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
+    print_list(m, sites, first, n, f);
+    failed = ferror(f);
+    failed |= fclose(f) != 0;
     return failed ? ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path) : TI_OK;
 }

@@ -93,4 +93,46 @@ void ti_acquisition_free(struct ti_acquisition *a)
     ti_rundir_unscratch(&a->dir);
     ti_rundir_close(&a->dir);
     ti_program_free(&a->program);
+    for (int i = 0; a->more && i < a->o->nmore; i++)
+        ti_program_free(&a->more[i]);
+    free(a->more);
+}
+
+/* --- programs ------------------------------------------------------------ */
+
+/* The name of a program that the names before it have not. */
+static void add_name(struct ti_acquisition *a, const char *name)
+{
+    size_t used = strlen(a->application), n = strlen(name);
+
+    for (const char *at = a->application; *at; at += strcspn(at, "+"), at += *at == '+')
+        if (strcspn(at, "+") == n && strncmp(at, name, n) == 0)
+            return;
+    snprintf(a->application + used, sizeof a->application - used, "%s%s", used ? "+" : "", name);
+}
+
+ti_status ti_acquisition_find_programs(struct ti_acquisition *a,
+                                       ti_status (*find)(const char *given, struct ti_program *p,
+                                                         struct ti_err *err),
+                                       struct ti_err *err)
+{
+    ti_status st = find(a->o->program.v[0], &a->program, err);
+
+    if (st == TI_OK)
+        add_name(a, a->program.name);
+    if (st == TI_OK && a->o->nmore)
+        a->more = calloc((size_t)a->o->nmore, sizeof *a->more);
+    if (st == TI_OK && a->o->nmore && !a->more)
+        st = ti_err_errno(err, TI_ERR_IO, "cannot look at the programs");
+    for (int i = 0; st == TI_OK && i < a->o->nmore; i++) {
+        st = find(a->o->more[i].words.v[0], &a->more[i], err);
+        if (st == TI_OK)
+            add_name(a, a->more[i].name);
+    }
+    return st;
+}
+
+const struct ti_program *ti_acquisition_program(const struct ti_acquisition *a, int i)
+{
+    return i ? &a->more[i - 1] : &a->program;
 }

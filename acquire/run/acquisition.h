@@ -48,7 +48,9 @@ struct ti_acquisition {
     /* found by the checks */
     char dir_name[PATH_MAX]; /* of the run directory, as given */
     char output[PATH_MAX];
-    struct ti_program program;
+    struct ti_program program; /* the first */
+    struct ti_program *more;   /* further programs, o->nmore; NULL: none yet */
+    char application[256];     /* names the run: "ocean", or "ocean+air" */
     struct ti_mpirun mpirun;
     struct ti_paths paths;
     struct ti_counter_choice choice;
@@ -155,6 +157,15 @@ struct ti_backend {
 
 /* The back ends. */
 extern const struct ti_backend ti_backend_local, ti_backend_nodes;
+
+/* Look at all programs of the command line, by ti_program_find() or a function like it. */
+ti_status ti_acquisition_find_programs(struct ti_acquisition *a,
+                                       ti_status (*find)(const char *given, struct ti_program *p,
+                                                         struct ti_err *err),
+                                       struct ti_err *err);
+
+/* Program `i` of the command line, from 0 to o->nmore. */
+const struct ti_program *ti_acquisition_program(const struct ti_acquisition *a, int i);
 
 /* Draw a new run id. */
 ti_status ti_acquisition_new_run_id(struct ti_acquisition *a, struct ti_err *err);

@@ -114,9 +114,13 @@ static void print_counter(const struct ti_acquisition *a, FILE *out)
 
 void ti_describe_print(const struct ti_acquisition *a, FILE *out)
 {
-    char *program = ti_args_shell(&a->o->program), *command = ti_args_shell_lines(&a->command, 84, 14);
+    struct ti_args words = {.n = 0};
+    char *program, *command = ti_args_shell_lines(&a->command, 84, 14);
     char text[256];
 
+    ti_options_command(a->o, &words);
+    program = ti_args_shell(&words);
+    ti_args_free(&words);
     ti_print(out, "plan for %s\n", program ? program : a->program.given);
     a->backend->print_ranks(a, out);
     if (a->model.n)
@@ -178,15 +182,43 @@ static json_t *counter_json(const struct ti_acquisition *a)
                      "threads", a->sum ? "sum" : "caller", "asked", ti_json_text(a->o->counter));
 }
 
+/* The programs, if there are several, with their ranks. */
+static json_t *programs_json(const struct ti_acquisition *a)
+{
+    int64_t first = 0;
+    json_t *list;
+
+    if (!a->o->nmore)
+        return NULL;
+    list = json_array();
+    for (int i = 0; i <= a->o->nmore; i++) {
+        const struct ti_program *p = ti_acquisition_program(a, i);
+        const struct ti_args *words = i ? &a->o->more[i - 1].words : &a->o->program;
+        int64_t np = i ? a->o->more[i - 1].np : ti_options_first_np(a->o);
+        char ranks[48];
+
+        snprintf(ranks, sizeof ranks, np > 1 ? "%" PRId64 "-%" PRId64 : "%" PRId64, first,
+                 first + np - 1);
+        first += np;
+        json_array_append_new(list, json_pack("{s:o, s:o, s:s}", "program",
+                                              ti_json_text(p->path ? p->path : p->given), "command",
+                                              json_shell(a, words), "ranks", ranks));
+    }
+    return list;
+}
+
 /* A new object that describes the acquisition as far as it is known. */
 static json_t *describe(const struct ti_acquisition *a)
 {
-    json_t *json =
-        json_pack("{s:s, s:I, s:o*, s:o*, s:o*, s:s}", "run_id", a->run_id, "np",
-                  (json_int_t)a->o->np, "application", ti_json_text(a->program.name), "program",
-                  ti_json_text(a->program.path ? a->program.path : a->program.given), "command",
-                  json_shell(a, &a->o->program), "tiara", ti_version());
+    struct ti_args words = {.n = 0};
+    json_t *json;
 
+    ti_options_command(a->o, &words);
+    json = json_pack("{s:s, s:I, s:o*, s:o*, s:o*, s:o*, s:s}", "run_id", a->run_id, "np",
+                     (json_int_t)a->o->np, "application", ti_json_text(a->application), "program",
+                     ti_json_text(a->program.path ? a->program.path : a->program.given), "command",
+                     json_shell(a, &words), "programs", programs_json(a), "tiara", ti_version());
+    ti_args_free(&words);
     if (!json)
         return NULL;
     a->backend->describe(a, json);

@@ -39,7 +39,11 @@ bool ti_environment_threads(const struct ti_acquisition *a)
 {
     const char *threads = ranks_variable(a, "OMP_NUM_THREADS");
 
-    return a->program.openmp && (!threads || strcmp(threads, "1") != 0);
+    bool openmp = false;
+
+    for (int i = 0; i <= a->o->nmore; i++)
+        openmp = openmp || ti_acquisition_program(a, i)->openmp;
+    return openmp && (!threads || strcmp(threads, "1") != 0);
 }
 
 bool ti_environment_sums(const struct ti_acquisition *a)
@@ -167,12 +171,15 @@ void ti_environment_there(const struct ti_acquisition *a, int64_t ranks, struct 
 void ti_environment_wrapper(const struct ti_acquisition *a, struct ti_args *command)
 {
     const struct ti_counter_wrapper *w = wrapper(a);
+    bool starts = false; /* a script, or a program such as env, starts the program that is meant */
 
     if (!w)
         return;
     ti_args_add_list(command, w->words);
-    /* A script, or a program such as env, starts the program that is meant. */
-    if (!a->program.is_elf || a->program.mpi == TI_MPI_NONE)
+    for (int i = 0; i <= a->o->nmore; i++)
+        starts = starts || !ti_acquisition_program(a, i)->is_elf ||
+                 ti_acquisition_program(a, i)->mpi == TI_MPI_NONE;
+    if (starts)
         ti_args_add(command, w->children);
     if (a->outside)
         ti_args_add(command, w->outside);

@@ -114,26 +114,36 @@ static void wrapper(const struct ti_acquisition *a, struct ti_args *w)
 static ti_status make_command(struct ti_acquisition *a, struct ti_err *err)
 {
     struct ti_args env = {.n = 0}, wrap = {.n = 0};
-    struct ti_mpirun_job run = {.np = a->o->np,
+    struct ti_mpirun_program *more = calloc((size_t)a->o->nmore + 1, sizeof *more);
+    struct ti_mpirun_job run = {.np = ti_options_first_np(a->o),
                                 .tmp = a->dir.tmp[0] ? a->dir.tmp : NULL,
                                 .shm = a->dir.shm[0] ? a->dir.shm : NULL,
                                 .env = &env,
                                 .user = &a->o->mpirun,
                                 .wrapper = &wrap,
-                                .program = &a->o->program};
+                                .program = &a->o->program,
+                                .more = more,
+                                .nmore = a->o->nmore};
     char here[PATH_MAX] = "";
     ti_status st;
 
+    if (!more)
+        return ti_err_errno(err, TI_ERR_IO, "cannot put mpirun's command together");
+    for (int i = 0; i < run.nmore; i++)
+        more[i] = (struct ti_mpirun_program){a->o->more[i].np, &a->o->more[i].words, NULL};
     /* An absolute path: ranks may change directory before they write. */
     if (!a->dir.given[0] && (a->dir_name[0] == '/' || getcwd(here, sizeof here)) &&
         snprintf(a->dir.path, sizeof a->dir.path, "%s%s%s", here, *here ? "/" : "", a->dir_name) >=
-            (int)sizeof a->dir.path)
+            (int)sizeof a->dir.path) {
+        free(more);
         return ti_err_set(err, TI_ERR_USAGE, "the run directory's name is too long");
+    }
     ti_environment_here(a, &env);
     wrapper(a, &wrap);
     st = ti_mpirun_command(&a->mpirun, &a->plan, &run, &a->command, err);
     ti_args_free(&env);
     ti_args_free(&wrap);
+    free(more);
     return st;
 }
 

@@ -167,7 +167,11 @@ static void spread(const struct ti_mpirun *m, const struct ti_mpirun_job *job, s
      * nothing with it.  So `false` follows as an agent that exists everywhere. */
     snprintf(agent, sizeof agent, "%s : false", nodes->agent);
     ti_args_add(out, "--hostfile", nodes->hostfile);
-    ti_args_add(out, "--map-by", nodes->listed ? "seq" : "slot");
+    /* a list counts the slots of its own program only, and mpirun those of all programs */
+    ti_args_add(out, "--map-by",
+                !nodes->listed ? "slot"
+                : job->nmore   ? "seq:OVERSUBSCRIBE"
+                               : "seq");
     mca(job, out, flag, "plm", prrte ? "ssh" : "rsh");
     mca(job, out, flag, "ras", "^slurm,tm,lsf,gridengine");
     mca(job, out, flag, prrte ? "plm_ssh_agent" : "plm_rsh_agent", agent);
@@ -178,6 +182,32 @@ static void spread(const struct ti_mpirun *m, const struct ti_mpirun_job *job, s
         return;
     mca(job, out, flag, prrte ? "prte_if_include" : "oob_tcp_if_include", nodes->network);
     mca(job, out, "--mca", "btl_tcp_if_include", nodes->network);
+}
+
+static void add_program(const struct ti_mpirun_job *job, const struct ti_args *words,
+                        struct ti_args *out)
+{
+    ti_args_add_all(out, job->wrapper, 0);
+    ti_args_add_all(out, words, 0);
+    out->failed = out->failed || words->failed;
+}
+
+/* mpirun takes variables, and the hostfile, for each program alone. */
+static void add_variables(const struct ti_mpirun_job *job, struct ti_args *out)
+{
+    for (int i = 0; i < job->env->n; i++)
+        ti_args_add(out, "-x", job->env->v[i]);
+}
+
+static void add_more(const struct ti_mpirun_job *job, const struct ti_mpirun_program *p,
+                     struct ti_args *out)
+{
+    ti_args_add(out, ":", "-np");
+    ti_args_addf(out, "%" PRId64, p->np);
+    if (job->nodes)
+        ti_args_add(out, "--hostfile", p->hostfile ? p->hostfile : job->nodes->hostfile);
+    add_variables(job, out);
+    add_program(job, p->words, out);
 }
 
 ti_status ti_mpirun_command(const struct ti_mpirun *m, const struct ti_plan *plan,
@@ -211,12 +241,12 @@ ti_status ti_mpirun_command(const struct ti_mpirun *m, const struct ti_plan *pla
         mca(job, out, "--mca", "pml", "ob1");
     if (plan->lazy_procs)
         mca(job, out, "--mca", "mpi_add_procs_cutoff", "0");
-    for (int i = 0; i < job->env->n; i++)
-        ti_args_add(out, "-x", job->env->v[i]);
+    add_variables(job, out);
     ti_args_add_all(out, job->user, 0);
-    ti_args_add_all(out, job->wrapper, 0);
-    ti_args_add_all(out, job->program, 0);
-    if (!job->env->failed && !job->wrapper->failed && !job->program->failed && ti_args_ok(out))
+    add_program(job, job->program, out);
+    for (int i = 0; i < job->nmore; i++)
+        add_more(job, &job->more[i], out);
+    if (!job->env->failed && !job->wrapper->failed && ti_args_ok(out))
         return TI_OK;
     return ti_err_set(err, TI_ERR_IO, "cannot put mpirun's command together: out of memory");
 }

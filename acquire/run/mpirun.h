@@ -29,9 +29,16 @@ struct ti_mpirun_nodes {
     const char *network; /* interfaces or CIDRs, separated by commas; NULL: any */
 };
 
+/* A further program, whose ranks follow those of the programs before it. */
+struct ti_mpirun_program {
+    int64_t np;
+    const struct ti_args *words; /* program and arguments */
+    const char *hostfile;        /* NULL: nodes->hostfile, if there are nodes */
+};
+
 /* Settings in addition to the plan.  All pointers are borrowed. */
 struct ti_mpirun_job {
-    int64_t np;
+    int64_t np; /* of the first program */
     const char *tmp;                     /* for session directories; NULL: default */
     const char *shm;                     /* for shared memory; NULL: default */
     const struct ti_args *env;           /* VAR=VALUE for the ranks */
@@ -39,6 +46,8 @@ struct ti_mpirun_job {
     const struct ti_args
         *wrapper; /* command in front of the program: chrt, valgrind; may be empty */
     const struct ti_args *program;       /* program and arguments */
+    const struct ti_mpirun_program *more;
+    int nmore;
     const struct ti_mpirun_nodes *nodes; /* NULL: all ranks are here */
 };
 

@@ -73,15 +73,14 @@ static struct ti_nodes_backend *make(struct ti_acquisition *a, struct ti_err *er
 /* --- the checks ---------------------------------------------------------- */
 
 /* Find the program, which may exist on the nodes only; the survey reports what it is. */
-static ti_status find_program(struct ti_acquisition *a, struct ti_err *err)
+static ti_status find_program(const char *given, struct ti_program *p, struct ti_err *err)
 {
-    const char *given = a->o->program.v[0];
-    ti_status st = ti_program_find(given, &a->program, err);
+    ti_status st = ti_program_find(given, p, err);
 
     if (st == TI_ERR_INPUT) {
-        ti_program_free(&a->program);
+        ti_program_free(p);
         *err = (struct ti_err){"", ""};
-        st = ti_program_elsewhere(given, &a->program, err);
+        st = ti_program_elsewhere(given, p, err);
     }
     return st;
 }
@@ -111,6 +110,16 @@ static ti_status check_text(struct ti_nodes_backend *b, struct ti_err *err)
                           b->cwd);
     if (!can_be_told(b->cwd))
         b->cwd[0] = '\0';
+    for (int c = 0; a->o->nmore && c < b->sites->nclusters; c++)
+        if (b->sites->cluster[c].program)
+            return ti_err_set(err, TI_ERR_USAGE,
+                              "'program =' of a sites file names one program, and the command line "
+                              "has %d",
+                              a->o->nmore + 1);
+    for (int i = 1; i <= a->o->nmore; i++)
+        if (!can_be_told(ti_acquisition_program(a, i)->given))
+            return ti_err_set(err, TI_ERR_INPUT, "program '%s': nodes take only names in UTF-8",
+                              ti_acquisition_program(a, i)->given);
     ti_environment_there(a, 0, &env);
     for (int i = 0; i < env.n && st == TI_OK; i++)
         if (!can_be_told(env.v[i]))
@@ -127,13 +136,13 @@ static ti_status check_dry_run(struct ti_acquisition *a, struct ti_err *err)
 
     if (a->o->pilot)
         return ti_preflight_here(a, err);
-    st = ti_program_elsewhere(a->o->program.v[0], &a->program, err);
+    st = ti_acquisition_find_programs(a, ti_program_elsewhere, err);
     return st == TI_OK ? ti_preflight_names(a, err) : st;
 }
 
 static ti_status check_run(struct ti_nodes_backend *b, struct ti_err *err)
 {
-    ti_status st = find_program(b->a, err);
+    ti_status st = ti_acquisition_find_programs(b->a, find_program, err);
 
     ti_launch_share_children();
     if (st == TI_OK)
@@ -285,7 +294,7 @@ static ti_status probe(struct ti_acquisition *a, struct ti_err *err)
     for (int64_t i = 0; i < b->sites->nnodes; i++)
         b->use[i] = true;
     if (a->o->program.n)
-        st = find_program(a, err);
+        st = ti_acquisition_find_programs(a, find_program, err);
     if (st == TI_OK)
         st = check_text(b, err);
     if (st == TI_OK)

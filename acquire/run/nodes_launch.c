@@ -41,14 +41,17 @@ static json_t *open_request(struct ti_fleet *f, int64_t node, void *arg)
         json_array_append_new(jenv, ti_json_text(env.v[i]));
     for (int i = 0; i < wrapper.n; i++)
         json_array_append_new(jwrapper, ti_json_text(wrapper.v[i]));
+    /* ti-node executes the program that is named here in place of the command's first word */
     request = json_pack(
-        "{s:s, s:s, s:s, s:I, s:o, s:b, s:s, s:o, s:o, s:s, s:s, s:b, s:b, s:b, s:b, s:[s, s]}",
+        "{s:s, s:s, s:s, s:I, s:o, s:b, s:s*, s:o, s:o, s:s, s:s, s:b, s:b, s:b, s:b, s:[s, s]}",
         "do", "open", "run_id", b->a->run_id, "trace_dir", u->directory, "np",
         (json_int_t)b->a->o->np, "ranks", ti_rank_map_json(&b->map, u->node), "force", 0, "program",
-        cluster->program ? cluster->program : b->ask.program, "env", jenv, "wrapper", jwrapper,
-        "node", b->sites->node[node].name, "cwd", b->cwd, "idle", b->a->plan.folding > 1,
-        "timer_slack", b->a->plan.timer_slack, "valgrind", b->a->choice.valgrind, "no_core",
-        b->a->choice.valgrind, "scratch", u->tmp, u->shm);
+        b->a->o->nmore     ? NULL
+        : cluster->program ? cluster->program
+                           : b->ask.program,
+        "env", jenv, "wrapper", jwrapper, "node", b->sites->node[node].name, "cwd", b->cwd, "idle",
+        b->a->plan.folding > 1, "timer_slack", b->a->plan.timer_slack, "valgrind",
+        b->a->choice.valgrind, "no_core", b->a->choice.valgrind, "scratch", u->tmp, u->shm);
     ti_args_free(&env);
     ti_args_free(&wrapper);
     return request;
@@ -118,12 +121,40 @@ static char *networks(const struct ti_nodes_backend *b)
 
 /* On its node a rank starts as "ti-node run", which sets the rank up as planned and executes the
  * program. */
-static void rank_command(const struct ti_nodes_backend *b, bool dry_launch, struct ti_args *out)
+static void rank_command(const char *program, const struct ti_args *words, bool dry_launch,
+                         struct ti_args *out)
 {
     ti_args_add(out, "sh", "-c", "exec \"$TIARA_NODE\" run \"$@\"", "ti-node",
-                dry_launch ? "--dry-launch" : b->ask.program);
+                dry_launch ? "--dry-launch" : program);
     if (!dry_launch)
-        ti_args_add_all(out, &b->a->o->program, 1);
+        ti_args_add_all(out, words, 1);
+}
+
+/* With several programs, mpirun reads a list of nodes for each. */
+struct more {
+    struct ti_args words;
+    char hosts[PATH_MAX + 32];
+};
+
+/* Make the commands and the lists of the further programs: `part` and `job`, each of o->nmore. */
+static ti_status more_programs(const struct ti_nodes_backend *b, bool dry_launch, struct more *part,
+                               struct ti_mpirun_program *job, struct ti_err *err)
+{
+    const struct ti_options *o = b->a->o;
+    int64_t first = ti_options_first_np(o);
+    ti_status st = TI_OK;
+
+    for (int i = 0; i < o->nmore && st == TI_OK; i++) {
+        const char *program = ti_acquisition_program(b->a, i + 1)->path;
+
+        snprintf(part[i].hosts, sizeof part[i].hosts, "%s/hosts.%d", b->a->dir.tmp, i + 1);
+        rank_command(program ? program : o->more[i].words.v[0], &o->more[i].words, dry_launch,
+                     &part[i].words);
+        job[i] = (struct ti_mpirun_program){o->more[i].np, &part[i].words, part[i].hosts};
+        st = ti_rank_map_list(&b->map, b->sites, first, o->more[i].np, part[i].hosts, err);
+        first += o->more[i].np;
+    }
+    return st;
 }
 
 static bool has_domains(const struct ti_nodes_backend *b)
@@ -139,24 +170,40 @@ ti_status ti__nodes_command(struct ti_nodes_backend *b, bool dry_launch, struct 
 {
     struct ti_args none = {.n = 0}, program = {.n = 0};
     char hosts[PATH_MAX + 16], *network = networks(b);
+    const struct ti_options *o = b->a->o;
+    struct more *part = calloc((size_t)o->nmore + 1, sizeof *part);
+    struct ti_mpirun_program *more = calloc((size_t)o->nmore + 1, sizeof *more);
     struct ti_mpirun_nodes nodes = {.hostfile = hosts,
-                                    .listed = b->map.node != NULL,
+                                    .listed = b->map.node || o->nmore,
                                     .fqdn = has_domains(b),
                                     .agent = b->a->paths.rsh,
                                     .network = network};
-    struct ti_mpirun_job run = {.np = b->a->o->np,
+    struct ti_mpirun_job run = {.np = ti_options_first_np(o),
                                 .env = &none,
-                                .user = &b->a->o->mpirun,
+                                .user = &o->mpirun,
                                 .wrapper = &none,
                                 .program = &program,
+                                .more = more,
+                                .nmore = o->nmore,
                                 .nodes = &nodes};
     ti_status st;
 
     snprintf(hosts, sizeof hosts, "%s/hosts", b->a->dir.tmp);
-    st = ti_rank_map_hostfile(&b->map, b->sites, hosts, err);
-    rank_command(b, dry_launch, &program);
+    rank_command(b->ask.program, &o->program, dry_launch, &program);
+    if (!part || !more)
+        st = ti_err_errno(err, TI_ERR_IO, "cannot put mpirun's command together");
+    else if (o->nmore)
+        st = ti_rank_map_list(&b->map, b->sites, 0, run.np, hosts, err);
+    else
+        st = ti_rank_map_hostfile(&b->map, b->sites, hosts, err);
+    if (st == TI_OK)
+        st = more_programs(b, dry_launch, part, more, err);
     if (st == TI_OK)
         st = ti_mpirun_command(&b->a->mpirun, &b->a->plan, &run, out, err);
+    for (int i = 0; part && i < o->nmore; i++)
+        ti_args_free(&part[i].words);
+    free(part);
+    free(more);
     ti_args_free(&program);
     free(network);
     return st;

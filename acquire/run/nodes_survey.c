@@ -155,8 +155,15 @@ static void use_program(struct ti_nodes_backend *b)
 
 static ti_status survey(struct ti_nodes_backend *b, struct ti_err *err)
 {
+    json_t *more = NULL;
     ti_status st;
 
+    for (int i = 0; i < b->a->o->nmore; i++) {
+        const char *path = ti_acquisition_program(b->a, i + 1)->path;
+
+        more = more ? more : json_array();
+        json_array_append_new(more, ti_json_text(path ? path : b->a->o->more[i].words.v[0]));
+    }
     b->ask = (struct ti_survey_in){.use = b->use,
                                    .program = b->a->program.path   ? b->a->program.path
                                               : b->a->o->program.n ? b->a->o->program.v[0]
@@ -170,7 +177,10 @@ static ti_status survey(struct ti_nodes_backend *b, struct ti_err *err)
                                    .limit_s = 2 * (double)b->a->o->silence_s,
                                    .trace_base = TRACE_BASE};
     ti_step_begin(b->a, TI_STEP_SURVEY);
+    b->ask.more = more;
     st = ti_survey_make(b->fleet, &b->ask, &b->survey, err);
+    b->ask.more = NULL;
+    json_decref(more);
     if (st == TI_OK && b->fleet->sig)
         return ti__nodes_trouble(b, err);
     ti_step_end(b->a, TI_STEP_SURVEY);

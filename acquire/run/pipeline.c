@@ -164,6 +164,24 @@ static ti_status gather(struct ti_acquisition *a, struct ti_err *err)
     return st;
 }
 
+/* The outcome as an error.  Several programs are named together: mpirun does not say whose rank
+ * failed. */
+static ti_status check_outcome(struct ti_acquisition *a, struct ti_err *err)
+{
+    struct ti_args words = {.n = 0};
+    ti_status st;
+
+    a->outcome.several = a->o->nmore > 0;
+    if (!a->o->nmore)
+        return ti_outcome_check(&a->outcome, &a->ranks, &a->o->program, a->choice.valgrind, err);
+    ti_args_add(&words, a->application);
+    st = ti_args_ok(&words)
+             ? ti_outcome_check(&a->outcome, &a->ranks, &words, a->choice.valgrind, err)
+             : ti_err_set(err, TI_ERR_IO, "cannot tell how the run ended: out of memory");
+    ti_args_free(&words);
+    return st;
+}
+
 /* Say how the run ended, and make the bundle; `st` is the status of the last try. */
 static ti_status conclude(struct ti_acquisition *a, ti_status st, struct ti_err *err)
 {
@@ -171,7 +189,7 @@ static ti_status conclude(struct ti_acquisition *a, ti_status st, struct ti_err 
     bool complete = ti_ranks_complete(&a->ranks);
 
     if (st == TI_OK)
-        app = ti_outcome_check(&a->outcome, &a->ranks, &a->o->program, a->choice.valgrind, err);
+        app = check_outcome(a, err);
     if (a->outcome.out_of_memory && a->short_of_memory[0])
         ti_err_prefix(err, app, "on node '%s'", a->short_of_memory);
     ti_outcome_say(&a->outcome, &a->ranks);

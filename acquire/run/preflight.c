@@ -17,10 +17,10 @@ ti_status ti_preflight_names(struct ti_acquisition *a, struct ti_err *err)
 
     n = o->trace_dir ? snprintf(a->dir_name, sizeof a->dir_name, "%s", o->trace_dir)
                      : snprintf(a->dir_name, sizeof a->dir_name, "%s.%" PRId64 ".run",
-                                a->program.name, o->np);
+                                a->application, o->np);
     m = o->output
             ? snprintf(a->output, sizeof a->output, "%s", o->output)
-            : snprintf(a->output, sizeof a->output, "%s.%" PRId64 ".tib", a->program.name, o->np);
+            : snprintf(a->output, sizeof a->output, "%s.%" PRId64 ".tib", a->application, o->np);
     if (n >= PATH_MAX || m >= PATH_MAX)
         return ti_err_set(err, TI_ERR_USAGE, "the name of the run directory or bundle is too long");
     return TI_OK;
@@ -64,11 +64,8 @@ void ti_preflight_say_counter(const struct ti_acquisition *a)
                                    : "no instruction count");
 }
 
-void ti_preflight_warn(const struct ti_acquisition *a)
+static void warn(const struct ti_acquisition *a, const struct ti_program *p)
 {
-    const struct ti_program *p = &a->program;
-    char all[128];
-
     if (p->setid)
         ti_warn("'%s' is set-user-ID or set-group-ID: the loader will not preload our library",
                 p->given);
@@ -81,10 +78,18 @@ void ti_preflight_warn(const struct ti_acquisition *a)
         ti_warn("'%s' was compiled with ti-mpicc: %s counts what it executes to count itself too; "
                 "trace the program as mpicc compiles it%s",
                 p->given, a->choice.of->name, a->sum ? "" : ", or take -c blocks");
+}
+
+void ti_preflight_warn(const struct ti_acquisition *a)
+{
+    char all[128];
+
+    for (int i = 0; i <= a->o->nmore; i++)
+        warn(a, ti_acquisition_program(a, i));
     if (ti_environment_threads(a) && a->o->threads == TI_THREADS_AUTO && !a->sum)
         ti_warn(
             "'%s' uses OpenMP, and %s counts only the thread that calls MPI: %s count all threads",
-            p->given, a->o->counter,
+            a->program.given, a->o->counter,
             ti_counter_names(all, sizeof all, "-c ", " and ", false, true, NULL));
 }
 
@@ -120,20 +125,36 @@ static ti_status check_processes(const struct ti_acquisition *a, struct ti_err *
     return TI_ERR_INPUT;
 }
 
-ti_status ti_preflight_here(struct ti_acquisition *a, struct ti_err *err)
+static ti_status find_here(const char *given, struct ti_program *p, struct ti_err *err)
 {
-    const char *given = a->o->program.v[0];
-    ti_status st = ti_program_find(given, &a->program, err);
+    ti_status st = ti_program_find(given, p, err);
 
     if (st == TI_ERR_INPUT && strchr(given, '/') && !err->hint[0])
         ti_hint_file(err, given);
+    return st;
+}
+
+/* The program that decides which counters can count: one that `blocks` cannot count, if any. */
+static const struct ti_program *deciding(const struct ti_acquisition *a)
+{
+    const struct ti_program *p = &a->program;
+
+    for (int i = 1; i <= a->o->nmore && p->blocks; i++)
+        p = ti_acquisition_program(a, i);
+    return p;
+}
+
+ti_status ti_preflight_here(struct ti_acquisition *a, struct ti_err *err)
+{
+    ti_status st = ti_acquisition_find_programs(a, find_here, err);
+
     if (st == TI_OK)
         st = ti_preflight_machine(a, err);
     if (st == TI_OK && a->o->pin)
         st = ti_machine_pin(a->o->pin, &a->pin, &a->machine.cores, err);
     a->pinned = a->o->pin != NULL;
     if (st == TI_OK)
-        st = ti_counter_choose(a->o->counter, a->sum, &a->program,
+        st = ti_counter_choose(a->o->counter, a->sum, deciding(a),
                                a->paths.valgrind[0] ? a->paths.valgrind : NULL, &a->choice, err);
     if (st == TI_OK && a->o->also)
         st = ti_counter_check_also(a->o->also, a->sum, &a->choice, err);

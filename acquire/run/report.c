@@ -78,9 +78,10 @@ static void how_it_ended(const struct ti_outcome *o, const struct ti_ranks *r, c
 
 static void hint_of_sigill(struct ti_err *err)
 {
-    ti_err_hint(err, "valgrind knows no AVX-512; if the program was built for it (-march=native, on "
-                     "such a machine), build it with -march=x86-64-v3 or -mno-avx512f, its "
-                     "libraries too, or choose another counter with -c");
+    ti_err_hint(err,
+                "valgrind knows no AVX-512; if the program was built for it (-march=native, on "
+                "such a machine), build it with -march=x86-64-v3 or -mno-avx512f, its "
+                "libraries too, or choose another counter with -c");
 }
 
 static ti_status no_trace(const struct ti_outcome *o, const struct ti_ranks *r,
@@ -99,7 +100,7 @@ static ti_status no_trace(const struct ti_outcome *o, const struct ti_ranks *r,
     ti_err_set(err, TI_ERR_APP, "'%s' %s before any rank was through MPI_Init", program, how);
     if (illegal)
         hint_of_sigill(err);
-    else if ((command = ti_args_shell(words)) != NULL) {
+    else if (!o->several && (command = ti_args_shell(words)) != NULL) {
         ti_err_hint(err, "does it run without us? Try: mpirun -np %" PRId64 " %s%s", r->np,
                     r->np > 2 ? "--oversubscribe " : "", command);
         free(command);

@@ -108,8 +108,8 @@ static json_t *fetch_step(const struct ti_run *run)
  * fetching, where that was needed, and this one. */
 static json_t *acquisition(const struct ti_run *run)
 {
-    static const char *const elsewhere[] = {"np",      "run_id",  "application",
-                                            "command", "counter", "plan"};
+    static const char *const elsewhere[] = {"np",       "run_id",  "application", "command",
+                                            "programs", "counter", "plan"};
     json_t *a = run->json ? json_copy(run->json) : json_object(), *steps;
     char started[32];
 
@@ -287,6 +287,7 @@ char *ti_manifest_text(const struct ti_run *run, size_t *bytes)
     put_json(f, "ignored", strays(run));
     put_json(f, "application", either(run, "application"));
     put_json(f, "command", either(run, "command"));
+    put_json(f, "programs", json_incref(json_object_get(run->json, "programs")));
     put_json(f, "counter", counter(run));
     for (size_t i = 0; i < sizeof other / sizeof *other; i++)
         put_json(f, other[i], json_incref(json_object_get(run->info, other[i])));

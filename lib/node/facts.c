@@ -124,6 +124,36 @@ static json_t *program_facts(const char *given)
     return j;
 }
 
+/* Of the further programs of a command line. */
+static json_t *more_facts(const json_t *programs)
+{
+    json_t *list = json_array();
+    const json_t *given;
+    size_t i;
+
+    json_array_foreach(programs, i, given)
+    {
+        const char *text = json_string_value(given);
+
+        json_array_append_new(list, text ? program_facts(text) : json_null());
+    }
+    return list;
+}
+
+/* The program that decides which counters can count: one that `blocks` cannot count, if any. */
+static const char *deciding(const json_t *facts, const char *program)
+{
+    const json_t *more = json_object_get(facts, "more"), *one;
+    size_t i;
+
+    if (!json_is_true(json_object_get(json_object_get(facts, "program"), "blocks")))
+        return program;
+    json_array_foreach(more, i,
+                       one) if (!json_is_true(json_object_get(one, "blocks")) &&
+                                *ti_json_string(one, "path")) return ti_json_string(one, "path");
+    return program;
+}
+
 /* --- trace directory ----------------------------------------------------- */
 
 /* The nearest existing directory above `dir`, or `dir`: it has the file system of the future `dir`.
@@ -271,6 +301,9 @@ json_t *ti_facts(const json_t *request, const char *folder)
     add_machine(facts);
     if (program)
         json_object_set_new(facts, "program", program_facts(program));
+    if (json_array_size(json_object_get(request, "more")))
+        json_object_set_new(facts, "more", more_facts(json_object_get(request, "more")));
+    program = deciding(facts, program);
     if (dir)
         json_object_set_new(facts, "trace_dir", trace_dir_facts(dir));
     if (counter)

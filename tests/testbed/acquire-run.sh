@@ -42,6 +42,24 @@ grep -q "bundle of 8 ranks" info || fail "run: $(head -1 info)"
 grep -q "nodes  *4: n1.site1" info || fail "run: the bundle knows no nodes"
 all_clean run
 
+# --- several programs: each rank is where it is planned, and ran the program that the manifest says
+cp "$scratch/lu" "$scratch/lu2"
+front "${acquire[@]}" --np 3 --keep -o two.tib ./lu S : --np 5 ./lu2 S >out 2>err || fail "programs: $(cat err)"
+grep -q verified out || fail "programs: $(cat out)"
+grep -q "all 8 ranks are where they were planned" lu+lu2.8.run/run.log || fail "programs: the log has no dry launch"
+"$o/ti-info" two.tib >info || fail "programs: $(cat info)"
+grep -q "programs  *ranks 0-2: ./lu S" info && grep -q " ranks 3-7: ./lu2 S" info || fail "programs: $(cat info)"
+for r in 0 2 3 7; do
+    [ $r -lt 3 ] && name=lu || name=lu2
+    "$o/ti-info" two.tib --rank $r | grep -q "^command .*/$name S\$" || fail "programs: rank $r"
+done
+"$bed" replace n2.site1 "$scratch/lu2" /bin/true
+front "${acquire[@]}" --np 3 --force -o two.tib ./lu S : --np 5 ./lu2 S >out 2>err
+[ $? -eq 3 ] && grep -q "n2.site1.*lu2' is another one" err || fail "programs: another one: $(cat err)"
+front "${acquire[@]}" --np 3 --force -o two.tib ./lu S : --np 5 /tmp/lu.nowhere S >out 2>err
+[ $? -eq 3 ] && grep -q "cannot find the program '/tmp/lu.nowhere'" err || fail "programs: nowhere: $(cat err)"
+all_clean programs
+
 # --- a program that only the nodes have; its memory cannot be measured here
 for node in $("$bed" list); do
     "$bed" node "$node" cp "$scratch/lu" /tmp/lu.nodes || fail "cp on $node"

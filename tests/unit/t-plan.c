@@ -16,8 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "acquire/run/mpirun.h"
 #include "acquire/plan/plan.h"
+#include "acquire/run/mpirun.h"
 #include "common/args.h"
 #include "node/machine.h"
 #include "node/program.h"
@@ -372,6 +372,46 @@ static void test_commands(void **state)
     unsetenv("OMPI_MCA_mpi_yield_when_idle");
 }
 
+/* Each program has its ranks, variables, hostfile and wrapper. */
+static void test_several_programs(void **state)
+{
+    struct ti_args env = {.n = 0}, none = {.n = 0}, wrapper = {.n = 0}, a = {.n = 0}, b = {.n = 0};
+    struct ti_args out = {.n = 0};
+    struct ti_plan plan = plan_of(6, 2, 0, 0);
+    struct ti_mpirun m = {.major = 4, .minor = 1};
+    struct ti_mpirun_nodes nodes = {.hostfile = "/h", .listed = true, .agent = "/r"};
+    struct ti_mpirun_program more[] = {{4, &b, "/h1"}, {1, &a, NULL}};
+    struct ti_mpirun_job job = {.np = 2,
+                                .env = &env,
+                                .user = &none,
+                                .wrapper = &wrapper,
+                                .program = &a,
+                                .more = more,
+                                .nmore = 2};
+    char *text;
+
+    (void)state;
+    ti_args_add(&env, "A=1");
+    ti_args_add(&wrapper, "nice");
+    ti_args_add(&a, "./a", "x");
+    ti_args_add(&b, "./b");
+    for (int i = 0; i < 2; i++) {
+        job.nodes = i ? &nodes : NULL;
+        assert_int_equal(ti_mpirun_command(&m, &plan, &job, &out, NULL), TI_OK);
+        text = ti_args_shell(&out);
+        assert_non_null(strstr(text, i ? " -x A=1 nice ./a x : -np 4 --hostfile /h1 -x A=1 nice "
+                                         "./b : -np 1 --hostfile /h -x A=1 nice ./a x"
+                                       : " -x A=1 nice ./a x : -np 4 -x A=1 nice ./b : -np 1 -x "
+                                         "A=1 nice ./a x"));
+        free(text);
+        ti_args_free(&out);
+    }
+    ti_args_free(&env);
+    ti_args_free(&wrapper);
+    ti_args_free(&a);
+    ti_args_free(&b);
+}
+
 static void test_what_cannot_be_passed_on(void **state)
 {
     static const char *const bad[] = {"-np",    "--np",       "-n",          "-H",
@@ -497,6 +537,7 @@ int main(void)
         cmocka_unit_test(test_pin),
         cmocka_unit_test(test_versions),
         cmocka_unit_test(test_commands),
+        cmocka_unit_test(test_several_programs),
         cmocka_unit_test(test_what_cannot_be_passed_on),
         cmocka_unit_test(test_quoting),
         cmocka_unit_test_setup_teardown(test_programs, set_up, tear_down),
