@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "acquire/run/describe.h"
+#include "acquire/run/left.h"
 #include "acquire/run/pipeline.h"
 #include "acquire/run/result.h"
 #include "acquire/where/check_sites.h"
@@ -32,7 +33,11 @@ static ti_status act(struct ti_options *o, struct ti_acquisition *a, struct ti_e
     if (st == TI_OK && o->probe && !sites)
         st = ti_err_set(err, TI_ERR_USAGE,
                         "--probe looks at nodes: --sites, --hostfile or a job says which");
-    else if (st == TI_OK)
+    else if (st == TI_OK && (o->list || o->clean)) {
+        st = ti_left_act(o, sites, err);
+        ti_sites_free(sites);
+        return st;
+    } else if (st == TI_OK)
         st = o->probe ? a->backend->probe(a, err) : ti_pipeline_run(a, err);
     ti_untraced_say(&a->ranks);
     ti_negative_say(&a->ranks);

@@ -14,7 +14,7 @@ acquire_src := acquire/options.c lib/bundle/output.c lib/bundle/merge_options.c 
 nodes_src := $(call in,fleet,fleet.c fleet_ask.c fleet_names.c here.c rsh.c survey.c \
                   survey_print.c) \
   $(call in,run,nodes.c nodes_survey.c nodes_plan.c nodes_launch.c nodes_dry_launch.c \
-                nodes_watch.c nodes_collect.c) \
+                nodes_watch.c nodes_collect.c left.c) \
   $(remote_src) $(conn_src)
 progs += ti-acquire
 ti-acquire_src := acquire/main.c $(nodes_src) $(acquire_src) $(counter_src)

@@ -196,6 +196,15 @@ static const struct ti_opt opts[] = {
     {0, "merge", "HOW", TI_MERGE_HELP, TI_OPT_CHOICE(merge.how, TI_MERGE_AUTO, TI_MERGE_WORDS)},
     {0, "volumes", "QUALITY", TI_VOLUMES_HELP, TI_OPT_TEXT(merge.volumes)},
     {0, "extras", "QUALITY", TI_EXTRAS_HELP, TI_OPT_TEXT(merge.extras)},
+    TI_OPT_HEADING("Left by runs"),
+    {0, "list", NULL,
+     "name the directories, folders and processes that runs\n"
+     "left, here and on nodes that are given, and exit",
+     TI_OPT_FLAG(list)},
+    {0, "clean", "RUN",
+     "remove what a run left, and exit; RUN is its directory,\n"
+     "its id, or a folder that --list names",
+     TI_OPT_NAME(clean)},
     TI_OPT_HEADING("Output"),
     {'q', "quiet", NULL, "errors and warnings only", TI_OPT_FLAG(quiet)},
     {'v', "verbose", NULL, "print more details", TI_OPT_FLAG(verbose)},
@@ -354,7 +363,10 @@ int ti_options_parse(int argc, char **argv, struct ti_options *o)
     st = ti_cli_parse(&ti_acquire_cli, argc, argv, o);
     if (st != TI_CLI_END)
         return st;
-    if (o->check_sites || (o->probe && ti_cli_operand() == argc))
+    if ((o->list || o->clean) && ti_cli_operand() < argc)
+        return (int)ti_cli_usage(o->cli, "--list and --clean run no program, such as '%s'",
+                                 argv[ti_cli_operand()]);
+    if (o->check_sites || o->list || o->clean || (o->probe && ti_cli_operand() == argc))
         return TI_CLI_END; /* no program is needed */
     st = ti_options_operands(o, argc, argv);
     if (st >= 0)

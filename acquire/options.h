@@ -48,6 +48,8 @@ struct ti_options {
     int64_t tolerate;           /* --tolerate N: so many unusable nodes may be left out */
     const char *transport;      /* --transport auto, libssh2, openssh; NULL: auto */
     bool check_sites;           /* --check-sites */
+    bool list;                  /* --list: name what runs left */
+    const char *clean;          /* --clean RUN: remove what it left; NULL */
     bool probe;                 /* --probe: survey the nodes, print them, run nothing */
     const char *pilot;          /* --pilot 4,8,16; NULL */
     const char *like;           /* --like BUNDLE; NULL */

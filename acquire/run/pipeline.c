@@ -97,7 +97,7 @@ ti_status ti_pipeline_try(struct ti_acquisition *a, struct ti_err *err)
     struct ti_err why = {"", ""};
 
     if (st == TI_OK && !a->o->dry_run)
-        st = ti_rundir_scratch(&a->dir, a->sites ? 0 : a->o->np, err);
+        st = ti_rundir_scratch(&a->dir, a->run_id, a->sites ? 0 : a->o->np, err);
     if (st == TI_OK)
         st = a->backend->plan(a, err);
     print_plan(a);

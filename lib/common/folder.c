@@ -53,6 +53,30 @@ void ti_tree_remove(int at, const char *name)
     remove_tree(at, name, 0);
 }
 
+static int64_t tree_bytes(int at, const char *name, int depth)
+{
+    DIR *dir = names_of(at, name);
+    struct dirent *entry;
+    int64_t sum = 0;
+    struct stat sb;
+
+    while (dir && (entry = readdir(dir)) != NULL) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+            fstatat(dirfd(dir), entry->d_name, &sb, AT_SYMLINK_NOFOLLOW) < 0)
+            continue;
+        sum += S_ISDIR(sb.st_mode) && depth < 32 ? tree_bytes(dirfd(dir), entry->d_name, depth + 1)
+                                                 : (int64_t)sb.st_blocks * 512;
+    }
+    if (dir)
+        closedir(dir);
+    return sum;
+}
+
+int64_t ti_tree_bytes(int at, const char *name)
+{
+    return tree_bytes(at, name, 0);
+}
+
 /* Exactly the names that mkdtemp() makes, so that similar names of others are left alone. */
 static bool is_our_name(const char *name)
 {

@@ -10,6 +10,7 @@
 #include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* The file in each folder that its owner locks (flock). */
 #define TI_FOLDER_LOCK "lock"
@@ -24,6 +25,9 @@ void ti_folder_remove(const char *dir, int lock);
 
 /* Read the names in the open directory `fd`, which stays open.  NULL: errno says why. */
 DIR *ti_names_in(int fd);
+
+/* Bytes on disk of `name` in directory `at` and everything below it; 0 if it is no directory. */
+int64_t ti_tree_bytes(int at, const char *name);
 
 /* Remove `name` in directory `at` (or AT_FDCWD) and everything below it.  Follows no links. */
 void ti_tree_remove(int at, const char *name);

@@ -10,6 +10,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -265,7 +266,8 @@ static bool is_whole(pid_t pid, ssize_t bytes)
            (env_end != 0 && env_end - env_start == (unsigned long)bytes);
 }
 
-static bool carries(pid_t pid, const char *run_id, char *buf)
+/* The run id in the environment of a process, in `buf`; NULL: there is none. */
+static const char *run_id_of(pid_t pid, char *buf)
 {
     static const char name[] = "TIARA_RUN_ID=";
     double until = ti_now() + EXEC_WAIT_S;
@@ -275,11 +277,18 @@ static bool carries(pid_t pid, const char *run_id, char *buf)
         bytes = read_proc(pid, "environ", buf, TI_ENVIRON_MAX);
         for (const char *p = buf; bytes > 0 && p < buf + bytes; p += strlen(p) + 1)
             if (strncmp(p, name, sizeof name - 1) == 0)
-                return strcmp(p + sizeof name - 1, run_id) == 0;
+                return p + sizeof name - 1;
         if (is_whole(pid, bytes) || ti_now() >= until)
-            return false;
+            return NULL;
         nanosleep(&(struct timespec){0, 200000L}, NULL);
     }
+}
+
+static bool carries(pid_t pid, const char *run_id, char *buf)
+{
+    const char *theirs = run_id_of(pid, buf);
+
+    return theirs && strcmp(theirs, run_id) == 0;
 }
 
 /* Parent and state of a process; 0 if it is gone. */
@@ -346,6 +355,55 @@ static int each(const char *run_id, void (*f)(pid_t pid, void *arg), void *arg)
         n++;
         if (f)
             f((pid_t)pid, arg);
+    }
+    if (dir)
+        closedir(dir);
+    free(buf);
+    return n;
+}
+
+/* Whether a tool of ours that is alive started the process, directly or not. */
+static bool is_kept(pid_t pid)
+{
+    static const char *const tools[] = {"ti-acquire", "ti-skew", "ti-node"};
+    char comm[64], state;
+
+    for (int depth = 0; depth < 64 && (pid = parent_of(pid, &state)) > 1; depth++) {
+        if (read_proc(pid, "comm", comm, sizeof comm) <= 0)
+            return false;
+        comm[strcspn(comm, "\n")] = '\0';
+        for (size_t i = 0; i < sizeof tools / sizeof *tools; i++)
+            if (strcmp(comm, tools[i]) == 0)
+                return true;
+    }
+    return false;
+}
+
+int ti_launch_any(void (*f)(const struct ti_run_process *process, void *arg), void *arg)
+{
+    char *buf = malloc(TI_ENVIRON_MAX), command[4096], *end;
+    DIR *dir = buf ? opendir("/proc") : NULL;
+    struct dirent *e;
+    int n = 0;
+
+    while (dir && (e = readdir(dir)) != NULL) {
+        struct ti_run_process p = {.pid = (pid_t)strtol(e->d_name, &end, 10), .command = command};
+        struct stat sb;
+        ssize_t bytes;
+        char state;
+
+        if (p.pid <= 0 || *end || p.pid == getpid() || fstatat(dirfd(dir), e->d_name, &sb, 0) < 0 ||
+            sb.st_uid != geteuid() || parent_of(p.pid, &state) == 0 || state == 'Z' ||
+            state == 'X' || !(p.run_id = run_id_of(p.pid, buf)))
+            continue;
+        bytes = read_proc(p.pid, "cmdline", command, sizeof command);
+        for (ssize_t i = 0; i + 1 < bytes; i++)
+            if (!command[i])
+                command[i] = ' ';
+        command[bytes < 0 ? 0 : bytes] = '\0';
+        p.kept = is_kept(p.pid);
+        f(&p, arg);
+        n++;
     }
     if (dir)
         closedir(dir);

@@ -99,6 +99,17 @@ int ti_launch_sweep(struct ti_proc *proc, double grace_s, int *found);
  * their number. */
 int ti_launch_each(const char *run_id, void (*f)(pid_t pid, void *arg), void *arg);
 
+/* A living process of any run.  Strings are good during the call. */
+struct ti_run_process {
+    pid_t pid;
+    const char *run_id, *command;
+    bool kept; /* a ti-acquire, ti-skew or ti-node above it is alive: the run goes on */
+};
+
+/* Call f(process, arg) for every process of this user's that is of a run, except ourselves.  Returns
+ * their number. */
+int ti_launch_any(void (*f)(const struct ti_run_process *process, void *arg), void *arg);
+
 /* Signal every process of the run except ourselves; stopped ones also get SIGCONT.  Returns the
  * number of living processes.  Processes in `told` are skipped, and the others are added to it:
  * repeated calls reach processes that were just being forked.  `told` NULL: all are signalled. */

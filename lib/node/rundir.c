@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 #include "common/folder.h"
+#include "common/json.h"
 #include "common/write.h"
+#include "node/launch.h"
 #include "node/machine.h"
 #include "trace/rankname.h"
 #include "trace/trace.h"
@@ -236,11 +238,12 @@ void ti_rundir_close(struct ti_rundir *d)
 /* --- places for Open MPI ------------------------------------------------- */
 
 /* Make a folder below `base`; `out` becomes "" if that fails. */
-static bool make_below(const char *base, char *out, int *lock)
+static bool make_below(const char *base, const char *run_id, char *out, int *lock)
 {
     if (strlen(base) + sizeof "/tiara-XXXXXX" <= TMP_PATH_MAX &&
-        ti_folder_make(base, out, PATH_MAX, lock))
+        ti_folder_make(base, out, PATH_MAX, lock) && ti_write_all(*lock, run_id, strlen(run_id)))
         return true;
+    ti_folder_remove(out, *lock);
     out[0] = '\0';
     return false;
 }
@@ -260,7 +263,7 @@ static bool make_inside(struct ti_rundir *d)
     return lock >= 0;
 }
 
-ti_status ti_rundir_scratch(struct ti_rundir *d, int64_t np, struct ti_err *err)
+ti_status ti_rundir_scratch(struct ti_rundir *d, const char *run_id, int64_t np, struct ti_err *err)
 {
     const char *base = getenv("TMPDIR");
     int64_t room = ti_disk_free("/dev/shm");
@@ -272,11 +275,11 @@ ti_status ti_rundir_scratch(struct ti_rundir *d, int64_t np, struct ti_err *err)
             ti_rundir_unscratch(d);
             return TI_ERR_IO;
         }
-    } else if (!(base && base[0] == '/' && make_below(base, d->tmp, &d->tmp_lock)) &&
-               !make_below("/tmp", d->tmp, &d->tmp_lock)) {
+    } else if (!(base && base[0] == '/' && make_below(base, run_id, d->tmp, &d->tmp_lock)) &&
+               !make_below("/tmp", run_id, d->tmp, &d->tmp_lock)) {
         return ti_err_errno(err, TI_ERR_IO, "cannot create a temporary directory in '/tmp'");
     }
-    if (room < np * SHM_RANK_BYTES || !make_below("/dev/shm", d->shm, &d->shm_lock))
+    if (room < np * SHM_RANK_BYTES || !make_below("/dev/shm", run_id, d->shm, &d->shm_lock))
         d->shm[0] = '\0';
     return TI_OK;
 }
@@ -343,4 +346,235 @@ void ti_rundir_discard(struct ti_rundir *d, bool always)
     if (d->created || always)
         rmdir(d->path);
     ti_rundir_close(d);
+}
+
+/* --- what runs left ------------------------------------------------------ */
+
+#define ID_PART 12 /* digits of the run id that are in the names of folders on nodes */
+
+/* Whether an id is of the run with that id, or these first digits of one; NULL: of any. */
+static bool is_wanted(const char *id, const char *run_id)
+{
+    size_t n = run_id ? strlen(run_id) : 0, m = strlen(id);
+
+    return !run_id || (m >= ID_PART && strncmp(id, run_id, n < m ? n : m) == 0);
+}
+
+/* Whether another process holds the lock of an open file or directory. */
+static bool is_locked(int fd)
+{
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+        return errno == EWOULDBLOCK;
+    flock(fd, LOCK_UN);
+    return false;
+}
+
+static json_t *json_of(int at, const char *name)
+{
+    int fd = openat(at, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    json_t *json = fd < 0 ? NULL : json_loadfd(fd, 0, NULL);
+
+    if (fd >= 0)
+        close(fd);
+    return json;
+}
+
+/* Add a directory, if it is one of a run. */
+static void add_directory(int base, const char *path, const char *name, const char *run_id,
+                          json_t *list)
+{
+    static struct ti_rundir d;
+    json_t *run;
+    struct stat sb;
+
+    d = (struct ti_rundir){.fd =
+                               openat(base, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
+    if (d.fd < 0 || fstat(d.fd, &sb) < 0 || sb.st_uid != geteuid() ||
+        (!is_of_run(&d) && faccessat(d.fd, TMP_NAME "/" TI_FOLDER_LOCK, F_OK, 0) < 0)) {
+        if (d.fd >= 0)
+            close(d.fd);
+        return;
+    }
+    run = json_of(d.fd, has_run_id(&d, TI_RUN_JSON) ? TI_RUN_JSON : TI_NODE_JSON);
+    if (is_wanted(ti_json_string(run, "run_id"), run_id))
+        json_array_append_new(
+            list,
+            json_pack("{s:o, s:s, s:I, s:s, s:I, s:b, s:b}", "path", ti_json_text(path), "run_id",
+                      ti_json_string(run, "run_id"), "np", (json_int_t)ti_json_integer(run, "np"),
+                      "state", ti_json_string(run, "state"), "bytes",
+                      (json_int_t)ti_tree_bytes(d.fd, "."), "nodes",
+                      json_array_size(json_object_get(run, "nodes")) > 0, "busy", is_locked(d.fd)));
+    json_decref(run);
+    close(d.fd);
+}
+
+/* Add a folder for Open MPI, if it is one: "tiara-XXXXXX" with a lock, or with part of a run id. */
+static void add_folder(int base, const char *path, const char *name, const char *run_id,
+                       json_t *list)
+{
+    static const char digits[] = "0123456789abcdef";
+    const char *rest = strncmp(name, "tiara-", 6) == 0  ? name + 6
+                       : strncmp(name, "ompi-", 5) == 0 ? name + 5
+                                                        : NULL;
+    bool named = rest && strspn(rest, digits) == ID_PART && rest[ID_PART] == '.';
+    char id[TI_RUN_ID_TEXT] = "", lock_name[NAME_MAX + sizeof "/" TI_FOLDER_LOCK];
+    struct stat sb;
+    int lock;
+
+    if (!rest || fstatat(base, name, &sb, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(sb.st_mode) ||
+        sb.st_uid != geteuid())
+        return;
+    snprintf(lock_name, sizeof lock_name, "%s/" TI_FOLDER_LOCK, name);
+    lock = openat(base, lock_name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    if (named)
+        memcpy(id, rest, ID_PART);
+    else if (lock >= 0 && (pread(lock, id, sizeof id - 1, 0) < 0 || strspn(id, digits) < ID_PART))
+        id[0] = '\0';
+    if ((named || (lock >= 0 && name[0] == 't' && strlen(rest) == 6)) && (*id || !run_id) &&
+        is_wanted(id, run_id))
+        json_array_append_new(list, json_pack("{s:o, s:s, s:I, s:b}", "path", ti_json_text(path),
+                                              "run_id", id, "bytes",
+                                              (json_int_t)ti_tree_bytes(base, name), "busy",
+                                              lock >= 0 && is_locked(lock)));
+    if (lock >= 0)
+        close(lock);
+}
+
+typedef void look_fn(int base, const char *path, const char *name, const char *run_id,
+                     json_t *list);
+
+static void look_below(const char *base, look_fn *look, const char *run_id, json_t *list)
+{
+    DIR *dir = opendir(base);
+    struct dirent *entry;
+    char path[PATH_MAX];
+
+    while (dir && (entry = readdir(dir)) != NULL) {
+        const char *name = entry->d_name;
+
+        if (name[0] == '.' || snprintf(path, sizeof path, "%s/%s", base, name) >= (int)sizeof path)
+            continue;
+        look(dirfd(dir), strncmp(path, "./", 2) == 0 ? path + 2 : path, name, run_id, list);
+    }
+    if (dir)
+        closedir(dir);
+}
+
+struct wanted {
+    const char *run_id;
+    json_t *list;
+};
+
+static void add_process(const struct ti_run_process *p, void *arg)
+{
+    const struct wanted *w = arg;
+
+    if (is_wanted(p->run_id, w->run_id))
+        json_array_append_new(w->list, json_pack("{s:i, s:o, s:o, s:b}", "pid", (int)p->pid,
+                                                 "run_id", ti_json_text(p->run_id), "command",
+                                                 ti_json_text(p->command), "busy", p->kept));
+}
+
+/* All that is left of a run is busy if one thing is. */
+static void spread_busy(const json_t *from, json_t *to)
+{
+    const json_t *one;
+    json_t *other;
+    size_t i, k;
+
+    json_array_foreach(from, i, one)
+    {
+        const char *id = ti_json_string(one, "run_id");
+
+        if (!json_is_true(json_object_get(one, "busy")) || !*id)
+            continue;
+        json_array_foreach(to, k, other)
+        {
+            const char *theirs = ti_json_string(other, "run_id");
+
+            if (*theirs && is_wanted(theirs, id))
+                json_object_set_new(other, "busy", json_true());
+        }
+    }
+}
+
+json_t *ti_left_find(const char *const *bases, const char *run_id)
+{
+    const char *tmp = getenv("TMPDIR");
+    json_t *list[3] = {json_array(), json_array(), json_array()};
+    struct wanted wanted = {run_id, list[2]};
+
+    for (; *bases; bases++)
+        look_below(*bases, add_directory, run_id, list[0]);
+    look_below("/dev/shm", add_folder, run_id, list[1]);
+    look_below("/tmp", add_folder, run_id, list[1]);
+    if (tmp && tmp[0] == '/' && strcmp(tmp, "/tmp") != 0)
+        look_below(tmp, add_folder, run_id, list[1]);
+    ti_launch_any(add_process, &wanted);
+    for (int i = 0; i < 9; i++)
+        spread_busy(list[i / 3], list[i % 3]);
+    return json_pack("{s:o, s:o, s:o}", "directories", list[0], "folders", list[1], "processes",
+                     list[2]);
+}
+
+static void fail(json_t *left, const char *path, const char *why)
+{
+    json_array_append_new(left, json_sprintf("'%s': %s", path, why));
+}
+
+/* End the processes of each run in the list, once. */
+static void end_processes(const json_t *processes, json_t *left)
+{
+    const json_t *one;
+    size_t i;
+
+    json_array_foreach(processes, i, one)
+    {
+        struct ti_proc proc = {.pid = 0};
+        int found, alive;
+
+        if (json_is_true(json_object_get(one, "busy")))
+            continue;
+        snprintf(proc.run_id, sizeof proc.run_id, "%s", ti_json_string(one, "run_id"));
+        alive = ti_launch_sweep(&proc, 0, &found);
+        if (alive)
+            json_array_append_new(left, json_sprintf("%d processes of run %s could not be ended",
+                                                     alive, proc.run_id));
+    }
+}
+
+static void remove_directory(const char *path, json_t *left)
+{
+    struct ti_rundir *d = malloc(sizeof *d);
+    struct ti_err err = {"", ""};
+
+    if (d && ti_rundir_open(path, true, d, &err) == TI_OK) {
+        ti_rundir_discard(d, true);
+        if (access(path, F_OK) == 0)
+            fail(left, path, "other files are in it");
+    } else {
+        json_array_append_new(left, ti_json_text(d ? err.text : "no memory"));
+    }
+    free(d);
+}
+
+void ti_left_remove(json_t *all)
+{
+    const json_t *one, *directories = json_object_get(all, "directories");
+    const json_t *folders = json_object_get(all, "folders");
+    json_t *left = json_array();
+    size_t i;
+
+    end_processes(json_object_get(all, "processes"), left);
+    json_array_foreach(directories, i, one) if (!json_is_true(json_object_get(one, "busy")))
+        remove_directory(ti_json_string(one, "path"), left);
+    json_array_foreach(folders, i, one) if (!json_is_true(json_object_get(one, "busy")))
+    {
+        const char *path = ti_json_string(one, "path");
+
+        ti_tree_remove(AT_FDCWD, path);
+        if (access(path, F_OK) == 0)
+            fail(left, path, "it could not be removed");
+    }
+    json_object_set_new(all, "left", left);
 }

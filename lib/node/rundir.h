@@ -41,9 +41,11 @@ ti_status ti_rundir_peek(const char *path, bool force, struct ti_err *err);
 /*
  * Make the folders for Open MPI.  The session is in the run directory, or below TMPDIR if the run
  * directory is remote, nearly full, or has a path too long for sockets.  Shared memory is in a
- * folder of ours in /dev/shm if there is room.  Such folders of killed runs are removed.
+ * folder of ours in /dev/shm if there is room.  Such folders of killed runs are removed.  The locks
+ * of the folders hold the run id.
  */
-ti_status ti_rundir_scratch(struct ti_rundir *d, int64_t np, struct ti_err *err);
+ti_status ti_rundir_scratch(struct ti_rundir *d, const char *run_id, int64_t np,
+                            struct ti_err *err);
 
 /* Remove them, with all that is in them. */
 void ti_rundir_unscratch(struct ti_rundir *d);
@@ -58,6 +60,26 @@ void ti_rundir_discard(struct ti_rundir *d, bool always);
 
 /* Remove what a run left in `path`, and the directory if nothing else is in it. */
 void ti_rundir_remove(const char *path);
+
+/*
+ * List the directories, folders and processes that runs left on this machine:
+ *
+ *   {"directories": [{"path", "run_id", "np", "state", "bytes", "nodes", "busy"}],
+ *    "folders":     [{"path", "run_id", "bytes", "busy"}],
+ *    "processes":   [{"pid", "run_id", "command", "busy"}]}
+ *
+ * Directories are run directories, the entries of the folders in `bases` (which ends with NULL)
+ * that have a RUN.json or NODE.json of ours; "nodes": the run was on several.  Folders are those
+ * for Open MPI, in /dev/shm, /tmp and TMPDIR; the run id is "" if it is not known, and may be its
+ * first 12 digits.  "busy": it belongs to a run that goes on.  `run_id`: 12 digits or more of
+ * the only run to look for; NULL: all runs.  NULL: no memory.
+ */
+json_t *ti_left_find(const char *const *bases, const char *run_id);
+
+/* End the processes of such an object, remove its directories and folders, and add "left": what
+ * could not be ended or removed, and why, as sentences.  What is busy stays, and is no failure.
+ * Files of others stay, with their directory. */
+void ti_left_remove(json_t *left);
 
 /* Release the lock. */
 void ti_rundir_close(struct ti_rundir *d);

@@ -138,7 +138,7 @@ void ti__continue_ending(struct ti__serve *s);
 
 /* --- serve_traces.c --- */
 
-ti__do ti__do_list, ti__do_crc, ti__do_remove, ti__do_send, ti__do_more;
+ti__do ti__do_list, ti__do_crc, ti__do_remove, ti__do_left, ti__do_send, ti__do_more;
 
 /* Send the result of "list", a limited number of traces per message, then the answer.  Takes over
  * `result`. */

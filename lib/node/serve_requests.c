@@ -155,7 +155,7 @@ static const struct {
     {"remove", ti__do_remove}, {"leave", ti__do_leave},     {"ranks", ti__do_ranks},
     {"waits", ti__do_waits},   {"kill", ti__do_kill},       {"beat", ti__do_beat},
     {"reach", ti__do_reach},   {"unreach", ti__do_unreach}, {"list", ti__do_list},
-    {"crc", ti__do_crc},       {"more", ti__do_more},
+    {"crc", ti__do_crc},       {"more", ti__do_more},       {"left", ti__do_left},
 };
 
 void ti__handle_request(struct ti__serve *s, const struct ti_frame *f)

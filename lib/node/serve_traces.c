@@ -1,5 +1,8 @@
 #include "node/serve_internal.h"
 
+#include <string.h>
+
+#include "common/json.h"
 #include "node/facts.h"
 #include "node/merge.h"
 #include "node/traces.h"
@@ -89,6 +92,32 @@ static json_t *remove_traces(void *arg)
 ti_status ti__do_remove(struct ti__serve *s, const json_t *request, struct ti_err *err)
 {
     return ti__start_task(s, request, "remove", remove_traces, err);
+}
+
+/* --- left -------------------------------------------------------------------- */
+
+static json_t *look_for_left(void *arg)
+{
+    const struct ti__work *w = arg;
+    const char *bases[] = {ti_json_string(w->request, "base"), NULL};
+    json_t *left = ti_left_find(bases, json_string_value(json_object_get(w->request, "run_id")));
+
+    if (left && json_is_true(json_object_get(w->request, "remove")))
+        ti_left_remove(left);
+    return left;
+}
+
+ti_status ti__do_left(struct ti__serve *s, const json_t *request, struct ti_err *err)
+{
+    const char *id = ti__text_of(request, "run_id");
+
+    if (s->open || *ti_json_string(request, "base") != '/')
+        return ti_err_set(err, TI_ERR_INPUT,
+                          "\"left\" needs an absolute \"base\", and no open run");
+    if (id ? strlen(id) < 12 || strspn(id, "0123456789abcdef") < strlen(id)
+           : json_is_true(json_object_get(request, "remove")))
+        return ti_err_set(err, TI_ERR_INPUT, "\"run_id\" must be 12 digits or more of a run's");
+    return ti__start_task(s, request, "left", look_for_left, err);
 }
 
 /* --- send, more -------------------------------------------------------------- */

@@ -410,6 +410,36 @@ class Ends(NodeTest):
         self.assertTrue(os.path.exists(directory + "/NODE.json"))
         os.kill(processes_of(self.run_id)[0], signal.SIGKILL)
 
+    def test_left_names_and_removes_what_a_run_left(self):
+        first = self.serve()
+        directory = self.opened(first)
+        self.traces(directory, 2)
+        first.ask("spawn", stream=1, command="exec sleep 9999")
+        node = self.serve()
+        about = dict(base=os.path.dirname(directory), run_id=self.run_id)
+        left = node.ask("left", remove=True, **about)  # the run goes on: nothing is removed
+        self.assertEqual([(d["path"], d["np"], d["busy"]) for d in left["directories"]],
+                         [(directory, 8, True)])
+        self.assertEqual([p["busy"] for p in left["processes"]], [True])
+        self.assertEqual(left["left"], [])
+        self.assertTrue(os.path.exists(directory + "/NODE.json"))
+        first.ask("leave")
+        self.assertEqual(first.end(), 0)
+        pids = processes_of(self.run_id)
+        left = node.ask("left", **about)
+        self.assertEqual([d["busy"] for d in left["directories"]], [False])
+        self.assertEqual([(p["pid"], p["command"], p["busy"]) for p in left["processes"]],
+                         [(pids[0], "sleep 9999", False)])
+        self.assertEqual(node.ask("left", base=about["base"], run_id="0" * 12)["directories"], [])
+        self.assertEqual(node.ask("left", remove=True, **about)["left"], [])
+        self.assertFalse(os.path.exists(directory))
+        self.assertEqual(processes_of(self.run_id), [])
+        self.assertEqual(node.ask("left", **about)["processes"], [])
+        for wrong in (dict(base="relative"), dict(run_id="abc"), dict(run_id="x" * 32)):
+            self.assert_error(node.ask("left", **{**about, **wrong}), "base" if "base" in wrong else "12 digits")
+        self.assert_error(node.ask("left", base=about["base"], remove=True), "12 digits")
+        self.assertEqual(node.end(), 0)
+
     def test_output_that_nobody_reads_costs_no_memory(self):
         """Its writers are held up; the end of the channel is noticed."""
         node = self.serve()

@@ -60,6 +60,43 @@ front "${acquire[@]}" --np 3 --force -o two.tib ./lu S : --np 5 /tmp/lu.nowhere 
 [ $? -eq 3 ] && grep -q "cannot find the program '/tmp/lu.nowhere'" err || fail "programs: nowhere: $(cat err)"
 all_clean programs
 
+# --- what a killed run left, here and on nodes, is named and removed; other runs' stays
+"${MPICC:-mpicc}" -O1 -o app "$top/tests/cli/acquire-app.c" || fail "acquire-app"
+rm -rf lu+lu2.8.run
+mkdir work
+cd work || exit 1
+front "${acquire[@]}" -o left.tib ../app until >../out 2>../err &
+until grep -qs "all 8 ranks have started" app.8.run/run.log; do sleep 0.2; done
+id=$(grep -o '"run_id": "[0-9a-f]*"' app.8.run/RUN.json | grep -o '[0-9a-f]\{32\}')
+front "$o/ti-acquire" --sites "$state/sites.conf" --list >listed 2>list.err || fail "list: $(cat list.err)"
+grep -q "n1.site1: run directory '/scratch/tiara-${id:0:12}.n1.site1'.*: the run goes on" listed || fail "list: $(cat listed)"
+grep -q "n2.site2: process .*app until.*: the run goes on" listed || fail "list: $(cat listed)"
+front "$o/ti-acquire" --sites "$state/sites.conf" --clean app.8.run >cleaned 2>clean.err
+[ $? -eq 3 ] && grep -q "goes on, nothing was removed" clean.err || fail "clean of a run that goes on: $(cat cleaned clean.err)"
+# ti-node and ti-acquire are killed, so that nobody removes anything
+for pid in $("$bed" node n2.site2 pgrep -x ti-node); do "$bed" node n2.site2 kill -STOP "$pid"; done
+for p in /proc/[0-9]*; do
+    [ "$(readlink "$p/cwd")" = "$PWD" ] && [ "$(cat "$p/comm")" = ti-acquire ] && kill -KILL "${p#/proc/}"
+done
+wait
+for pid in $("$bed" node n2.site2 pgrep -x ti-node); do "$bed" node n2.site2 kill -KILL "$pid"; done
+# (the other ti-nodes end once they notice; until then the run goes on)
+until front "$o/ti-acquire" --sites "$state/sites.conf" --clean app.8.run --dry-run >listed 2>list.err; do sleep 0.5; done
+for what in "would remove run directory 'app.8.run'" "n2.site2: would remove run directory '/scratch/tiara-" \
+    "n2.site2: would remove folder '/dev/shm/tiara-${id:0:12}.n2.site2'" "n2.site2: would remove folder '/tmp/ompi-"; do
+    grep -qF "$what" listed || fail "clean --dry-run does not say: $what: $(cat listed)"
+done
+front "$o/ti-acquire" --sites "$state/sites.conf" --clean app.8.run >cleaned 2>clean.err || fail "clean: $(cat cleaned clean.err)"
+grep -q "n2.site2: removing folder '/tmp/ompi-" cleaned || fail "clean: $(cat cleaned)"
+[ -e app.8.run ] && fail "clean: the run directory is still here"
+for node in $("$bed" list); do
+    "$bed" node "$node" sh -c "ls -d /scratch/tiara-${id:0:12}* 2>/dev/null" && fail "clean: $node has traces"
+done
+front "$o/ti-acquire" --sites "$state/sites.conf" --clean "$id" >cleaned 2>clean.err || fail "clean by id: $(cat clean.err)"
+grep -q "nothing is left of that run" clean.err || fail "clean by id: $(cat cleaned clean.err)"
+cd .. || exit 1
+all_clean clean
+
 # --- a program that only the nodes have; its memory cannot be measured here
 for node in $("$bed" list); do
     "$bed" node "$node" cp "$scratch/lu" /tmp/lu.nodes || fail "cp on $node"
