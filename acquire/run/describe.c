@@ -23,6 +23,21 @@ static bool is_redacted(const struct ti_acquisition *a, const char *word)
     return false;
 }
 
+/* Whether word `i` is the value of a variable of the user's, or of our patterns: Hydra's mpiexec
+ * takes -env NAME VALUE. */
+static bool is_value(const struct ti_acquisition *a, const struct ti_args *words, int i)
+{
+    const char *name = i > 1 ? words->v[i - 1] : "";
+    size_t n = strlen(name);
+
+    if (i < 2 || strcmp(words->v[i - 2], "-env") != 0)
+        return false;
+    for (int k = 0; k < a->o->env.n && !a->o->record_environment; k++)
+        if (strncmp(a->o->env.v[k], name, n) == 0 && a->o->env.v[k][n] == '=')
+            return true;
+    return strcmp(name, "TIARA_REDACT") == 0;
+}
+
 /* Whether `word` is an argument of -x, VAR=VALUE. */
 static bool is_given(const struct ti_acquisition *a, const char *word)
 {
@@ -44,7 +59,7 @@ void ti_describe_command(const struct ti_acquisition *a, const struct ti_args *w
                          (is_given(a, word) && !a->o->record_environment)))
             ti_args_addf(out, "%.*s", (int)strcspn(word, "="), word);
         else
-            ti_args_add(out, is_redacted(a, word) ? TI_REDACTED : word);
+            ti_args_add(out, is_redacted(a, word) || is_value(a, words, i) ? TI_REDACTED : word);
     }
 }
 
@@ -230,7 +245,8 @@ static json_t *describe(const struct ti_acquisition *a)
         json_object_set_new(json, "also", ti_json_text(a->o->also));
     if (a->command.n)
         json_object_set_new(json, "mpi",
-                            json_pack("{s:s, s:s, s:o}", "name", "Open MPI", "version",
+                            json_pack("{s:s, s:s, s:o}", "name",
+                                      a->mpirun.hydra ? "MPICH" : "Open MPI", "version",
                                       a->mpirun.version, "command", json_words(a, &a->command)));
     if (a->o->ranks_per_node)
         json_object_set_new(json, "target_ranks_per_node", json_integer(a->o->ranks_per_node));

@@ -25,26 +25,70 @@ bool ti_mpirun_parse_version(const char *text, struct ti_mpirun *m)
     return n >= 2;
 }
 
-ti_status ti_mpirun_find(struct ti_mpirun *m, struct ti_err *err)
+bool ti_mpirun_parse_hydra(const char *text, struct ti_mpirun *m)
 {
-    char path[PATH_MAX], text[1024];
+    const char *p = strstr(text, "HYDRA build details"), *number;
+
+    p = p ? strstr(p, "Version:") : NULL;
+    if (!p)
+        return false;
+    number = p + 8 + strspn(p + 8, " ");
+    m->patch = 0;
+    snprintf(m->version, sizeof m->version, "%.*s", (int)strcspn(number, " \n"), number);
+    return sscanf(number, "%d.%d.%d", &m->major, &m->minor, &m->patch) >= 2;
+}
+
+/* What "NAME --version" prints; false: errno says why it cannot be run. */
+static bool read_version(const char *name, char *text, size_t bytes)
+{
+    char command[96];
     size_t n;
     FILE *f;
 
+    snprintf(command, sizeof command, "exec %s --version 2>&1 </dev/null", name);
+    f = popen(command, "re");
+    if (!f)
+        return false;
+    n = fread(text, 1, bytes - 1, f);
+    text[n] = '\0';
+    while (fgetc(f) != EOF)
+        ;
+    pclose(f);
+    return true;
+}
+
+static ti_status find_hydra(struct ti_mpirun *m, struct ti_err *err)
+{
+    static const char *const names[] = {"mpiexec.hydra", "mpiexec.mpich", "mpiexec"};
+    char path[PATH_MAX], text[1024];
+
+    m->hydra = true;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (ti_find_on_path(names[i], path) && read_version(names[i], text, sizeof text) &&
+            ti_mpirun_parse_hydra(text, m)) {
+            snprintf(m->name, sizeof m->name, "%s", names[i]);
+            return TI_OK;
+        }
+    ti_err_set(err, TI_ERR_INPUT, "cannot find MPICH's 'mpiexec.hydra' or 'mpiexec' on PATH");
+    ti_err_hint(err, "the program is linked with MPICH: install it (mpich), or put it on PATH");
+    return TI_ERR_INPUT;
+}
+
+ti_status ti_mpirun_find(bool mpich, struct ti_mpirun *m, struct ti_err *err)
+{
+    char path[PATH_MAX], text[1024];
+
     memset(m, 0, sizeof *m);
+    if (mpich)
+        return find_hydra(m, err);
+    snprintf(m->name, sizeof m->name, "mpirun");
     if (!ti_find_on_path("mpirun", path)) {
         ti_err_set(err, TI_ERR_INPUT, "cannot find 'mpirun' on PATH");
         ti_err_hint(err, INSTALL_HINT);
         return TI_ERR_INPUT;
     }
-    f = popen("exec mpirun --version 2>&1 </dev/null", "re");
-    if (!f)
+    if (!read_version("mpirun", text, sizeof text))
         return ti_err_errno(err, TI_ERR_IO, "cannot run '%s --version'", path);
-    n = fread(text, 1, sizeof text - 1, f);
-    text[n] = '\0';
-    while (fgetc(f) != EOF)
-        ;
-    pclose(f);
     if (!ti_mpirun_parse_version(text, m)) {
         ti_err_set(err, TI_ERR_INPUT, "'%s' is not Open MPI's: it says '%.*s'", path,
                    (int)strcspn(text, "\n"), text);
@@ -210,9 +254,38 @@ static void add_more(const struct ti_mpirun_job *job, const struct ti_mpirun_pro
     add_program(job, p->words, out);
 }
 
-ti_status ti_mpirun_command(const struct ti_mpirun *m, const struct ti_plan *plan,
-                            const struct ti_mpirun_job *job, struct ti_args *out,
-                            struct ti_err *err)
+/* Hydra hands the whole environment on; variables with a value are of the ranks alone. */
+static void hydra_program(const struct ti_mpirun_job *job, int64_t np, const struct ti_args *words,
+                          struct ti_args *out)
+{
+    ti_args_add(out, "-n");
+    ti_args_addf(out, "%" PRId64, np);
+    for (int i = 0; i < job->env->n; i++) {
+        const char *var = job->env->v[i], *value = strchr(var, '=');
+
+        if (!value)
+            continue;
+        ti_args_add(out, "-env");
+        ti_args_addf(out, "%.*s", (int)(value - var), var);
+        ti_args_add(out, value + 1);
+    }
+    add_program(job, words, out);
+}
+
+static void hydra_command(const struct ti_mpirun *m, const struct ti_mpirun_job *job,
+                          struct ti_args *out)
+{
+    ti_args_add(out, m->name);
+    ti_args_add_all(out, job->user, 0);
+    hydra_program(job, job->np, job->program, out);
+    for (int i = 0; i < job->nmore; i++) {
+        ti_args_add(out, ":");
+        hydra_program(job, job->more[i].np, job->more[i].words, out);
+    }
+}
+
+static void open_mpi_command(const struct ti_mpirun *m, const struct ti_plan *plan,
+                             const struct ti_mpirun_job *job, struct ti_args *out)
 {
     static const char *const bind[] = {"bind-to", "bind-to-core", "bind-to-socket", "bind-to-none",
                                        NULL};
@@ -246,6 +319,16 @@ ti_status ti_mpirun_command(const struct ti_mpirun *m, const struct ti_plan *pla
     add_program(job, job->program, out);
     for (int i = 0; i < job->nmore; i++)
         add_more(job, &job->more[i], out);
+}
+
+ti_status ti_mpirun_command(const struct ti_mpirun *m, const struct ti_plan *plan,
+                            const struct ti_mpirun_job *job, struct ti_args *out,
+                            struct ti_err *err)
+{
+    if (m->hydra)
+        hydra_command(m, job, out);
+    else
+        open_mpi_command(m, plan, job, out);
     if (!job->env->failed && !job->wrapper->failed && ti_args_ok(out))
         return TI_OK;
     return ti_err_set(err, TI_ERR_IO, "cannot put mpirun's command together: out of memory");

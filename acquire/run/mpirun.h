@@ -1,5 +1,6 @@
 /*
- * Open MPI's mpirun: its version and the command line it needs.
+ * mpirun: Open MPI's, or MPICH's, which is Hydra's mpiexec; its version and the command line it
+ * needs.
  */
 #ifndef TI_ACQUIRE_RUN_MPIRUN_H
 #define TI_ACQUIRE_RUN_MPIRUN_H
@@ -14,11 +15,13 @@
 struct ti_mpirun {
     int major, minor, patch;
     char version[32]; /* "4.1.4" */
+    bool hydra;       /* MPICH's */
+    char name[32];    /* of the command: "mpirun", "mpiexec.hydra" */
 };
 
-/* Find mpirun on PATH and read its version.  TI_ERR_INPUT: not found, not Open MPI's, or older
- * than 4.1. */
-ti_status ti_mpirun_find(struct ti_mpirun *m, struct ti_err *err);
+/* Find Open MPI's mpirun on PATH, or with `mpich` MPICH's, and read its version.  TI_ERR_INPUT: not
+ * found, another one, or Open MPI's older than 4.1. */
+ti_status ti_mpirun_find(bool mpich, struct ti_mpirun *m, struct ti_err *err);
 
 /* Settings for several nodes. */
 struct ti_mpirun_nodes {
@@ -38,14 +41,14 @@ struct ti_mpirun_program {
 
 /* Settings in addition to the plan.  All pointers are borrowed. */
 struct ti_mpirun_job {
-    int64_t np; /* of the first program */
-    const char *tmp;                     /* for session directories; NULL: default */
-    const char *shm;                     /* for shared memory; NULL: default */
-    const struct ti_args *env;           /* VAR=VALUE for the ranks */
-    const struct ti_args *user;          /* the user's arguments of mpirun */
+    int64_t np;                 /* of the first program */
+    const char *tmp;            /* for session directories; NULL: default */
+    const char *shm;            /* for shared memory; NULL: default */
+    const struct ti_args *env;  /* VAR=VALUE for the ranks */
+    const struct ti_args *user; /* the user's arguments of mpirun */
     const struct ti_args
         *wrapper; /* command in front of the program: chrt, valgrind; may be empty */
-    const struct ti_args *program;       /* program and arguments */
+    const struct ti_args *program; /* program and arguments */
     const struct ti_mpirun_program *more;
     int nmore;
     const struct ti_mpirun_nodes *nodes; /* NULL: all ranks are here */
@@ -63,7 +66,9 @@ ti_status ti_mpirun_command(const struct ti_mpirun *m, const struct ti_plan *pla
  * choose machines. */
 ti_status ti_mpirun_check_user(const struct ti_args *user, struct ti_err *err);
 
-/* Parse the output of "mpirun --version"; false if it is not Open MPI's. */
+/* Parse the output of "mpirun --version", or "mpiexec --version"; false if it is not Open MPI's, or
+ * not Hydra's. */
 bool ti_mpirun_parse_version(const char *text, struct ti_mpirun *m);
+bool ti_mpirun_parse_hydra(const char *text, struct ti_mpirun *m);
 
 #endif

@@ -82,7 +82,7 @@ static ti_status find_program(const char *given, struct ti_program *p, struct ti
         *err = (struct ti_err){"", ""};
         st = ti_program_elsewhere(given, p, err);
     }
-    return st;
+    return st == TI_OK ? ti_program_check_nodes(p, err) : st;
 }
 
 /* Requests to nodes are JSON, which is UTF-8. */
@@ -300,7 +300,7 @@ static ti_status probe(struct ti_acquisition *a, struct ti_err *err)
     if (st == TI_OK)
         st = ti_paths_find(&a->paths, err);
     if (st == TI_OK)
-        st = ti_mpirun_find(&a->mpirun, err);
+        st = ti_mpirun_find(false, &a->mpirun, err);
     if (st == TI_OK)
         st = ti__nodes_survey(b, err);
     if (b->survey.facts && a->o->json)

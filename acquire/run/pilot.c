@@ -142,7 +142,8 @@ static double cpu_seconds(pid_t pid)
  * none. */
 static int64_t rank_of(pid_t pid)
 {
-    static const char name[] = "OMPI_COMM_WORLD_RANK=";
+    static const char *const names[] = {"OMPI_COMM_WORLD_RANK=",
+                                        "PMI_RANK="}; /* MPICH: the latter */
     char path[64], *line = NULL;
     size_t room = 0;
     int64_t rank = -1;
@@ -151,8 +152,9 @@ static int64_t rank_of(pid_t pid)
     snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
     f = fopen(path, "re");
     while (f && rank < 0 && getdelim(&line, &room, '\0', f) > 0)
-        if (strncmp(line, name, sizeof name - 1) == 0)
-            rank = strtoll(line + sizeof name - 1, NULL, 10);
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+            if (strncmp(line, names[i], strlen(names[i])) == 0)
+                rank = strtoll(line + strlen(names[i]), NULL, 10);
     if (f)
         fclose(f);
     free(line);

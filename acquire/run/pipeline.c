@@ -171,7 +171,7 @@ static ti_status check_outcome(struct ti_acquisition *a, struct ti_err *err)
     struct ti_args words = {.n = 0};
     ti_status st;
 
-    a->outcome.several = a->o->nmore > 0;
+    a->outcome.no_try = a->o->nmore > 0 || a->mpirun.hydra;
     if (!a->o->nmore)
         return ti_outcome_check(&a->outcome, &a->ranks, &a->o->program, a->choice.valgrind, err);
     ti_args_add(&words, a->application);

@@ -95,6 +95,25 @@ void ti_preflight_warn(const struct ti_acquisition *a)
 
 /* --- this machine -------------------------------------------------------- */
 
+/* All programs have one MPI, and options are of that one. */
+static ti_status check_mpi(const struct ti_acquisition *a, struct ti_err *err)
+{
+    bool mpich = a->program.mpi == TI_MPI_MPICH;
+
+    for (int i = 1; i <= a->o->nmore; i++) {
+        const struct ti_program *p = ti_acquisition_program(a, i);
+
+        if ((p->mpi == TI_MPI_MPICH) != mpich && p->path)
+            return ti_err_set(err, TI_ERR_INPUT, "'%s' and '%s' are linked with different MPIs",
+                              a->program.given, p->given);
+    }
+    for (int i = 0; mpich && i < a->o->mpirun.n; i++)
+        if (strcmp(a->o->mpirun.v[i], "--mca") == 0)
+            return ti_err_set(err, TI_ERR_USAGE, "--mca is of Open MPI, and '%s' is of MPICH",
+                              a->program.given);
+    return TI_OK;
+}
+
 ti_status ti_preflight_machine(struct ti_acquisition *a, struct ti_err *err)
 {
     ti_status st = ti_preflight_names(a, err);
@@ -107,7 +126,9 @@ ti_status ti_preflight_machine(struct ti_acquisition *a, struct ti_err *err)
     if (st == TI_OK)
         st = ti_paths_find(&a->paths, err);
     if (st == TI_OK)
-        st = ti_mpirun_find(&a->mpirun, err);
+        st = check_mpi(a, err);
+    if (st == TI_OK)
+        st = ti_mpirun_find(a->program.mpi == TI_MPI_MPICH, &a->mpirun, err);
     if (st == TI_OK)
         st = ti_machine_read("", &a->machine, err);
     return st;

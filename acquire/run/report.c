@@ -93,14 +93,14 @@ static ti_status no_trace(const struct ti_outcome *o, const struct ti_ranks *r,
 
     if (o->wait_status == 0) {
         ti_err_set(err, TI_ERR_APP, "'%s' ran, but no rank wrote a trace", program);
-        ti_err_hint(err, "does it call MPI_Init, of Open MPI, and is it dynamically linked? "
+        ti_err_hint(err, "does it call MPI_Init, and is it dynamically linked? "
                          "If the library said something above, that is why");
         return TI_ERR_APP;
     }
     ti_err_set(err, TI_ERR_APP, "'%s' %s before any rank was through MPI_Init", program, how);
     if (illegal)
         hint_of_sigill(err);
-    else if (!o->several && (command = ti_args_shell(words)) != NULL) {
+    else if (!o->no_try && (command = ti_args_shell(words)) != NULL) {
         ti_err_hint(err, "does it run without us? Try: mpirun -np %" PRId64 " %s%s", r->np,
                     r->np > 2 ? "--oversubscribe " : "", command);
         free(command);

@@ -24,7 +24,7 @@ struct ti_outcome {
     bool out_of_memory; /* memory was nearly exhausted, so we ended the run */
     bool not_started;   /* mpirun never started the program */
     bool user_args;     /* mpirun had arguments of the user's */
-    bool several;       /* several programs: "ocean+air" stands for them */
+    bool no_try;        /* do not say how to run the program without us */
     int wait_status;    /* of mpirun */
     int swept;          /* processes that outlived mpirun and were ended */
     int left;           /* processes that could not be ended */

@@ -89,11 +89,9 @@ static void add_machine(json_t *facts)
 
 static json_t *program_facts(const char *given)
 {
-    static const char *const kinds[] = {[TI_MPI_OPEN] = "openmpi",
-                                        [TI_MPI_OTHER] = "other",
-                                        [TI_MPI_NONE] = "none",
-                                        [TI_MPI_UNKNOWN] = "unknown",
-                                        [TI_MPI_STATIC] = "static"};
+    static const char *const kinds[] = {
+        [TI_MPI_OPEN] = "openmpi", [TI_MPI_MPICH] = "mpich",     [TI_MPI_OTHER] = "other",
+        [TI_MPI_NONE] = "none",    [TI_MPI_UNKNOWN] = "unknown", [TI_MPI_STATIC] = "static"};
     struct ti_program p;
     struct ti_err err = {"", ""};
     struct stat sb;
@@ -102,6 +100,8 @@ static json_t *program_facts(const char *given)
     ti_status st = ti_program_find(given, &p, &err);
     int fd = st == TI_OK ? open(p.path, O_RDONLY | O_CLOEXEC) : -1;
 
+    if (st == TI_OK)
+        st = ti_program_check_nodes(&p, &err);
     if (st == TI_OK && (fd < 0 || fstat(fd, &sb) < 0))
         st = ti_err_errno(&err, TI_ERR_IO, "cannot read the program '%s'", p.path);
     if (st == TI_OK)

@@ -151,18 +151,23 @@ static bool elf_read(int fd, struct elf *e)
 
 /* --- is it MPI? ---------------------------------------------------------- */
 
-/* libmpi.so.40 is Open MPI; MPICH and its derivatives have libmpi.so.12 or other names. */
+/* libmpi.so.40 is Open MPI; MPICH has libmpi.so.12 or, in Debian, libmpich.  Some derivatives have
+ * these names, too: then the launcher that is found says whose it is. */
 static enum ti_mpi_kind mpi_kind(const char *soname)
 {
-    static const char *const others[] = {"libmpich",     "libmpifort",   "libmpicxx.so",
-                                         "libmpi_intel", "libmpi_mt.so", "libmvapich"};
+    static const struct {
+        const char *begins;
+        enum ti_mpi_kind kind;
+    } known[] = {{"libmpich", TI_MPI_MPICH},     {"libmpifort", TI_MPI_MPICH},
+                 {"libmpicxx.so", TI_MPI_MPICH}, {"libmpi_intel", TI_MPI_OTHER},
+                 {"libmpi_mt.so", TI_MPI_OTHER}, {"libmvapich", TI_MPI_OTHER}};
     int major;
 
-    for (unsigned i = 0; i < sizeof others / sizeof *others; i++)
-        if (strncmp(soname, others[i], strlen(others[i])) == 0)
-            return TI_MPI_OTHER;
+    for (unsigned i = 0; i < sizeof known / sizeof *known; i++)
+        if (strncmp(soname, known[i].begins, strlen(known[i].begins)) == 0)
+            return known[i].kind;
     if (sscanf(soname, "libmpi.so.%d", &major) == 1)
-        return major == 12 ? TI_MPI_OTHER : TI_MPI_OPEN;
+        return major == 12 ? TI_MPI_MPICH : TI_MPI_OPEN;
     if (strncmp(soname, "libmpi_", 7) == 0 || strncmp(soname, "libmpi.so", 9) == 0)
         return TI_MPI_OPEN;
     return TI_MPI_NONE;
@@ -260,7 +265,7 @@ static enum ti_mpi_kind look_needed(const struct elf *e, const char *path, int d
             continue;
         kind = look(fd, lib, depth + 1, s);
         close(fd);
-        if (kind == TI_MPI_OPEN || kind == TI_MPI_OTHER)
+        if (kind == TI_MPI_OPEN || kind == TI_MPI_MPICH || kind == TI_MPI_OTHER)
             return kind;
     }
     return TI_MPI_NONE;
@@ -394,14 +399,26 @@ ti_status ti_program_find(const char *given, struct ti_program *p, struct ti_err
         return TI_ERR_INPUT;
     }
     if (p->mpi == TI_MPI_OTHER) {
-        ti_err_set(err, TI_ERR_INPUT, "'%s' is linked with '%s', which is not Open MPI's", given,
+        ti_err_set(err, TI_ERR_INPUT,
+                   "'%s' is linked with '%s', which is not Open MPI's or MPICH's", given,
                    p->library);
-        ti_err_hint(
-            err, "build it with Open MPI's mpicc or mpifort; programs of MPICH are traced with the "
-                 "library alone, see tiara-minitrace(1)");
+        ti_err_hint(err, "build it with the mpicc or mpifort of Open MPI or MPICH");
         return TI_ERR_INPUT;
     }
     return TI_OK;
+}
+
+ti_status ti_program_check_nodes(const struct ti_program *p, struct ti_err *err)
+{
+    if (p->mpi != TI_MPI_MPICH)
+        return TI_OK;
+    ti_err_set(
+        err, TI_ERR_INPUT,
+        "'%s' is linked with MPICH's '%s': ti-acquire runs such programs on one machine only",
+        p->given, p->library);
+    ti_err_hint(err, "run it here with --local, or build it with Open MPI's mpicc or mpifort; with "
+                     "MPICH's mpiexec the library traces it alone, see tiara-minitrace(1)");
+    return TI_ERR_INPUT;
 }
 
 ti_status ti_program_elsewhere(const char *given, struct ti_program *p, struct ti_err *err)

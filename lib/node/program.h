@@ -11,6 +11,7 @@
 
 enum ti_mpi_kind {
     TI_MPI_OPEN,    /* linked with Open MPI */
+    TI_MPI_MPICH,   /* linked with MPICH */
     TI_MPI_OTHER,   /* linked with another MPI */
     TI_MPI_NONE,    /* no MPI library among those it names, itself or through them */
     TI_MPI_UNKNOWN, /* a script, say */
@@ -35,6 +36,9 @@ struct ti_program {
  * another MPI).  *p is released with ti_program_free() in any case.
  */
 ti_status ti_program_find(const char *given, struct ti_program *p, struct ti_err *err);
+
+/* TI_ERR_INPUT if it is linked with MPICH: on nodes, only Open MPI's mpirun is started. */
+ti_status ti_program_check_nodes(const struct ti_program *p, struct ti_err *err);
 
 /* A program that is on other machines only: sets its names, with kind TI_MPI_UNKNOWN and path NULL.
  */

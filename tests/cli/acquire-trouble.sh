@@ -45,12 +45,17 @@ if cc -static -o static one.c 2>/dev/null; then
     run 3 --np 2 ./static
     says err "statically linked"
 fi
-printf 'int x;\n' >mpich.c
-cc -shared -fPIC -Wl,-soname,libmpich.so.12 -o libmpich.so.12 mpich.c
-cc -o other one.c -Wl,--no-as-needed ./libmpich.so.12
+printf 'int x;\n' >other.c
+cc -shared -fPIC -Wl,-soname,libmvapich.so.12 -o libmvapich.so.12 other.c
+cc -o other one.c -Wl,--no-as-needed ./libmvapich.so.12
 run 3 --np 2 ./other
-says err "'libmpich.so.12', which is not Open MPI's"
-says err "traced with the library alone, see tiara-minitrace(1)"
+says err "'libmvapich.so.12', which is not Open MPI's or MPICH's"
+cc -shared -fPIC -Wl,-soname,libmpich.so.12 -o libmpich.so.12 other.c
+cc -o mpich one.c -Wl,--no-as-needed ./libmpich.so.12
+mkdir bare
+for p in valgrind mpirun; do ln -s "$(type -P $p || type -P true)" bare/; done
+PATH=$PWD/bare run 3 -c cputime --np 2 ./mpich
+says err "cannot find MPICH's 'mpiexec.hydra' or 'mpiexec' on PATH"
 # shellcheck disable=SC2086  # words are meant
 {
     run 6 $c --np 2 true

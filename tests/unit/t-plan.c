@@ -293,6 +293,10 @@ static void test_versions(void **state)
     assert_true(ti_mpirun_parse_version("mpirun (Open MPI) 5.0.0rc12", &m));
     assert_int_equal(m.major, 5);
     assert_string_equal(m.version, "5.0.0rc12");
+    assert_true(ti_mpirun_parse_hydra("HYDRA build details:\n    Version:        4.0.2\n", &m));
+    assert_int_equal(m.major * 10000 + m.minor * 100 + m.patch, 40002);
+    assert_string_equal(m.version, "4.0.2");
+    assert_false(ti_mpirun_parse_hydra("mpirun (Open MPI) 4.1.4\n", &m));
     assert_false(ti_mpirun_parse_version("HYDRA build details:\n Version: 4.0.2\n", &m));
     assert_false(ti_mpirun_parse_version("", &m));
 }
