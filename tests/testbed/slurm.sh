@@ -61,6 +61,19 @@ in_slurm sbatch --wait -N4 --mem=512M --export=NONE -D "$(getent passwd 0 | cut 
 "$o/ti-info" --compare lu.16.tib batch.tib >out 2>&1 || { fail "sbatch: another trace"; cat out; }
 left sbatch
 
+# The script of docs/jobs.md, as it stands there, in the home that the nodes share.
+sed -n '/^#SBATCH/,/^```/p' "$top/docs/jobs.md" | sed '/^```/d; 1i #!/bin/sh' >job.sh
+grep -q '^ti-acquire ' job.sh || fail "docs/jobs.md has no script: $(cat job.sh)"
+"$bed" node n1.site1 sh -c "cd && rm -f lu.16.tib && cp $scratch/lu ."
+in_slurm env PATH="$o:$PATH" sbatch --wait -D "$(getent passwd 0 | cut -d: -f6)" job.sh ||
+    { fail "docs/jobs.md: status $?"; cat "$scratch/out"; }
+"$bed" node n1.site1 sh -c 'cat ~/lu.out' >lu.out
+"$bed" node n1.site1 sh -c 'cat ~/lu.16.tib' >script.tib
+grep -q '16 ranks: .*: verified' lu.out || fail "docs/jobs.md: $(cat lu.out)"
+[ "$(ranks_of script.tib)" = "$four" ] || fail "docs/jobs.md: ranks are here: $(ranks_of script.tib)"
+"$o/ti-info" --compare lu.16.tib script.tib >out 2>&1 || { fail "docs/jobs.md: another trace"; cat out; }
+left docs/jobs.md
+
 # The job is cancelled, or its time is over, during the run.
 in_slurm salloc -N4 --mem=512M "${acquire[@]}" -o cancelled.tib ./lu C &
 pid=$!
