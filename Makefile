@@ -11,6 +11,9 @@ includedir ?= $(prefix)/include
 pythondir  ?= $(prefix)/lib/python3/dist-packages
 datadir    ?= $(prefix)/share
 mandir     ?= $(datadir)/man
+bashcompdir ?= $(datadir)/bash-completion/completions
+zshcompdir  ?= $(datadir)/zsh/site-functions
+fishcompdir ?= $(datadir)/fish/vendor_completions.d
 MPICC      ?= mpicc
 MPIFC      ?= mpifort
 CFLAGS     ?= -O2 -g
@@ -59,6 +62,19 @@ $(O)/$(1): $(call obj,$($(1)_src) $(lib_src))
 endef
 $(foreach p,$(progs) $(helpers),$(eval $(call program,$(p))))
 
+# Completion of the tools for shells, from their tables of options.
+AWK        ?= awk
+bash_completion := $(progs:%=$(O)/completion/%.bash)
+zsh_completion  := $(progs:%=$(O)/completion/%.zsh)
+fish_completion := $(progs:%=$(O)/completion/%.fish)
+all: $(bash_completion) $(zsh_completion) $(fish_completion)
+define completion
+$(O)/completion/%.$(1): $(O)/% tools/gen-completion
+	@mkdir -p $$(@D)
+	$$(call say,GEN)$$< --option-table | $$(AWK) -f tools/gen-completion -v shell=$(1) >$$@
+endef
+$(foreach s,bash zsh fish,$(eval $(call completion,$(s))))
+
 # Builds that take long use all processors, unless make was told how many.
 all_cores = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 
@@ -106,6 +122,11 @@ install: all install-python
 	install -m 644 $(wildcard man/*.7) $(DESTDIR)$(mandir)/man7
 	install -d $(DESTDIR)$(datadir)/tiara/hostfiles
 	install -m 644 $(wildcard hostfiles/*.conf) $(DESTDIR)$(datadir)/tiara/hostfiles
+	install -d $(DESTDIR)$(bashcompdir) $(DESTDIR)$(zshcompdir) $(DESTDIR)$(fishcompdir)
+	for f in $(progs); do \
+	    install -m 644 $(O)/completion/$$f.bash $(DESTDIR)$(bashcompdir)/$$f && \
+	    install -m 644 $(O)/completion/$$f.zsh $(DESTDIR)$(zshcompdir)/_$$f && \
+	    install -m 644 $(O)/completion/$$f.fish $(DESTDIR)$(fishcompdir)/$$f.fish || exit; done
 ifneq ($(ticount_files),)
 	install -d $(DESTDIR)$(libexecdir)/tiara/valgrind
 	install $(O)/libexec/valgrind/ticount-amd64-linux $(DESTDIR)$(libexecdir)/tiara/valgrind

@@ -149,11 +149,12 @@ static struct {
     char shorts[2 * OPTS_MAX + 8];
 } line;
 
+/* The options of every tool. */
+static const struct ti_opt own[] = {{.letter = 'h', .name = "help", .help = "this text"},
+                                    {.letter = 'V', .name = "version", .help = "version"}};
+
 static void print_help(const struct ti_cli *cli)
 {
-    static const struct ti_opt help = {.letter = 'h', .name = "help", .help = "this text"};
-    static const struct ti_opt version = {.letter = 'V', .name = "version", .help = "version"};
-
     printf("%s\n\nUsage: %s %s\n", cli->what, cli->tool, cli->usage);
     if (cli->examples)
         printf("\nExamples:\n%s", cli->examples);
@@ -164,10 +165,42 @@ static void print_help(const struct ti_cli *cli)
         else
             printf("%s:\n", line.row[i].help);
     }
-    print_option(&help);
-    print_option(&version);
+    print_option(&own[0]);
+    print_option(&own[1]);
     if (cli->after)
         printf("\n%s", cli->after);
+}
+
+/* A text of the table on one line, without tabs. */
+static void print_cell(const char *text)
+{
+    for (; *text; text++)
+        putchar(*text == '\n' ? ' ' : *text);
+    putchar('\t');
+}
+
+/* For tools/gen-completion: a line about the tool and a line for each option, with cells that end
+ * with tabs: letter, name, argument, the words to choose from, help. */
+static void print_table(const struct ti_cli *cli)
+{
+    char letter[2] = "";
+
+    print_cell(cli->tool);
+    print_cell(cli->stop_at_operand ? "stop" : "");
+    putchar('\n');
+    for (int i = 0; i < line.nrows + 2; i++) {
+        const struct ti_opt *opt = i < line.nrows ? &line.row[i] : &own[i - line.nrows];
+
+        if (!opt->name)
+            continue;
+        letter[0] = opt->letter;
+        print_cell(letter);
+        print_cell(opt->name);
+        print_cell(opt->arg ? opt->arg : "");
+        print_cell(opt->words ? opt->words : "");
+        print_cell(opt->help);
+        putchar('\n');
+    }
 }
 
 static int try_help(const struct ti_cli *cli)
@@ -348,6 +381,10 @@ int ti_cli_parse(const struct ti_cli *cli, int argc, char **argv, void *options)
     line.argc = argc;
     line.argv = argv;
     read_table(cli);
+    if (argc == 2 && strcmp(argv[1], TI_CLI_TABLE) == 0) {
+        print_table(cli);
+        return ti_cli_shown(cli->tool);
+    }
     for (;;) {
         const struct ti_opt *opt;
         int id;

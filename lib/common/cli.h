@@ -1,7 +1,7 @@
 /*
- * Command lines.  Each tool has one table of options: parsing, --help and the check of the man
- * pages (cli/manual) work from it.  A row has the kind of the option's value and the member of the
- * tool's options that it goes into, so most options need no code.
+ * Command lines.  Each tool has one table of options: parsing, --help, the completion of shells and
+ * the check of the man pages (cli/manual) work from it.  A row has the kind of the option's value
+ * and the member of the tool's options that it goes into, so most options need no code.
  *
  * The syntax is that of getopt_long(3).  "-np N", mpirun's spelling, means "--np N".  -h, --help,
  * -V and --version are added to every tool.  A wrong option prints two lines to stderr, and a hint
@@ -130,6 +130,9 @@ struct ti_cli {
     /* Called for each option before its argument is taken; may be NULL. */
     void (*on_option)(void *options, const struct ti_opt *opt, const char *arg);
 };
+
+/* The only argument with which every tool prints its table for tools/gen-completion. */
+#define TI_CLI_TABLE "--option-table"
 
 /* The result of ti_cli_parse() when the tool continues; no exit status has this value. */
 enum { TI_CLI_END = -1 };

@@ -19,6 +19,9 @@ for f in bin/{ti-acquire,ti-calibrate,ti-convert,ti-gather,ti-info,ti-replay,ti-
     esac
     [ -f "$to/$f" ] || fail "$f is not installed"
 done
+for f in bash-completion/completions/ti-gather zsh/site-functions/_ti-gather fish/vendor_completions.d/ti-gather.fish; do
+    [ -s "$to/share/$f" ] || fail "share/$f is not installed"
+done
 [ ! -e "$o/ti-mpicc" ] || [ -x "$to/bin/ti-mpifort" ] || fail "the compiler wrappers are not installed"
 dangling=$(find "$tmp/dest" -xtype l)
 [ -z "$dangling" ] || fail "links that lead nowhere: $dangling"
