@@ -11,6 +11,7 @@ includedir ?= $(prefix)/include
 pythondir  ?= $(prefix)/lib/python3/dist-packages
 datadir    ?= $(prefix)/share
 mandir     ?= $(datadir)/man
+docdir     ?= $(datadir)/doc/tiara
 bashcompdir ?= $(datadir)/bash-completion/completions
 zshcompdir  ?= $(datadir)/zsh/site-functions
 fishcompdir ?= $(datadir)/fish/vendor_completions.d
@@ -120,8 +121,19 @@ install: all install-python
 	install -m 644 $(wildcard man/*.3) $(DESTDIR)$(mandir)/man3
 	install -m 644 $(wildcard man/*.5) $(DESTDIR)$(mandir)/man5
 	install -m 644 $(wildcard man/*.7) $(DESTDIR)$(mandir)/man7
-	install -d $(DESTDIR)$(datadir)/tiara/hostfiles
+	install -d $(DESTDIR)$(datadir)/tiara/hostfiles $(DESTDIR)$(datadir)/tiara/examples/ring4 \
+	    $(DESTDIR)$(datadir)/tiara/examples/studies
 	install -m 644 $(wildcard hostfiles/*.conf) $(DESTDIR)$(datadir)/tiara/hostfiles
+	install -m 644 $(foreach e,c h f f90 md,$(wildcard examples/*.$(e))) examples/module.mk \
+	    $(DESTDIR)$(datadir)/tiara/examples
+	install -m 644 $(wildcard examples/ring4/*) $(DESTDIR)$(datadir)/tiara/examples/ring4
+	install $(wildcard examples/studies/*) $(DESTDIR)$(datadir)/tiara/examples/studies
+	chmod 644 $(DESTDIR)$(datadir)/tiara/examples/studies/README.md \
+	    $(DESTDIR)$(datadir)/tiara/examples/studies/lib.sh
+	install -m 644 examples/installed.mk $(DESTDIR)$(datadir)/tiara/Makefile
+	install -d $(DESTDIR)$(docdir)/docs
+	install -m 644 README.md CHANGELOG.md LICENSE $(DESTDIR)$(docdir)
+	install -m 644 $(wildcard docs/*.md) $(DESTDIR)$(docdir)/docs
 	install -d $(DESTDIR)$(bashcompdir) $(DESTDIR)$(zshcompdir) $(DESTDIR)$(fishcompdir)
 	for f in $(progs); do \
 	    install -m 644 $(O)/completion/$$f.bash $(DESTDIR)$(bashcompdir)/$$f && \
@@ -147,6 +159,17 @@ install-python:
 	install -d $(DESTDIR)$(pythondir)/tiara
 	install -m 644 python/tiara/*.py python/tiara/py.typed lib/api/tiara.h $(DESTDIR)$(pythondir)/tiara
 
+# Removes what `make install` with the same variables installs, and the folders of ours that are then
+# empty.
+uninstall: staged := $(abspath $(O))/uninstall
+uninstall: all
+	rm -rf $(staged)
+	@$(MAKE) --no-print-directory -s install DESTDIR=$(staged)
+	@cd $(abspath $(DESTDIR))/ && find $(staged) ! -type d -printf '%P\0' | xargs -0 rm -f
+	@cd $(abspath $(DESTDIR))/ && find $(staged) -depth -type d -regex '$(staged).*/tiara\(/.*\)?' \
+	    -printf '%P\0' | xargs -0 rmdir --ignore-fail-on-non-empty
+	rm -rf $(staged)
+
 # A release: what is committed, and what is generated.
 dist: $(made)
 	rm -rf $(O)/dist
@@ -155,6 +178,10 @@ dist: $(made)
 	cp $(made) $(O)/dist/tiara-$(VERSION)/generated/minitrace
 	tar -c -z -C $(O)/dist -f $(O)/tiara-$(VERSION).tar.gz --owner=0 --group=0 tiara-$(VERSION)
 	rm -rf $(O)/dist
+# That a release is complete: it builds where its sources cannot be written, runs, installs, and
+# uninstalls without leaving a file.
+distcheck: dist
+	@tools/distcheck $(O)/tiara-$(VERSION).tar.gz
 clean:
 	rm -rf build build-*
 
@@ -176,8 +203,10 @@ help:
 	@echo '                  FAULTS_SEED=N others, FAULTS=CASE some'
 	@echo 'make examples     build the example programs'
 	@echo 'make install      into prefix (DESTDIR is put in front)'
+	@echo 'make uninstall    what make install with the same variables has installed'
 	@echo 'make check-symbols   the shims of MPI functions against the installed MPI'
 	@echo 'make dist         tiara-$(VERSION).tar.gz, which is built without Python'
+	@echo 'make distcheck    the same, and that it builds, runs, installs and uninstalls'
 	@echo 'make fuzz         fuzz the readers with clang, FUZZ_SECONDS=60 each'
 	@echo 'make clean'
 	@echo
@@ -186,7 +215,7 @@ help:
 	@echo 'SAN=address,undefined   build and check with sanitizers, in a folder of its own'
 	@echo 'CC, MPICC, MPIFC, CFLAGS, FFLAGS, LDFLAGS, prefix, libdir, ...  as usual; also from config.mk'
 
-.PHONY: all demo check check-sanitized unit-tests dist check-build install-python bench bench-modes bench-gather install clean help
+.PHONY: all demo check check-sanitized unit-tests dist distcheck check-build install-python bench bench-modes bench-gather install uninstall clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(shell find $(O) -name '*.d' 2>/dev/null)

@@ -2,8 +2,9 @@
 # For the studies of this folder, which source it: where the tools and the programs are, and traces.
 set -eu
 build=$(realpath "${TI_BUILD:-$(dirname "${BASH_SOURCE[0]}")/../../build}")
-[ -x "$build/ti-replay" ] || { echo "nothing is built in $build: make all examples" >&2; exit 2; }
-PATH=$build:$PATH
+PATH=$build:$PATH # in the source tree, the tools are there; else they are installed
+command -v ti-replay >/dev/null && [ -x "$build/examples/is" ] ||
+    { echo "nothing is built in $build: make all examples" >&2; exit 2; }
 
 # trace BUNDLE RANKS PROGRAM ARGUMENT...: an example, folded onto this machine, unless there is the
 # bundle already.  CPU time is counted, which is quick, and will do where hosts are so fast that

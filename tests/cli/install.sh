@@ -19,7 +19,8 @@ for f in bin/{ti-acquire,ti-calibrate,ti-convert,ti-gather,ti-info,ti-replay,ti-
     esac
     [ -f "$to/$f" ] || fail "$f is not installed"
 done
-for f in bash-completion/completions/ti-gather zsh/site-functions/_ti-gather fish/vendor_completions.d/ti-gather.fish; do
+for f in tiara/{Makefile,examples/{lu.c,module.mk,ring4/list.txt,studies/torus.sh}} doc/tiara/{README.md,docs/tutorial.md} \
+    bash-completion/completions/ti-gather zsh/site-functions/_ti-gather fish/vendor_completions.d/ti-gather.fish; do
     [ -s "$to/share/$f" ] || fail "share/$f is not installed"
 done
 [ ! -e "$o/ti-mpicc" ] || [ -x "$to/bin/ti-mpifort" ] || fail "the compiler wrappers are not installed"
@@ -85,4 +86,12 @@ if command -v pkg-config >/dev/null; then
     LD_LIBRARY_PATH=$to/lib hidden ./messages w.tib >../out 2>../err || fail "messages: $(cat ../err)"
     says out 'rank 1: '
 fi
+
+# --- that it goes again, and nothing else does ---------------------------------
+cd "$top" || exit 1
+touch "$to/bin/other" "$to/share/tiara/mine"
+env -u MAKEFLAGS -u MAKELEVEL make -s uninstall O="$o" DESTDIR="$tmp/dest" prefix=/usr/local >"$tmp/log" 2>&1 ||
+    { fail "make uninstall"; cat "$tmp/log"; }
+left=$(cd "$to" && find . ! -type d -o -path '*/tiara*' | sort | tr '\n' ' ')
+[ "$left" = './bin/other ./share/tiara ./share/tiara/mine ' ] || fail "make uninstall leaves: $left"
 finish

@@ -1,6 +1,8 @@
 #!/bin/bash
-# The command blocks of README.md, docs/tutorial.md and examples/README.md, in order, and what they
-# print.  In a tree like this one with a copy of the build folder, since what they make stays there.
+# The command blocks of README.md and examples/README.md in the source tree, and of docs/tutorial.md
+# where Tiara is installed, by a user without privileges; in order, and what they print.  The source
+# tree is a folder of links to this one with a copy of the build folder, since what they make stays
+# there.
 # tests/run: long
 set -u
 o=$(realpath "${TI_BUILD:-build}")
@@ -23,8 +25,18 @@ cp -a "$o" "$tmp/build" || exit 1
 unset LD_PRELOAD "${!TIARA_@}"
 python3 -IBS tests/cli/tour.py examples/README.md "$tmp" || exit 1
 # as a user has it, without what tests/run sets
-for page in README.md docs/tutorial.md; do
-    env -u OMPI_ALLOW_RUN_AS_ROOT -u OMPI_ALLOW_RUN_AS_ROOT_CONFIRM \
-        python3 -IBS tests/cli/tour.py $page "$tmp" || exit 1
-    rm -rf "$tmp"/build/examples/*.tib "$tmp"/build/examples/*.run
-done
+user=(env -u OMPI_ALLOW_RUN_AS_ROOT -u OMPI_ALLOW_RUN_AS_ROOT_CONFIRM)
+"${user[@]}" python3 -IBS tests/cli/tour.py README.md "$tmp" || exit 1
+env -u MAKEFLAGS -u MAKELEVEL make -s install O="$o" DESTDIR="$tmp/dest" prefix=/usr/local >"$tmp/log" 2>&1 ||
+    { cat "$tmp/log"; echo 'FAILED: make install'; exit 1; }
+
+# Without the source tree: in a copy of share/tiara, with the tests' script beside it.
+to=$tmp/dest/usr/local
+mkdir "$tmp/home" && cp -r "$to/share/tiara" "$tmp/home/tiara" && cp tests/cli/tour.py "$tmp/home" || exit 1
+if [ "$(id -u)" -eq 0 ]; then
+    chmod 755 "$tmp" && chown -R 65534:65534 "$tmp/home" || exit 1
+    user+=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+fi
+cd "$tmp/home" || exit 1
+"${user[@]}" env HOME="$tmp/home" PATH="$to/bin:$PATH" \
+    python3 -IBS tour.py "$to/share/doc/tiara/docs/tutorial.md" tiara || exit 1
