@@ -25,13 +25,15 @@ O          := build$(if $(SAN),-$(subst $(comma),-,$(SAN)))
 VERSION    := 0.1.0
 -include config.mk
 
+# Builds in different folders are equal: debugging information names sources from the top of the tree.
+maps       := -ffile-prefix-map=$(CURDIR)=. -ffile-prefix-map=$(CURDIR)/=
 pkgs       := libarchive jansson nettle
 san_flags  := $(SAN:%=-fsanitize=%) $(if $(SAN),-fno-omit-frame-pointer -fno-sanitize-recover=all)
 warnings   := -Wall -Wextra -Wshadow -Wvla -Wstrict-prototypes -Wmissing-prototypes \
               $(if $(filter 1,$(WERROR)),-Werror)
 flags      := -std=c11 -D_GNU_SOURCE $(warnings) -MMD -MP -I. -Ilib
 tool_flags := -DTI_VERSION='"$(VERSION)"' -DTI_LIBDIR='"$(libdir)"' \
-              -DTI_LIBEXECDIR='"$(libexecdir)"' $(san_flags)
+              -DTI_LIBEXECDIR='"$(libexecdir)"' $(maps) $(san_flags)
 pkg_cflags  = $(shell pkg-config --cflags $(pkgs))
 pkg_libs    = $(shell pkg-config --libs $(pkgs)) -lz -lm
 # zlib is linked into the library itself, hidden, so that it meets no other.
@@ -44,6 +46,7 @@ progs      :=
 helpers    :=
 unit_tests :=
 examples   :=
+built      := $(O)/built.o
 include $(foreach room,common config event fold trace merged bundle,lib/$(room)/module.mk)
 # What every program is linked with.
 lib_src := $(bundle_src) $(merged_src) $(trace_src) $(fold_src) $(event_src) $(config_src) $(common_src)
@@ -53,12 +56,25 @@ include $(foreach room,minitrace wrap acquire gather info replay-bridge examples
 
 all: $(progs:%=$(O)/%) $(helpers:%=$(O)/%)
 
+# What --version says: the commit (in a release, from the file generated/commit), and what is built in.
+has = $(if $(2),+,-)$(1)
+built_in := $(foreach f,openmpi mpich,$(call has,$(f),$(filter $(f),$(mpi_backends)))) \
+    $(call has,valgrind,$(ticount_files)) $(call has,blocks,$(blocks_as)) $(call has,smpi,$(has_smpi)) \
+    $(call has,source-lines,$(filter yes,$(has_libdw))) $(call has,otf2,$(has_otf2)) \
+    $(call has,static-node,$(node_static))
+$(O)/built.c: always
+	@mkdir -p $(@D)
+	@tools/write-built $@ '$(built_in)'
+$(built): $(O)/built.c
+	$(call say,CC)$(CC) $(flags) $(tool_flags) $(CPPFLAGS) $(CFLAGS) -fPIC -c -o $@ $<
+.PHONY: always
+
 $(O)/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(flags) $(tool_flags) $(pkg_cflags) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
 define program
-$(O)/$(1): $(call obj,$($(1)_src) $(lib_src))
+$(O)/$(1): $(call obj,$($(1)_src) $(lib_src)) $(built)
 	$$(call say,LINK)$$(CC) $$(san_flags) $$(CFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(pkg_libs) $$($(1)_libs) $$(LDLIBS)
 endef
 $(foreach p,$(progs) $(helpers),$(eval $(call program,$(p))))
@@ -176,12 +192,17 @@ dist: $(made)
 	mkdir -p $(O)/dist/tiara-$(VERSION)/generated/minitrace
 	git archive HEAD | tar -x -C $(O)/dist/tiara-$(VERSION)
 	cp $(made) $(O)/dist/tiara-$(VERSION)/generated/minitrace
-	tar -c -z -C $(O)/dist -f $(O)/tiara-$(VERSION).tar.gz --owner=0 --group=0 tiara-$(VERSION)
+	git rev-parse --short=12 HEAD >$(O)/dist/tiara-$(VERSION)/generated/commit
+	tar -c -C $(O)/dist --owner=0 --group=0 --sort=name --mode=u=rwX,go=rX \
+	    --mtime=@$$(git log -1 --format=%ct) tiara-$(VERSION) | gzip -n9 >$(O)/tiara-$(VERSION).tar.gz
 	rm -rf $(O)/dist
 # That a release is complete: it builds where its sources cannot be written, runs, installs, and
 # uninstalls without leaving a file.
 distcheck: dist
 	@tools/distcheck $(O)/tiara-$(VERSION).tar.gz
+# That builds of a release in two folders are equal, byte by byte.
+check-reproducible: dist
+	@tools/check-reproducible $(O)/tiara-$(VERSION).tar.gz
 clean:
 	rm -rf build build-*
 
@@ -207,6 +228,7 @@ help:
 	@echo 'make check-symbols   the shims of MPI functions against the installed MPI'
 	@echo 'make dist         tiara-$(VERSION).tar.gz, which is built without Python'
 	@echo 'make distcheck    the same, and that it builds, runs, installs and uninstalls'
+	@echo 'make check-reproducible  builds of the release in two folders are equal'
 	@echo 'make fuzz         fuzz the readers with clang, FUZZ_SECONDS=60 each'
 	@echo 'make clean'
 	@echo
@@ -215,7 +237,7 @@ help:
 	@echo 'SAN=address,undefined   build and check with sanitizers, in a folder of its own'
 	@echo 'CC, MPICC, MPIFC, CFLAGS, FFLAGS, LDFLAGS, prefix, libdir, ...  as usual; also from config.mk'
 
-.PHONY: all demo check check-sanitized unit-tests dist distcheck check-build install-python bench bench-modes bench-gather install uninstall clean help
+.PHONY: all demo check check-sanitized unit-tests dist distcheck check-reproducible check-build install-python bench bench-modes bench-gather install uninstall clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(shell find $(O) -name '*.d' 2>/dev/null)

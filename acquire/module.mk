@@ -44,5 +44,5 @@ t-where_src := $(acquire_src) $(counter_src)
 # ti-node runs it to try a counter.  It needs the C library and nothing else.
 ti-node-counter_src := $(call in,run,node_counter.c choose.c) lib/session/paths.c lib/node/program.c \
                        $(counter_src) $(addprefix lib/common/,beside.c err.c fds.c version.c write.c)
-$(O)/ti-node-counter: $(call obj,$(ti-node-counter_src))
+$(O)/ti-node-counter: $(call obj,$(ti-node-counter_src)) $(built)
 	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -Wl,-s -o $@ $^ -ldl $(LDLIBS)

@@ -58,7 +58,7 @@ minitrace_objs = $(patsubst %,$(O)/pic-$(1)/%.o,$(basename $(minitrace_src) $(co
 
 # Position-independent, all symbols hidden by default, and never sanitized: they are loaded
 # into programs that are not.
-pic_flags := -fPIC -fvisibility=hidden -DTI_VERSION='"$(VERSION)"'
+pic_flags := $(maps) -fPIC -fvisibility=hidden -DTI_VERSION='"$(VERSION)"'
 # Sections sorted by name: .bss.sparse (dispatcher.h) is behind .bss.
 so_flags  := -shared -Wl,-z,now -Wl,-z,noexecstack -Wl,--sort-section=name
 
@@ -68,7 +68,7 @@ $(O)/pic-$(1)/%.o: %.c
 	$$(call say,MPICC)$$(MPICC_$(1)) $$(flags) $$(CPPFLAGS) $$(CFLAGS) $$(pic_flags) -c -o $$@ $$<
 $(O)/pic-$(1)/%.o: %.S
 	@mkdir -p $$(@D)
-	$$(call say,CC)$$(CC) -MMD -MP -I. -Ilib -I$$(made_dir) $$(CPPFLAGS) $$(CFLAGS) -c -o $$@ $$<
+	$$(call say,CC)$$(CC) -MMD -MP -I. -Ilib -I$$(made_dir) $$(maps) $$(CPPFLAGS) $$(CFLAGS) -c -o $$@ $$<
 endef
 $(foreach f,$(mpi_backends),$(eval $(call mpi_backend_objects,$(f))))
 $(foreach f,$(mpi_backends),$(eval $(call minitrace_objs,$(f)): | $(made)))
@@ -91,7 +91,7 @@ $(O)/dispatcher/%.o: minitrace/dispatcher/%.c
 	$(call say,CC)$(CC) $(flags) $(CPPFLAGS) $(CFLAGS) $(pic_flags) -fno-sanitize=all -c -o $@ $<
 $(O)/dispatcher/%.o: minitrace/dispatcher/%.S
 	@mkdir -p $(@D)
-	$(call say,CC)$(CC) -MMD -MP -I. -Ilib -I$(made_dir) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+	$(call say,CC)$(CC) -MMD -MP -I. -Ilib -I$(made_dir) $(maps) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 $(O)/libminitrace.so: $(O)/dispatcher/dispatcher.o $(O)/dispatcher/dispatcher_stubs.o
 	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) $(so_flags) -Wl,-soname,libminitrace.so.0 -o $@ $^ \
 	    -ldl -lpthread

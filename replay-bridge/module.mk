@@ -45,11 +45,10 @@ smpi_flags = $(filter-out $(san_flags),$(tool_flags))
 $(O)/pic/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(flags) $(smpi_flags) $(pkg_cflags) $(CPPFLAGS) $(CFLAGS) -fPIC -c -o $@ $<
-# (smpicc makes names of sources absolute.)
 $(O)/smpi/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,SMPICC)$(SMPICC) $(flags) $(smpi_flags) $(pkg_cflags) $(CPPFLAGS) $(CFLAGS) -fPIC \
-	    -ffile-prefix-map=$(CURDIR)/= -DTI_SIMULATED -DSMPI_NO_OVERRIDE_MALLOC -c -o $@ $<
+	    -DTI_SIMULATED -DSMPI_NO_OVERRIDE_MALLOC -c -o $@ $<
 replayers := $(if $(has_smpi),$(O)/ti-smpi-replay) $(O)/ti-live-replay
 smpi_parts := $(if $(has_smpi),$(addprefix $(O)/,libti-smpi-preload.so ti-smpi-routes))
 all: $(replayers) $(smpi_parts)
@@ -74,10 +73,10 @@ $(O)/pic/replay-bridge/replayer/alone.o: CPPFLAGS += $(patsubst %,-DTI_INTERPRET
 alone = $(O)/pic/replay-bridge/replayer/alone.o
 smpi_entry = -Wl,-e,ti_alone_start
 $(O)/ti-smpi-replay: $(patsubst %.c,$(O)/smpi/%.o,$(replayer_files) replay-bridge/replayer/engine_smpi.c) \
-        $(call pic_obj,$(replayer_tools)) $(alone)
+        $(call pic_obj,$(replayer_tools)) $(built) $(alone)
 	$(call say,LINK)$(SMPICC) $(CFLAGS) $(LDFLAGS) $(smpi_entry) -o $@ $^ $(pkg_libs) $(LDLIBS)
 
-$(O)/ti-smpi-routes: $(O)/smpi/replay-bridge/replayer/routes.o $(call pic_obj,$(common_src)) $(alone)
+$(O)/ti-smpi-routes: $(O)/smpi/replay-bridge/replayer/routes.o $(call pic_obj,$(common_src)) $(built) $(alone)
 	$(call say,LINK)$(SMPICC) $(CFLAGS) $(LDFLAGS) $(smpi_entry) -o $@ $^ $(pkg_libs) $(LDLIBS)
 
 # (MPI_UNWEIGHTED is the address of a variable or a small number, which gcc takes for an array.)
@@ -86,5 +85,5 @@ $(O)/live/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,MPICC)$(MPICC) $(flags) $(live_flags) $(tool_flags) $(pkg_cflags) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 $(O)/ti-live-replay: $(patsubst %.c,$(O)/live/%.o,$(live_files) \
-        examples/burst.c) $(call obj,$(replayer_tools))
+        examples/burst.c) $(call obj,$(replayer_tools)) $(built)
 	$(call say,LINK)$(MPICC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) $(LDLIBS)

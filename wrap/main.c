@@ -18,6 +18,7 @@
 
 #include "common/args.h"
 #include "common/beside.h"
+#include "common/cli.h"
 #include "common/err.h"
 #include "wrap/driver.h"
 
@@ -253,8 +254,7 @@ int main(int argc, char **argv)
             return 0;
         }
         if (strcmp(argv[i], "--tiara-version") == 0) {
-            printf("%s " TI_VERSION "\n", self);
-            return 0;
+            return ti_cli_version(self);
         }
         if (strcmp(argv[i], "--tiara-show") == 0) {
             show_only = true;

@@ -9,14 +9,14 @@ wrappers := ti-mpicc $(wrap_links)
 all: $(wrappers:%=$(O)/%) $(wrap_libs)
 endif
 
-$(O)/ti-mpicc: $(call obj,wrap/main.c $(wrap_src) $(addprefix lib/common/,args.c beside.c map.c err.c write.c))
+$(O)/ti-mpicc: $(call obj,wrap/main.c $(wrap_src) $(addprefix lib/common/,args.c beside.c map.c err.c version.c write.c)) $(built)
 	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 $(wrap_links:%=$(O)/%): $(O)/ti-mpicc
 	$(call say,LN)ln -sf ti-mpicc $@
 
 $(O)/wrap/blocks.o: wrap/blocks.c
 	@mkdir -p $(@D)
-	$(call say,CC)$(CC) $(flags) $(CPPFLAGS) $(CFLAGS) -fPIC -fno-lto -c -o $@ $<
+	$(call say,CC)$(CC) $(flags) $(maps) $(CPPFLAGS) $(CFLAGS) -fPIC -fno-lto -c -o $@ $<
 $(O)/libtiara-blocks.a: $(O)/wrap/blocks.o
 	$(call say,AR)rm -f $@; $(AR) rcs $@ $<
 $(O)/libtiara-blocks.so: $(O)/wrap/blocks.o

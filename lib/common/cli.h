@@ -147,7 +147,8 @@ enum { TI_CLI_END = -1 };
  */
 int ti_cli_parse(const struct ti_cli *cli, int argc, char **argv, void *options);
 
-/* Print the version.  Returns the exit status, as does ti_cli_shown(), after any text on standard
+/* Print the version, the commit, the libraries that the program uses and what this build of Tiara
+ * has.  Returns the exit status, as does ti_cli_shown(), after any text on standard
  * output: TI_ERR_IO, and says so, if the text could not be written. */
 int ti_cli_version(const char *tool);
 int ti_cli_shown(const char *tool);

@@ -6,9 +6,9 @@
 
 #include "common/cli.h"
 #include "node/install.h"
-#include "session/messages.h"
 #include "node/serve.h"
 #include "node/start.h"
+#include "session/messages.h"
 
 #define USAGE                                                                                      \
     "ti-node serve | run PROGRAM [ARGUMENT]... | run --dry-launch\n"                               \
@@ -60,7 +60,8 @@ int main(int argc, char **argv)
     int end;
 
     if (argc == 2 && (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)) {
-        printf("ti-node %s, protocol %d\n", ti_version(), TI_PROTOCOL);
+        ti_cli_version("ti-node");
+        printf("protocol: %d\n", TI_PROTOCOL);
         return ti_cli_shown("ti-node");
     }
     if (argc == 2 && (end = ti_cli_helper("ti-node", USAGE, argc, argv)) != TI_CLI_END)

@@ -23,6 +23,6 @@ node_says    = ti-node is not linked statically$(if $(node_lacks),$(comma) for w
 node_progs  := $(O)/ti-node $(O)/ti-node-counter
 
 all: $(node_progs)
-$(O)/ti-node: $(call obj,$(ti-node_src) $(lib_src))
+$(O)/ti-node: $(call obj,$(ti-node_src) $(lib_src)) $(built)
 	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -Wl,-s -o $@ $^ $(node_libs) $(LDLIBS)
 	$(if $(node_static)$(SAN),,@echo '  $(node_says)')

@@ -43,7 +43,7 @@ ticount_ldflags = -static -nodefaultlibs -nostartfiles -Wl,-S \
 
 $(O)/minitrace/valgrind/ticount.o: minitrace/valgrind/ticount.c | $(made)
 	@mkdir -p $(@D)
-	$(call say,CC)$(CC) $(flags) $(ticount_flags) -c -o $@ $<
+	$(call say,CC)$(CC) $(flags) $(maps) $(ticount_flags) -c -o $@ $<
 
 $(ticount_dir)/ticount-amd64-linux: $(O)/minitrace/valgrind/ticount.o
 	@mkdir -p $(@D)

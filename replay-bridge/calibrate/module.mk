@@ -13,6 +13,7 @@ t-against_src := $(addprefix replay-bridge/simulation/,calibrated.c against.c) $
 mpi_helpers := $(O)/ti-calibrate-mpi
 all: $(mpi_helpers)
 $(O)/ti-calibrate-mpi: $(addprefix replay-bridge/calibrate/,ping.c time_cores.c time_cores.h) examples/burst.c \
-                         lib/common/version.c
+                         lib/common/version.c $(built)
 	@mkdir -p $(@D)
-	$(call say,MPICC)$(MPICC) $(filter-out -MMD -MP,$(flags)) -DTI_VERSION='"$(VERSION)"' $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^) $(LDLIBS)
+	$(call say,MPICC)$(MPICC) $(filter-out -MMD -MP,$(flags)) -DTI_VERSION='"$(VERSION)"' $(maps) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ \
+	    $(filter %.c %.o,$^) $(LDLIBS)

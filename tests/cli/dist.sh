@@ -19,4 +19,7 @@ env -u MAKEFLAGS -u MAKELEVEL make -s -j2 PYTHON=false O="$scratch/built" "$scra
     "$scratch/built/libminitrace-openmpi.so" "$scratch/built/ti-info" >"$scratch/log" 2>&1 ||
     { tail -n 5 "$scratch/log"; fail 'the release is not built without Python'; }
 "$scratch/built/ti-info" --version >"$scratch/log" || fail 'ti-info of the release'
+grep -qF ", commit $(git -C "$top" rev-parse --short=12 HEAD)" "$scratch/log" && grep -q '^libraries: .*zlib 1' "$scratch/log" ||
+    { cat "$scratch/log"; fail 'the release does not name its commit'; }
+[ "$(head -n 1 "$scratch/log" | grep -c changes)" -eq 0 ] || fail 'the release names changes that it has not'
 exit $failed

@@ -42,7 +42,9 @@ while read -r program; do
         tried "$words"
         case $option in
             --help) grep -q "^Usage: $name" ../out || fail "$words does not say how it is used" ;;
-            --version) grep -qE "^$name (\(Tiara\) )?[0-9]+\.[0-9]" ../out || fail "$words does not say its version" ;;
+            --version) grep -qE "^$name (\(Tiara\) )?[0-9]+\.[0-9]" ../out || fail "$words does not say its version"
+                grep -qE '^ti-[a-z-]+ \(Tiara\) [0-9.]+, commit ([0-9a-f]{12}(\+changes)?|unknown)$' ../out &&
+                    grep -qE '^built in: [+-]openmpi [+-]mpich ' ../out || { fail "$words names no commit, or not what is built in"; cat ../out; } ;;
             *) [ $rc -ne 0 ] && [ -s ../err ] && [ ! -s ../out ] || fail "$words: status $rc, and no error" ;;
         esac
         [ -z "$option" ] || [ $rc -eq 0 ] || fail "$words: status $rc"
