@@ -115,7 +115,7 @@ static ti_status load_library(void **out, struct ti_err *err)
     void *lib = load_by_name(RTLD_NOW | RTLD_LOCAL), *copy;
 
     if (!lib) {
-        ti_err_set(err, TI_ERR_INPUT, "cannot ti__papi_load PAPI's library, libpapi.so.%d.%d",
+        ti_err_set(err, TI_ERR_INPUT, "cannot load PAPI's library, libpapi.so.%d.%d",
                    PAPI_VERSION_MAJOR(PAPI_VERSION), PAPI_VERSION_MINOR(PAPI_VERSION));
         ti_err_hint(err, "install PAPI's run-time library, or put its folder on LD_LIBRARY_PATH");
         return TI_ERR_INPUT;
