@@ -6,6 +6,8 @@ all:
 prefix     ?= /usr/local
 bindir     ?= $(prefix)/bin
 libdir     ?= $(prefix)/lib
+# Of libraries that are loaded into programs, and that nobody names when linking.
+preloaddir ?= $(libdir)
 libexecdir ?= $(prefix)/libexec
 includedir ?= $(prefix)/include
 pythondir  ?= $(prefix)/lib/python3/dist-packages
@@ -32,7 +34,7 @@ san_flags  := $(SAN:%=-fsanitize=%) $(if $(SAN),-fno-omit-frame-pointer -fno-san
 warnings   := -Wall -Wextra -Wshadow -Wvla -Wstrict-prototypes -Wmissing-prototypes \
               $(if $(filter 1,$(WERROR)),-Werror)
 flags      := -std=c11 -D_GNU_SOURCE $(warnings) -MMD -MP -I. -Ilib
-tool_flags := -DTI_VERSION='"$(VERSION)"' -DTI_LIBDIR='"$(libdir)"' \
+tool_flags := -DTI_VERSION='"$(VERSION)"' -DTI_LIBDIR='"$(preloaddir)"' \
               -DTI_LIBEXECDIR='"$(libexecdir)"' $(maps) $(san_flags)
 pkg_cflags  = $(shell pkg-config --cflags $(pkgs))
 pkg_libs    = $(shell pkg-config --libs $(pkgs)) -lz -lm
@@ -121,12 +123,12 @@ bench-gather:
 	@$(MAKE) --no-print-directory bench B=gather
 
 install: all install-python
-	install -d $(DESTDIR)$(bindir) $(DESTDIR)$(libdir) $(DESTDIR)$(mandir)/man1 $(DESTDIR)$(mandir)/man5 \
+	install -d $(DESTDIR)$(bindir) $(DESTDIR)$(libdir) $(DESTDIR)$(preloaddir) $(DESTDIR)$(mandir)/man1 $(DESTDIR)$(mandir)/man5 \
 	    $(DESTDIR)$(mandir)/man7
 	install $(progs:%=$(O)/%) $(replayers) $(DESTDIR)$(bindir)
 	install -d $(DESTDIR)$(libexecdir)/tiara
 	install $(node_progs) $(helpers:%=$(O)/%) $(smpi_parts) $(mpi_helpers) $(DESTDIR)$(libexecdir)/tiara
-	install -m 644 $(libminitrace) $(DESTDIR)$(libdir)
+	install -m 644 $(libminitrace) $(DESTDIR)$(preloaddir)
 	install -d $(DESTDIR)$(includedir) $(DESTDIR)$(libdir)/pkgconfig
 	install -m 644 lib/api/tiara.h $(DESTDIR)$(includedir)
 	install -m 644 $(O)/libtiara.so.$(soversion) $(O)/libtiara.a $(DESTDIR)$(libdir)
@@ -166,7 +168,7 @@ ifneq ($(blocks_as),)
 	install -d $(DESTDIR)$(libexecdir)/tiara/blocks
 	install $(blocks_as) $(DESTDIR)$(libexecdir)/tiara/blocks
 	install $(O)/ti-mpicc $(DESTDIR)$(bindir)
-	install -m 644 $(wrap_libs) $(DESTDIR)$(libdir)
+	install -m 644 $(wrap_libs) $(DESTDIR)$(preloaddir)
 	for w in $(wrap_links); do ln -sf ti-mpicc $(DESTDIR)$(bindir)/$$w; \
 	    ln -sf ti-mpicc.1 $(DESTDIR)$(mandir)/man1/$$w.1; done
 endif
@@ -203,6 +205,9 @@ distcheck: dist
 # That builds of a release in two folders are equal, byte by byte.
 check-reproducible: dist
 	@tools/check-reproducible $(O)/tiara-$(VERSION).tar.gz
+# That the Debian packages of a release can be used where there is nothing else: 15 minutes, as root.
+check-packages: dist
+	@tools/check-packages $(O)/tiara-$(VERSION).tar.gz build-packages
 clean:
 	rm -rf build build-*
 
@@ -229,6 +234,8 @@ help:
 	@echo 'make dist         tiara-$(VERSION).tar.gz, which is built without Python'
 	@echo 'make distcheck    the same, and that it builds, runs, installs and uninstalls'
 	@echo 'make check-reproducible  builds of the release in two folders are equal'
+	@echo 'make check-packages   build the Debian packages, install them into a new root of Debian 12, run'
+	@echo '                  the README and the tutorial there (root, network; 15 minutes)'
 	@echo 'make fuzz         fuzz the readers with clang, FUZZ_SECONDS=60 each'
 	@echo 'make clean'
 	@echo
@@ -237,7 +244,7 @@ help:
 	@echo 'SAN=address,undefined   build and check with sanitizers, in a folder of its own'
 	@echo 'CC, MPICC, MPIFC, CFLAGS, FFLAGS, LDFLAGS, prefix, libdir, ...  as usual; also from config.mk'
 
-.PHONY: all demo check check-sanitized unit-tests dist distcheck check-reproducible check-build install-python bench bench-modes bench-gather install uninstall clean help
+.PHONY: all demo check check-sanitized unit-tests dist distcheck check-reproducible check-packages check-build install-python bench bench-modes bench-gather install uninstall clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(shell find $(O) -name '*.d' 2>/dev/null)
