@@ -53,10 +53,10 @@ include $(foreach room,common config event fold trace merged bundle,lib/$(room)/
 # What every program is linked with.
 lib_src := $(bundle_src) $(merged_src) $(trace_src) $(fold_src) $(event_src) $(config_src) $(common_src)
 include $(foreach room,remote session node callsite sound trips analysis api timeline,lib/$(room)/module.mk)
-include $(foreach room,minitrace wrap acquire gather info replay-bridge examples tests \
+include $(foreach room,minitrace wrap acquire gather info replay-bridge report examples tests \
     bench,$(room)/module.mk)
 
-all: $(progs:%=$(O)/%) $(helpers:%=$(O)/%)
+all: $(progs:%=$(O)/%) $(helpers:%=$(O)/%) $(O)/ti-report
 
 # What --version says: the commit (in a release, from the file generated/commit), and what is built in.
 has = $(if $(2),+,-)$(1)
@@ -125,7 +125,9 @@ bench-gather:
 install: all install-python
 	install -d $(DESTDIR)$(bindir) $(DESTDIR)$(libdir) $(DESTDIR)$(preloaddir) $(DESTDIR)$(mandir)/man1 $(DESTDIR)$(mandir)/man5 \
 	    $(DESTDIR)$(mandir)/man7
-	install $(progs:%=$(O)/%) $(replayers) $(DESTDIR)$(bindir)
+	install $(progs:%=$(O)/%) $(replayers) $(O)/ti-report $(DESTDIR)$(bindir)
+	install -d $(DESTDIR)$(datadir)/tiara/report
+	install -m 644 $(report_parts) $(DESTDIR)$(datadir)/tiara/report
 	install -d $(DESTDIR)$(libexecdir)/tiara
 	install $(node_progs) $(helpers:%=$(O)/%) $(smpi_parts) $(mpi_helpers) $(DESTDIR)$(libexecdir)/tiara
 	install -m 644 $(libminitrace) $(DESTDIR)$(preloaddir)
@@ -221,6 +223,7 @@ help:
 	@echo '                  SAN=address,undefined make check runs all tests so'
 	@echo 'make check-pmu    run the library in an emulated arm64 machine with hardware counters;'
 	@echo '                  minutes, and 1 GB in build-pmu; T=PATTERN as above (T="pmu/*")'
+	@echo 'make check-report open pages of ti-report in headless Chromium, use and picture them'
 	@echo 'make bench        print the figures of docs/figures.md; B=NAME prints some (B=event)'
 	@echo 'make bench-modes  execution times by mode of acquisition, on the test bed (root)'
 	@echo 'make bench-gather ti-gather beside scp, tar and rpdcp, on the test bed (root); half an hour,'

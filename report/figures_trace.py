@@ -1,0 +1,364 @@
+"""Figures of a trace and of its acquisition.  Each function returns what is drawn, see README.md."""
+
+import base64
+import math
+import struct
+
+import marks
+import words
+from figure import Empty
+
+CELLS = 30000  # cells of a matrix that are exact; more are stored as 16-bit logarithms
+SIDE = 512  # rows of a matrix: more ranks are taken together
+
+
+def what_ran(d):
+    info, run = d.info(), d.run()
+    plan = run.get("plan", {})
+    rows = [["Program", info.get("application")], ["Command", info.get("command")],
+            ["Ranks", words.count(info["np"])],
+            ["Cores", words.count(plan["cores"]) if "cores" in plan else None],
+            ["Folding", info.get("acquired") and f"{info['acquired']} ({folding(plan)})"],
+            ["Nodes", ", ".join(info.get("nodes", [])[:8])
+             + (" ..." if len(info.get("nodes", [])) > 8 else "")],
+            ["Processor", " ".join(filter(None, [info.get("cpu"), info.get("isa")]))],
+            ["MPI library", info.get("mpi")],
+            ["Counter", f"{info.get('counter')}: {info.get('event')}" if info.get("counter") else None],
+            ["Acquired", span(run)],
+            ["Trace", f"{info.get('kind')}, {words.size(info.get('bytes', 0))}, "
+             f"{words.count(info['events'])} events"],
+            ["Volume", f"{words.count(info['volume'])} {info.get('unit') or ''}"],
+            ["Messages", f"{words.count(info['messages'])}, {words.size(info['message_bytes'])}"],
+            ["Run", info.get("run_id")]]
+    return {"kind": "facts", "rows": [[k, str(v)] for k, v in rows if v],
+            "marks": marks.ranks(d) + failed_run(run)}
+
+
+def failed_run(run):
+    state = run.get("state")
+    if not state or state == "complete":
+        return []
+    status = run.get("exit_status")
+    return [f"Partial: the run ended as '{state}'"
+            + (f", exit status {status}" if status else "") + (f": {run['lost']}" if "lost" in run else "")
+            + "."]
+
+
+def folding(plan):
+    most, least = plan.get("folding_most", plan.get("folding")), plan.get("folding_least")
+    if not most:
+        return "ranks per core not recorded"
+    return f"{per_core(least, most)} per core"
+
+
+def per_core(least, most):
+    if least and abs(most - least) > 0.005:
+        return f"{least:.3g} to {most:.3g} ranks"
+    return "one rank" if most == 1 else f"{most:.3g} ranks"
+
+
+def span(run):
+    begin, end = run.get("started"), run.get("ended")
+    return f"{begin} to {end}" if begin and end else begin
+
+
+def plan(d):
+    plan = d.run().get("plan")
+    if not plan:
+        raise Empty("The trace has no plan: it was not taken by ti-acquire.")
+    rows = [{"label": f"{c['site']}, {c['name']}", "values": [c["ranks"]],
+             "note": f"{c['nodes_used']} of {c['nodes']} nodes" + (
+                 f", {per_core(c['folding_least'], c['folding_most'])} per core"
+                 if "folding_most" in c else "")}
+            for c in plan.get("clusters", []) if c.get("ranks")]
+    if not rows:
+        names = d.manifest().get("nodes") or [{"name": d.run().get("host", "this machine")}]
+        cores, memory = plan.get("cores"), plan.get("memory", {})
+        rows = [{"label": names[0]["name"], "values": [plan["np"]],
+                 "note": f"{cores} cores, {folding(plan)}" + (
+                     f"; {words.size(memory['needed_bytes'])} of {words.size(memory['available_bytes'])}"
+                     " of memory" if memory.get("needed_bytes") else "")}]
+    return {"kind": "bars", "format": "count", "series": ["ranks"], "rows": rows,
+            "note": f"Mode {plan.get('mode')}." + (f" At most {plan['largest_np']:,} ranks would fit."
+                                                  if plan.get("largest_np") else "")}
+
+
+STEPS = {"start": "mpirun starts, until all ranks leave MPI_Init", "application": "the application runs",
+         "fetch": "traces come from the nodes", "gather": "traces are checked and bundled",
+         "ship": "Tiara is copied to nodes without it", "probe": "nodes are surveyed"}
+
+
+def steps(d):
+    run = d.run()
+    if not run.get("steps"):
+        raise Empty("The trace does not say how long the steps of its acquisition took.")
+    base, rows = None, []
+    for step in run["steps"]:
+        at = instant(step.get("started"))
+        base = at if base is None else base
+        rows.append({"label": step["name"], "start": max(0, at - base) if at is not None else 0,
+                     "seconds": step["seconds"], "note": STEPS.get(step["name"], "")})
+    whole = sum(r["seconds"] for r in rows)
+    return {"kind": "steps", "rows": rows, "marks": failed_run(run),
+            "note": f"All steps together: {words.seconds(whole)}."}
+
+
+def instant(text):
+    from datetime import datetime
+    try:
+        return datetime.fromisoformat((text or "").replace("Z", "+00:00")).timestamp()
+    except ValueError:
+        return None
+
+
+def gather(d):
+    tree = d.manifest().get("gathering") or d.info().get("gathering")
+    if not tree:
+        raise Empty("No trace came from another node: all ranks ran where the bundle was made.")
+    links = tree.get("links", [])
+    if not links:
+        raise Empty("The bundle does not say through which nodes traces came.")
+    marked = []
+    if tree.get("adopted") or tree.get("relays_lost"):
+        marked.append(f"Not as planned: {tree.get('relays_lost', 0)} relays failed, "
+                      f"{tree.get('adopted', 0)} nodes were reached by another way.")
+    return {"kind": "tree", "root": d.run().get("host") or "here",
+            "nodes": [{"name": name, "parent": parent, "bytes": size, "seconds": seconds}
+                      for name, parent, size, seconds in links], "marks": marked,
+            "note": f"Arity {tree.get('arity')}; the fetch took {words.seconds(tree.get('seconds'))}, "
+            f"predicted {words.seconds((tree.get('predicted') or {}).get('total_seconds'))}."}
+
+
+def skew(d):
+    if not d.skew:
+        raise Empty("No result of ti-skew was given (--skew FILE).")
+    rows = []
+    for np in d.skew["np"]:
+        for name, key in (("instructions of the whole run", "whole_skew_pct"),
+                          ("volumes of bursts", "burst_skew_pct"), ("time", "overhead_pct")):
+            value = np.get(key)
+            if value and value.get("median") is not None:
+                rows.append({"label": f"{np['np']} ranks: {name}", "values": [value["median"]],
+                             "low": value.get("least"), "high": value.get("most")})
+    if not rows:
+        raise Empty("The result of ti-skew has no skew and no overhead.")
+    return {"kind": "bars", "format": "pct", "series": ["more than without tracing"], "rows": rows,
+            "marks": ["Estimated: the counter only estimates volumes."]
+            if d.skew.get("counter", {}).get("estimate") else []}
+
+
+def by_rank(d):
+    got = [r for r in d.ranks() if r.get("volume") is not None]
+    if not got:
+        raise Empty("No rank has a trace that can be read.")
+    np, unit = d.info()["np"], d.info().get("unit") or "units"
+    marked = marks.ranks(d) + marks.volumes(d)
+    if len(got) < len(d.ranks()):
+        marked.append(f"Partial: {len(d.ranks()) - len(got)} ranks are damaged and not shown.")
+    note = ""
+    if np > len(d.ranks()) + 0 and np > 1024:
+        note = f"{len(got):,} of {np:,} ranks are shown, evenly spread."
+    return {"kind": "ranks", "x": [r["rank"] for r in got], "np": np, "note": note, "marks": marked,
+            "series": [{"name": f"volume, {unit}", "format": "count", "values": [r["volume"] for r in got]},
+                       {"name": "events", "format": "count", "values": [r["events"] for r in got]},
+                       {"name": "bytes sent in messages", "format": "bytes",
+                        "values": [r.get("message_bytes", 0) for r in got]}]}
+
+
+TEXT_ACTION = 15  # bytes of an action as text, as the papers on time-independent traces have measured
+
+
+def stored(d):
+    info, totals = d.info(), d.manifest().get("totals", {})
+    if not info["events"]:
+        raise Empty("The trace has no events.")
+    rows = [{"label": "as text (estimate)", "values": [2 * info["events"] * TEXT_ACTION]},
+            {"label": "a file for each rank", "values": [totals.get("bytes")]}
+            if totals.get("bytes") else None,
+            {"label": f"this {info.get('kind')}", "values": [info["bytes"]]}]
+    return {"kind": "bars", "format": "bytes", "scale": "log", "series": ["stored"],
+            "rows": [r for r in rows if r],
+            "note": f"{info['bytes_per_action']:.3g} bytes for each action (a burst or a call).",
+            "marks": ["Estimated: the size as text is 15 bytes an action, not measured."]}
+
+
+def operations(d):
+    ops = d.info()["operations"]
+    if not ops:
+        raise Empty("The trace has no events.")
+    order = sorted(ops, key=lambda o: (-ops[o]["events"], o))
+    return {"kind": "bars", "format": "count", "series": ["calls"], "scale": "log", "marks": marks.ranks(d)
+            + ([f"Partial: calls that are not traced: {', '.join(sorted(d.info()['untraced']))}."]
+               if d.info().get("untraced") else []),
+            "rows": [{"label": o, "values": [ops[o]["events"]], "note": words.size(ops[o]["bytes"])
+                      + " sent" if ops[o]["bytes"] else ""} for o in order]}
+
+
+def traffic(d):
+    info = d.info("--traffic")
+    column = {name: i for i, name in enumerate(info["columns"])}
+    pairs = info["pairs"]
+    if not pairs:
+        raise Empty("No rank sends a message to another.")
+    names = [c for c in info["columns"] if c.endswith("bytes")]
+    numbers = [c for c in info["columns"] if c in ("messages", "one_sided", "number")]
+    cells = {}
+    np = info["np"]
+    group = -(-np // SIDE)
+    for row in pairs:
+        key = (row[column["from"]] // group, row[column["to"]] // group)
+        cell = cells.setdefault(key, [0, 0])
+        cell[0] += sum(row[column[c]] or 0 for c in names)
+        cell[1] += sum(row[column[c]] or 0 for c in numbers)
+    return matrix(cells, np, group, "sender", "receiver", "bytes", "messages") | {
+        "marks": marks.ranks(d) + ([f"Partial: {info['unsound_events']:,} events make no sense; traffic "
+                                    "may be missing."] if info.get("unsound_events") else [])}
+
+
+def matrix(cells, np, group, rows, columns, fmt, counts=None):
+    """A sparse matrix: sorted cell numbers, and values; dense ones as 16-bit logarithms."""
+    side = -(-np // group)
+    order = sorted(cells)
+    out = {"kind": "matrix", "n": side, "np": np, "group": group, "rows": rows, "columns": columns,
+           "format": fmt}
+    note = f"{group} ranks share a row." if group > 1 else ""
+    if len(order) <= CELLS:
+        last, index = 0, []
+        for row, col in order:
+            index.append(row * side + col - last)
+            last = row * side + col
+        out |= {"index": index, "values": [cells[k][0] for k in order]}
+        if counts:
+            out |= {"counts": [cells[k][1] for k in order], "counted": counts}
+    else:
+        most = max(v[0] for v in cells.values()) or 1
+        dense = [0] * (side * side)
+        for (row, col), value in cells.items():
+            dense[row * side + col] = 1 + round(65534 * math.log1p(value[0]) / math.log1p(most)) \
+                if value[0] else 0
+        out |= {"dense": base64.b64encode(struct.pack(f"<{len(dense)}H", *dense)).decode(), "most": most}
+        note += " Values are rounded to 0.1 %."
+    return out | {"note": note.strip()}
+
+
+def sizes(d):
+    info = d.info("--histogram")
+    series = [histogram(info["messages"], "messages", "bytes"),
+              histogram(info["collectives"], "collectives, a rank's share", "bytes"),
+              histogram(info["one_sided"], "one-sided", "bytes")]
+    series = [s for s in series if s]
+    if not series:
+        raise Empty("No rank sends anything.")
+    return {"kind": "columns", "unit": "bytes", "series": series, "marks": marks.ranks(d)}
+
+
+def bursts(d):
+    info = d.info("--histogram")
+    one = histogram(info["bursts"], "bursts", "volume")
+    if not one:
+        raise Empty("The trace has no bursts.")
+    return {"kind": "columns", "unit": "count", "series": [one], "xlabel": info.get("volume_unit"),
+            "marks": marks.ranks(d) + marks.volumes(d)}
+
+
+def histogram(part, name, key):
+    classes = part["classes"]
+    if not part["number"]:
+        return None
+    while classes and not classes[0]["number"]:
+        classes = classes[1:]
+    return {"name": name, "from": [c["from"] for c in classes],
+            "number": [c["number"] for c in classes], "sum": [c[key] for c in classes]}
+
+
+def phases(d):
+    info = d.info("--phases")
+    shapes = sorted(info["shapes"], key=lambda s: -number(s["volume"]))
+    if not shapes:
+        raise Empty("No rank can be shown as loops: its calls do not repeat.")
+    shown = shapes[:6]
+    out = [{"label": words.ranks(s["ranks"]), "volume": s["volume"], "rows": flatten(s)} for s in shown]
+    note = f"{len(shapes) - 6} further groups of ranks are not shown." if len(shapes) > 6 else ""
+    lacking = not any(r[6] and ":" in r[6] for s in out for r in s["rows"])
+    marked = marks.ranks(d) + marks.volumes(d)
+    if lacking:
+        marked.append("Partial: no source line is known; compile with -g, or give --debug-dir.")
+    return {"kind": "nest", "unit": info.get("volume_unit"), "shapes": out, "note": note, "marks": marked}
+
+
+LINES = 250  # rows of a nest of loops; the rest is summed up in one row
+
+
+def flatten(shape):
+    """Rows of a nest: depth, loop or call, text, share, volume, events, source line."""
+    whole, rows = number(shape["volume"]) or 1, []
+
+    def walk(body, depth):
+        for item in body:
+            volume = number(item["volume"])
+            if "body" in item:
+                trips = item["trips"]
+                text = trips["minimum"] if trips["minimum"] == trips["maximum"] else \
+                    f"{trips['minimum']:,} to {trips['maximum']:,}"
+                text = f"loop {text:,} times" if isinstance(text, int) else f"loop {text} times"
+                rows.append([depth, 1, text, volume / whole, item["volume"], item["events"],
+                             item.get("loop") or ""])
+                walk(item["body"], depth + 1)
+            else:
+                rows.append([depth, 0, call_text(item), volume / whole, item["volume"], item["events"],
+                             words.place({**item, "call": ""})])
+
+    walk(shape["body"], 0)
+    if len(rows) > LINES:
+        keep = set(sorted(range(len(rows)), key=lambda i: -rows[i][3])[:LINES])
+        left = len(rows) - len(keep)
+        rows = [r for i, r in enumerate(rows) if i in keep]
+        rows.append([0, 0, f"... and {left:,} more", None, None, None, ""])
+    return rows
+
+
+def number(value):
+    return int(value)  # volumes above 2^63 - 1 are strings of digits
+
+
+def call_text(item):
+    bits = []
+    for key in ("peer", "bytes", "root"):
+        value = item.get("fields", {}).get(key)
+        if isinstance(value, dict) and value.get("minimum") is not None:
+            low, high = value["minimum"], value["maximum"]
+            sign = "+" if key == "peer" and isinstance(low, int) and low > 0 else ""
+            bits.append(f"{key}={sign}{low}" if low == high else f"{key}={low}..{high}")
+    return " ".join([item["call"], *bits])
+
+
+def imbalance(d):
+    info = d.info("--imbalance")
+    measure = info["measures"].get("volume")
+    if not measure or not measure["phases"]:
+        raise Empty("No work is recorded that could differ between ranks.")
+    rows = [{"label": ("loop at " if p["loop"] else "") + words.place(p), "values": [100 * p["loss"]],
+             "note": f"rank {p['maximum_rank']} has most: {p['max_to_mean']:.2f} times the mean"}
+            for p in measure["phases"][:15] if p["loss"] > 0]
+    if not rows:
+        raise Empty("All ranks have the same volume in each phase.")
+    return {"kind": "bars", "format": "pct", "series": ["excess"], "rows": rows,
+            "note": f"Over the whole run, the rank with most work has {100 * measure['all']['loss']:.1f} % "
+            "more than the mean.", "marks": marks.ranks(d) + marks.volumes(d)}
+
+
+def soundness(d):
+    info = d.info("--verify")
+    kept, left = info.get("conserved") or {}, info.get("unchecked") or {}
+    rows = [["Messages sent and received", words.count(kept.get("messages", 0))],
+            ["Bytes sent and received", words.size(kept.get("bytes", 0))],
+            ["Collectives that all their ranks called", words.count(kept.get("collectives", 0))],
+            ["Leaked requests and messages", words.count(info.get("leaked_count", 0))],
+            ["Verdict", "sound" if info.get("verified") else "not sound, or not whole"]]
+    marked = [f"Unproven: {left.get('messages', 0):,} messages and {left.get('collectives', 0):,} "
+              "collectives could not be checked."] if any(left.values()) else []
+    marked += [f"Not sound: {p if isinstance(p, str) else p.get('text') or p.get('problem') or p}"
+               for p in info.get("problems", [])[:5]]
+    if not info.get("verified") and not marked:
+        marked.append("Partial: the trace is not whole.")
+    return {"kind": "facts", "rows": rows, "marks": marks.ranks(d) + marked}
