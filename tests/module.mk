@@ -3,7 +3,7 @@
 unit_tests := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/t-*.c))
 test_programs :=
 -include tests/cli/module.mk
-include tests/engine/module.mk tests/mpi/module.mk tests/fuzz/module.mk tests/pmu/module.mk tests/testbed/module.mk
+include tests/engine/module.mk tests/report/module.mk tests/mpi/module.mk tests/fuzz/module.mk tests/pmu/module.mk tests/testbed/module.mk
 
 t-merged_src := $(merger_src) tests/unit/records.c
 t-folded_src := $(merger_src) tests/unit/programs.c tests/unit/records.c
