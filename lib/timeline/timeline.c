@@ -177,7 +177,7 @@ static ti_status write_rank(struct ti_timeline *t, int64_t rank, struct ti_timel
         st = stop_check(told, err);
     }
     if (!st && more < 0)
-        st = TI_ERR_INPUT;
+        st = ti_walk_status(s.walk);
     if (!st && begun)
         rank_ends(t, &s, told);
     ti__track_close(&s);
@@ -266,7 +266,7 @@ static ti_status open_turns(struct ti_timeline *t, struct turns *all,
             return st;
         more = ti__track_next(&turn->track, t, err);
         if (more < 0)
-            return TI_ERR_INPUT;
+            return ti_walk_status(turn->track.walk);
         if (more)
             all->heap[all->n++] = rank;
         turn->when = turn->track.now.when.start;
@@ -285,10 +285,11 @@ static ti_status write_in_order(struct ti_timeline *t, struct ti_timeline_told *
     for (int64_t i = all.n / 2 - 1; i >= 0; i--)
         sink(&all, i);
     while (!st && all.n) {
-        int more = take_turn(t, &all.of[all.heap[0]], told, err);
+        struct turn *turn = &all.of[all.heap[0]];
+        int more = take_turn(t, turn, told, err);
 
         if (more < 0)
-            st = ti_stopped() ? TI_ERR_IO : TI_ERR_INPUT;
+            st = ti_stopped() ? TI_ERR_IO : ti_walk_status(turn->track.walk);
         if (more == 0)
             all.heap[0] = all.heap[--all.n];
         sink(&all, 0);
@@ -328,16 +329,18 @@ ti_status ti_timeline_write(struct ti_timeline *t, const struct ti_timeline_show
                             struct ti_timeline_told *told, struct ti_err *err)
 {
     size_t none = 0;
-    ti_status st;
+    ti_status st = TI_OK;
 
     *told = (struct ti_timeline_told){0};
     t->show = show;
     t->comms = ti_grow(NULL, &none, (size_t)show->njobs, sizeof *t->comms);
     for (int i = 0; i < show->njobs; i++)
-        ti_comms_init(&t->comms[i], ti_source_nranks(show->job[i].source));
+        if (!ti_comms_init(&t->comms[i], ti_source_nranks(show->job[i].source)))
+            st = ti_err_memory(err, "write the timeline");
     find_missing(show, &told->missing);
-    st = show->intervals ? ti_intervals_open(show->intervals, &t->intervals, err)
-                         : ti__track_starts(show, &t->starts, &told->aligned, err);
+    if (!st)
+        st = show->intervals ? ti_intervals_open(show->intervals, &t->intervals, err)
+                             : ti__track_starts(show, &t->starts, &told->aligned, err);
     if (!st)
         st = write_all(t, told, err);
     if (!st && t->format->end)

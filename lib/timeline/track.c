@@ -65,7 +65,7 @@ static ti_status read_begin(const struct ti_timeline_show *show, int64_t rank, s
     if (burst < 0 || call < 0)
         st = no_durations(show, rank, err);
     else if (more < 0)
-        st = TI_ERR_INPUT;
+        st = ti_reader_status(r);
     else if (more > 0 && ev.extra)
         b->init = (double)(ev.extra[burst] + ev.extra[call]) / 1e9;
     if (!st)
