@@ -1,4 +1,4 @@
-/* What the files of the library share: its objects, and how results of the rooms below become those
+/* Shared by the files of the library: its objects, and how results of the rooms below become those
  * of tiara.h. */
 #ifndef TI_API_INTERNAL_H
 #define TI_API_INTERNAL_H
@@ -29,7 +29,7 @@ enum tiara_status ti__api_no_memory(struct tiara_error *out);
 /* Fail with TIARA_USAGE: `what` is no ... */
 enum tiara_status ti__api_no(struct tiara_error *out, const char *what, int64_t number);
 
-/* What a pass says of the ranks. */
+/* Write the ranks that a pass has read to *out. */
 void ti__api_coverage(const struct ti_pass *pass, struct tiara_coverage *out);
 
 /* Write a call site for people into buf; "" if it is NULL. */

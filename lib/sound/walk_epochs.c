@@ -1,6 +1,6 @@
 #include "sound/walk_internal.h"
 
-/* What is open on a window; LOCKED is that of one target. */
+/* Epochs that are open on a window; LOCKED is that of one target. */
 enum epoch { FENCED, STARTED, POSTED, LOCKED, ALL_LOCKED };
 
 /* The calls that begin epochs, and those that end them. */

@@ -60,7 +60,7 @@ struct ti_cpu {
 };
 
 /*
- * What is true while this process records.  The kernel clears the page of these flags in a child
+ * Flags that are set while this process records.  The kernel clears the page of these flags in a child
  * (MADV_WIPEONFORK), also in one that _Fork() or clone(2) made, which runs no handler of
  * pthread_atfork().  So a child takes the slow paths and finds that nothing is recorded: it must
  * not change tables in files, which it shares with its parent (memory.c).

@@ -125,7 +125,7 @@ static void on_data(struct ti_conn *w, uint32_t rank, const void *data, size_t b
     o->got += (int64_t)bytes;
 }
 
-/* Those behind `relay` that were not begun, and never will be. */
+/* Ends the connections behind `relay` that were not begun, and never will be. */
 static void give_up_behind(const struct one *relay)
 {
     for (int i = 0; i < n; i++) {

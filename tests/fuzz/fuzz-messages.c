@@ -182,7 +182,7 @@ json_t *__wrap_ti_waits(const char *run_id)
     return json_array();
 }
 
-/* What is looked for on the machine itself, and removed there, is of no run of the fuzzer's. */
+/* The fuzzer leaves nothing on the machine, so nothing is looked for and removed there. */
 json_t *__wrap_ti_left_find(const char *const *bases, const char *run_id)
 {
     must(bases[0] && bases[0][0] == '/' && !bases[1], "what is left is looked for nowhere");

@@ -31,7 +31,7 @@ static void add_text(uint64_t *hash, const char *text)
         add(hash, (unsigned char)*text);
 }
 
-/* What a trace says beside its events. */
+/* Reads all that a trace says beside its events. */
 static ti_status read_metadata(struct ti_source *s, uint64_t *hash, struct ti_err *err)
 {
     static const char *const names[] = {"RUN.json", "MANIFEST.json"};
