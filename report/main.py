@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 import sys
 
 from figures import FIGURES
@@ -96,6 +97,16 @@ def help_text():
     return "\n".join(out) + "\n" + TAIL
 
 
+def version_text(tools, version):
+    """Version, commit and libraries: those of the ti-info that it runs."""
+    try:
+        done = subprocess.run([os.path.join(tools, "ti-info"), "--version"], capture_output=True,
+                              text=True, check=True)
+        return done.stdout.rstrip("\n").replace("ti-info", "ti-report", 1)
+    except (OSError, subprocess.CalledProcessError):
+        return f"ti-report (Tiara) {version}, commit unknown"
+
+
 def parse_line(arguments):
     """Options as {name: value}, and the operands."""
     names = {name: argument for _, name, argument, _ in OPTIONS if name}
@@ -182,7 +193,7 @@ def work(arguments, tools, version):
         say(help_text())
         return
     if "version" in values:
-        say(f"ti-report (Tiara) {version}")
+        say(version_text(tools, version))
         return
     if "list" in values:
         say("\n".join(f"{f.section}: {f.title}. {f.caption}" for f in FIGURES))
