@@ -67,8 +67,9 @@ built_in := $(foreach f,openmpi mpich,$(call has,$(f),$(filter $(f),$(mpi_backen
 $(O)/built.c: always
 	@mkdir -p $(@D)
 	@tools/write-built $@ '$(built_in)'
+# Constants for programs with sanitizers and without.
 $(built): $(O)/built.c
-	$(call say,CC)$(CC) $(flags) $(tool_flags) $(CPPFLAGS) $(CFLAGS) -fPIC -c -o $@ $<
+	$(call say,CC)$(CC) $(flags) $(filter-out $(san_flags),$(tool_flags)) $(CPPFLAGS) $(CFLAGS) -fPIC -c -o $@ $<
 .PHONY: always
 
 $(O)/%.o: %.c
