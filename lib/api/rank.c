@@ -10,6 +10,8 @@ struct tiara_rank {
     struct ti_reader *reader;
     bool extras;
     bool is_event; /* `last` is the event before the reader's place */
+    bool at_end;   /* the trace was read to its end, or to damage */
+    bool damaged;
     struct ti_event last;
     struct tiara_event event;
     struct ti_line line;
@@ -65,6 +67,8 @@ static int next(struct tiara_rank *r, struct tiara_error *err)
     int more = ti_reader_next(r->reader, &r->last, &why);
 
     r->is_event = more > 0;
+    r->at_end = more <= 0;
+    r->damaged |= more < 0;
     ti__api_result(err, more < 0 ? ti_reader_status(r->reader) : TI_OK, &why);
     return more;
 }
@@ -103,7 +107,7 @@ API int tiara_seek(struct tiara_rank *r, uint64_t number, struct tiara_error *er
     ti_status st;
     int found = 1;
 
-    r->is_event = false;
+    r->is_event = r->at_end = false;
     if (ti_reader_folded(r->reader)) {
         found = ti_reader_seek(r->reader, 0, number, &place, &why);
         ti__api_result(err, found < 0 ? TI_ERR_INPUT : TI_OK, &why);
@@ -212,11 +216,16 @@ API int64_t tiara_rank_world(const struct tiara_rank *r, int field)
 
 API enum tiara_end tiara_rank_end(const struct tiara_rank *r)
 {
-    return ti_reader_end(r->reader) == TI_END_COMPLETE ? TIARA_END_COMPLETE : TIARA_END_INCOMPLETE;
+    if (!r->at_end)
+        return TIARA_END_UNKNOWN;
+    return !r->damaged && ti_reader_end(r->reader) == TI_END_COMPLETE ? TIARA_END_COMPLETE
+                                                                      : TIARA_END_INCOMPLETE;
 }
 
 API const char *tiara_rank_end_text(struct tiara_rank *r)
 {
+    if (!r->at_end || r->damaged)
+        return r->damaged ? "damaged" : "";
     return ti_reader_end_text(r->reader, r->end, sizeof r->end);
 }
 
@@ -228,6 +237,8 @@ API enum tiara_status tiara_rank_totals(struct tiara_rank *r, uint64_t *events, 
     ti_status st = ti_reader_skip(r->reader, &why);
 
     r->is_event = false;
+    r->at_end = true;
+    r->damaged |= st == TI_ERR_INPUT;
     if (st)
         return ti__api_result(err, st, &why);
     *complete = ti_reader_end(r->reader) == TI_END_COMPLETE;

@@ -19,7 +19,8 @@
  *   tiara_close(t);
  *
  * Errors.  Functions that can fail return an enum tiara_status, TIARA_OK being 0, and fill *err,
- * which may be NULL.  The library prints nothing and never ends the program.  Nothing in a file is
+ * which may be NULL.  The library prints nothing and does not end the program; the one exception so
+ * far is short memory while a rank file is folded for tiara_shape_open() or tiara_phases().  Nothing in a file is
  * trusted: a damaged one gives TIARA_INPUT and a sentence that names file, place and cause.
  *
  * Ownership.  What an open or read function returns through a pointer is released by the function
@@ -245,7 +246,7 @@ int64_t tiara_rank_world(const struct tiara_rank *r, int field);
 enum tiara_end {
     TIARA_END_UNKNOWN,   /* it has not been read to its end yet */
     TIARA_END_COMPLETE,  /* by MPI_Finalize */
-    TIARA_END_INCOMPLETE /* otherwise: see the text */
+    TIARA_END_INCOMPLETE /* otherwise, or it is damaged: see the text */
 };
 enum tiara_end tiara_rank_end(const struct tiara_rank *r);
 

@@ -33,8 +33,11 @@ enum tiara_status ti__api_result(struct tiara_error *out, ti_status st, const st
 {
     if (out) {
         out->status = (enum tiara_status)st;
-        snprintf(out->text, sizeof out->text, "%s", st ? err->text : "");
-        snprintf(out->hint, sizeof out->hint, "%s", st ? err->hint : "");
+        out->text[0] = out->hint[0] = '\0'; /* once for each event */
+    }
+    if (out && st) {
+        snprintf(out->text, sizeof out->text, "%s", err->text);
+        snprintf(out->hint, sizeof out->hint, "%s", err->hint);
     }
     return (enum tiara_status)st;
 }

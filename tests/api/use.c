@@ -33,8 +33,12 @@ static int dump(struct tiara_trace *t, int64_t rank, const char *first)
         return failed();
     if (first && tiara_seek(r, strtoull(first, NULL, 10), &err) < 0)
         return failed();
+    if (tiara_rank_end(r) != TIARA_END_UNKNOWN || tiara_rank_end_text(r)[0])
+        puts("it is said how a trace ended that was not read");
     while ((more = tiara_next(r, &ev, &err)) > 0)
         puts(tiara_event_text(r));
+    if (more < 0 && tiara_rank_end(r) != TIARA_END_INCOMPLETE)
+        puts("a damaged trace is complete");
     if (more < 0)
         failed();
     else
@@ -119,8 +123,7 @@ static void put_shape(struct tiara_trace *t, int64_t rank)
         if (!node.is_loop && !tiara_shape_volumes(s, i, add_up, &sum, &err) &&
             sum != node.values.sum)
             printf(" SUMS DIFFER %" PRIu64 " %" PRIu64, sum, node.values.sum);
-        if (node.fields >> TIARA_BYTES & 1 &&
-            !tiara_shape_field(s, i, TIARA_BYTES, &bytes, &err))
+        if (node.fields >> TIARA_BYTES & 1 && !tiara_shape_field(s, i, TIARA_BYTES, &bytes, &err))
             printf(" bytes " LINE " to " LINE, bytes.least, bytes.most);
         putchar('\n');
     }
@@ -186,8 +189,8 @@ static void put_sums(struct tiara_trace *t)
             struct tiara_phase phase;
 
             for (uint32_t i = 0; tiara_phases_node(p, s, i, &phase); i++)
-                printf("phase %zu %" PRIu32 " %s '%s' %" PRIu64 " events %" PRIu64 " volume %" PRIu64
-                       " to %" PRIu64 "\n",
+                printf("phase %zu %" PRIu32 " %s '%s' %" PRIu64 " events %" PRIu64
+                       " volume %" PRIu64 " to %" PRIu64 "\n",
                        s, i, phase.is_loop ? "loop" : tiara_op_name(phase.op), phase.name,
                        phase.events, phase.volume, phase.least, phase.most);
         }
@@ -240,8 +243,8 @@ static int all(struct tiara_trace *t)
         for (int i = 0; i < tiara_rank_extras(r); i++)
             printf("extra %s in %s\n", tiara_rank_extra_name(r, i), tiara_rank_extra_unit(r, i));
         if (tiara_rank_comm(r, 2, &comm))
-            printf("communicator 2: rank " LINE " of " LINE ", its first %d\n", comm.rank, comm.size,
-                   comm.member[0]);
+            printf("communicator 2: rank " LINE " of " LINE ", its first %d\n", comm.rank,
+                   comm.size, comm.member[0]);
         printf("site 1: %s, %s\n", tiara_rank_site(r, 1), tiara_rank_source(r, 1));
         tiara_rank_close(r);
         put_shape(t, rank);

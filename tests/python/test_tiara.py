@@ -80,6 +80,7 @@ class Events(unittest.TestCase):
     def test_what_belongs_to_a_rank(self):
         with tiara.open("a.run") as t:
             rank = t.rank(3)
+            self.assertEqual(rank.end, "")
             rank.events()
             self.assertEqual(rank.info["unit"], ti_info("a.run")["unit"])
             self.assertEqual((rank.number, rank.end), (3, "complete"))
