@@ -1,6 +1,12 @@
 # shellcheck shell=bash
 # For the acquire-*.sh scripts, which source it from the root of the repository.
 set -u
+# Where one may mount, the test has a /dev/shm of its own: others kill runs and leave folders there.
+if [ -z "${own_shm:-}" ] && unshare --mount mount -t tmpfs none /dev/shm 2>/dev/null; then
+    # shellcheck disable=SC2016
+    own_shm=yes exec unshare --mount sh -c 'mount -t tmpfs none /dev/shm; exec "$@"' \
+        sh bash "$0" "$@"
+fi
 . tests/cli/json-lib.bash
 o=${TI_BUILD:-build}
 case $o in /*) ;; *) o=$PWD/$o ;; esac
