@@ -81,8 +81,8 @@ if [ -x "$to/bin/ti-mpicc" ] && [ -e "$to/libexec/tiara/blocks/as" ]; then
 fi
 # a program of the library, as somebody else compiles it
 if command -v pkg-config >/dev/null; then
-    export PKG_CONFIG_PATH=$to/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$tmp/dest
-    read -ra flags <<<"$(pkg-config --cflags --libs tiara)"
+    read -ra flags <<<"$(PKG_CONFIG_PATH=$to/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$tmp/dest \
+        pkg-config --cflags --libs tiara)"
     cc -Wall -Werror "$top/examples/messages.c" -o messages "${flags[@]}" ${SAN:+-fsanitize=$SAN} ||
         fail "a program of libtiara: ${flags[*]}"
     LD_LIBRARY_PATH=$to/lib hidden ./messages w.tib >../out 2>../err || fail "messages: $(cat ../err)"
