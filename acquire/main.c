@@ -65,7 +65,7 @@ int main(int argc, char **argv)
         ti_options_free(&options);
         return early;
     }
-    ti_talk_init(ti_acquire_cli.tool, options.quiet, options.no_progress);
+    ti_talk_init(ti_acquire_cli.tool, options.quiet, options.progress);
     st = options.check_sites ? ti_check_sites(&options, &err) : act(&options, &acquisition, &err);
     if (err.text[0])
         ti_cli_fail(&ti_acquire_cli, st, &err);

@@ -212,7 +212,7 @@ static const struct ti_opt opts[] = {
      "print a summary as JSON on stdout at the end; output of\n"
      "the program goes to stderr",
      TI_OPT_FLAG(json)},
-    {0, "no-progress", NULL, "no progress line", TI_OPT_FLAG(no_progress)},
+    TI_OPT_PROGRESS(progress),
     TI_OPT_END,
 };
 

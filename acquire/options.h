@@ -59,7 +59,8 @@ struct ti_options {
     const char *log;   /* --log FILE; NULL: RUN/run.log */
     int64_t silence_s; /* --silence: of a node, before it is abandoned */
     struct ti_merge_options merge; /* of the bundle */
-    bool dry_run, json, no_gather, keep, force, quiet, verbose, no_progress;
+    bool dry_run, json, no_gather, keep, force, quiet, verbose;
+    enum ti_progress_form progress;
     bool record_environment;  /* record values of `env`, not only names */
     struct ti_args redact;    /* patterns of arguments that are not recorded */
     struct ti_args env;       /* -x: VAR or VAR=VALUE */

@@ -89,7 +89,7 @@ static ti_status fetch(struct work *w, struct ti_err *err)
         tell_of_agent();
     if (st == TI_OK)
         st = ti_fetch(&w->nodes, &settings, o->plan, &w->fetched, err);
-    ti_progress_clear();
+    ti_progress_end(st == TI_OK && w->fetched.fetched == w->fetched.wanted);
     if (o->dot && (st == TI_OK || w->fetched.nnodes)) {
         ti_status drawn = ti_show_dot(o->dot, &w->fetched, st == TI_OK ? err : &ignored);
 
@@ -364,7 +364,7 @@ int main(int argc, char **argv)
     int st = ti_gather_options_parse(argc, argv, &o);
 
     if (st < 0) {
-        ti_talk_init(ti_gather_cli.tool, o.quiet, o.no_progress);
+        ti_talk_init(ti_gather_cli.tool, o.quiet, o.progress);
         catch_signals();
         st = gather(&o, &err);
         if (st != TI_OK && st != TI_ERR_PARTIAL)

@@ -86,7 +86,7 @@ static const struct ti_opt opts[] = {
     {'v', "verbose", NULL, "print a line for each rank and each node", TI_OPT_FLAG(verbose)},
     {0, "json", NULL, "print the summary and the tree as JSON on stdout", TI_OPT_FLAG(json)},
     {0, "dot", "FILE", "write a drawing of the tree, for Graphviz", TI_OPT_NAME(dot)},
-    {0, "no-progress", NULL, "no progress line", TI_OPT_FLAG(no_progress)},
+    TI_OPT_PROGRESS(progress),
     TI_OPT_END,
 };
 

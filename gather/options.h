@@ -16,7 +16,8 @@ struct ti_gather_options {
     const char *output;
     char *made_output; /* the default of `output`, allocated; NULL: it was given */
     struct ti_merge_options merge;
-    bool force, plan, remove, quiet, verbose, json, no_progress;
+    bool force, plan, remove, quiet, verbose, json;
+    enum ti_progress_form progress;
     struct ti_tree_costs costs;
     struct ti_fetch_settings fetch; /* .costs is that above: never copy this */
 };

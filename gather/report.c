@@ -4,8 +4,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "bundle/bundle.h"
 #include "common/cli.h"
@@ -66,38 +64,26 @@ static int64_t slowest_branch(const struct ti_fetch *f, int64_t *more)
     return branches > 1 ? slowest : -1;
 }
 
-static char *duration(double s, char buf[32])
+/* Appends a part to the note. */
+static __attribute__((format(printf, 3, 4))) void put(char *note, size_t room, const char *fmt, ...)
 {
-    if (s < 100)
-        snprintf(buf, 32, "%.0f s", s);
-    else if (s < 6000)
-        snprintf(buf, 32, "%.0f min", s / 60);
-    else
-        snprintf(buf, 32, "%.1f h", s / 3600);
-    return buf;
-}
-
-/* Appends a part to the line if it fits. */
-static __attribute__((format(printf, 4, 5))) void put(char *buf, size_t room, int columns,
-                                                      const char *fmt, ...)
-{
-    char part[300];
-    size_t n = strlen(buf);
+    size_t n = strlen(note);
     va_list ap;
 
+    if (n)
+        n += (size_t)snprintf(note + n, room - n, ", ");
     va_start(ap, fmt);
-    vsnprintf(part, sizeof part, fmt, ap);
+    if (n < room)
+        vsnprintf(note + n, room - n, fmt, ap);
     va_end(ap);
-    if (n + strlen(part) + 3 <= room && (int)(n + strlen(part)) + 2 < columns)
-        snprintf(buf + n, room - n, "%s%s", n ? ", " : "", part);
 }
 
-char *ti_report_progress(struct ti_report_rate *rate, const struct ti_fetch *f, double now,
-                         int columns, char *buf, size_t room)
+void ti_report_progress(struct ti_report_rate *rate, const struct ti_fetch *f, double now,
+                        struct ti_progress *out, char *note, size_t room)
 {
     double speed = current_rate(rate, f->bytes, now);
     int64_t in_tree = 0, done = 0, connected = 0, slowest, more;
-    char have[32], total[32], time[32];
+    char text[32];
 
     for (int64_t i = 0; i < f->nnodes; i++) {
         enum ti_fetch_state state = f->node[i].state;
@@ -106,42 +92,37 @@ char *ti_report_progress(struct ti_report_rate *rate, const struct ti_fetch *f, 
         done += state == TI_FETCH_DONE || state == TI_FETCH_FAILED;
         connected += state >= TI_FETCH_READY;
     }
-    buf[0] = '\0';
+    *out = (struct ti_progress){
+        .step = "fetching",
+        .unit = "bytes",
+        .done = f->bytes,
+        .of = f->total,
+        .left_s = speed > 0 && f->total > f->bytes ? (double)(f->total - f->bytes) / speed : -1,
+        .note = note,
+        .also = {{"ranks", (double)f->fetched}, {"of_ranks", (double)f->wanted}}};
+    note[0] = '\0';
     if (connected < in_tree)
-        put(buf, room, columns, "%" PRId64 " of %" PRId64 " nodes connected", connected, in_tree);
-    ti_format_size(f->bytes, have, sizeof have);
-    if (f->total > 0)
-        put(buf, room, columns, "%s of %s", have, ti_format_size(f->total, total, sizeof total));
-    else
-        put(buf, room, columns, "%s", have);
+        put(note, room, "%" PRId64 " of %" PRId64 " nodes connected", connected, in_tree);
     if (speed > 0)
-        put(buf, room, columns, "%s/s", ti_format_size((int64_t)speed, total, sizeof total));
-    put(buf, room, columns, "%" PRId64 " of %" PRId64 " ranks", f->fetched, f->wanted);
-    put(buf, room, columns, "%" PRId64 " of %" PRId64 " nodes done", done, in_tree);
-    if (speed > 0 && f->total > f->bytes)
-        put(buf, room, columns, "%s left", duration((double)(f->total - f->bytes) / speed, time));
+        put(note, room, "%s/s", ti_format_size((int64_t)speed, text, sizeof text));
+    put(note, room, "%" PRId64 " of %" PRId64 " ranks", f->fetched, f->wanted);
+    put(note, room, "%" PRId64 " of %" PRId64 " nodes done", done, in_tree);
     slowest = f->total > 0 ? slowest_branch(f, &more) : -1;
     if (slowest >= 0 && more)
-        put(buf, room, columns, "slowest: %s +%" PRId64, f->node[slowest].name, more);
+        put(note, room, "slowest: %s +%" PRId64, f->node[slowest].name, more);
     else if (slowest >= 0)
-        put(buf, room, columns, "slowest: %s", f->node[slowest].name);
-    return buf;
-}
-
-static int terminal_columns(void)
-{
-    struct winsize w;
-
-    return ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 0 ? w.ws_col : 80;
+        put(note, room, "slowest: %s", f->node[slowest].name);
 }
 
 void ti_report_tick(const struct ti_fetch *f, void *arg)
 {
-    char line[512];
+    struct ti_progress p;
+    char note[512];
 
-    if (ti_progress_on())
-        ti_progress("%s",
-                    ti_report_progress(arg, f, ti_wall(), terminal_columns(), line, sizeof line));
+    if (!ti_progress_on())
+        return;
+    ti_report_progress(arg, f, ti_wall(), &p, note, sizeof note);
+    ti_progress_show(&p);
 }
 
 /* --- ranks --------------------------------------------------------------- */

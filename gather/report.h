@@ -5,6 +5,7 @@
 #define TI_GATHER_REPORT_H
 
 #include "bundle/run.h"
+#include "common/talk.h"
 #include "gather/fetch/fetch.h"
 #include "gather/options.h"
 
@@ -17,14 +18,14 @@ struct ti_report_rate {
 };
 
 /*
- * "12.3 of 64.0 MiB, 11.2 MiB/s, 45 of 64 ranks, 3 of 8 nodes done, 5 s left, slowest: n3 +2",
- * where n3 is connected directly and two unfinished nodes are behind it.  Omits parts that do not
- * fit in `columns`.  `now` in seconds.  Returns buf.
+ * Sets *out, with a note such as "11.2 MiB/s, 45 of 64 ranks, 3 of 8 nodes done, slowest: n3 +2",
+ * where n3 is connected directly and two unfinished nodes are behind it.  `now` in seconds.  The
+ * note is cut to `room`.
  */
-char *ti_report_progress(struct ti_report_rate *rate, const struct ti_fetch *f, double now,
-                         int columns, char *buf, size_t room);
+void ti_report_progress(struct ti_report_rate *rate, const struct ti_fetch *f, double now,
+                        struct ti_progress *out, char *note, size_t room);
 
-/* Prints that as the progress line; `arg` is a struct ti_report_rate. */
+/* Shows that; `arg` is a struct ti_report_rate. */
 void ti_report_tick(const struct ti_fetch *f, void *arg);
 
 /* Prints ranks in trouble, ignored files and differences between ranks; with `verbose` all ranks.

@@ -115,14 +115,20 @@ static bool same_loops(struct ti_reader *const r[2])
 }
 
 /* Say how far long traces are compared. */
-static void tell_progress(const struct ti_reader *r)
+static void tell_progress(const struct ti_reader *r, int64_t nranks)
 {
-    char at[32], all[32];
+    char at[32], all[32], note[96];
 
-    if (ti_reader_folded(r))
-        ti_progress("comparing rank %" PRIu32 ": event %s of %s", ti_reader_rank(r),
-                    ti_format_count(ti_reader_events(r), at, sizeof at),
-                    ti_format_count(ti_folded_events(ti_reader_folded(r)), all, sizeof all));
+    if (!ti_reader_folded(r) || !ti_progress_due("comparing"))
+        return;
+    snprintf(note, sizeof note, "event %s of %s",
+             ti_format_count(ti_reader_events(r), at, sizeof at),
+             ti_format_count(ti_folded_events(ti_reader_folded(r)), all, sizeof all));
+    ti_progress_show(&(struct ti_progress){.step = "comparing",
+                                           .unit = "ranks",
+                                           .done = ti_reader_rank(r),
+                                           .of = nranks,
+                                           .note = note});
 }
 
 /* Note a difference at the present event, of which `more` says for each side whether there is one.
@@ -166,7 +172,7 @@ static ti_status compare_events(struct ti_source *const s[2], struct ti_reader *
             return TI_OK;
         }
         if (n % PROGRESS_EVERY == 0)
-            tell_progress(r[0]);
+            tell_progress(r[0], ti_source_nranks(s[0]));
     }
     return TI_OK;
 }
@@ -327,6 +333,7 @@ static ti_status compare_ranks(struct comparison *c, const struct info_style *st
 
         if (!here && !there)
             continue;
+        ti_progress("comparing", "ranks", rank, ti_source_nranks(c->s[0]));
         d->text = NULL;
         d->json = NULL;
         if (here && there) {
@@ -351,6 +358,7 @@ static ti_status compare_ranks(struct comparison *c, const struct info_style *st
             c->first_json = d->json;
         }
     }
+    ti_progress_end(st == TI_OK);
     return st;
 }
 

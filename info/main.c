@@ -18,7 +18,8 @@ struct settings {
     struct ti_ranges ranks; /* of --rank; empty: all */
     int64_t rank;           /* the one of these; -1: all, or several */
     int64_t width;          /* -1: not given */
-    bool dump, csv, verify, traffic, histogram, phases, imbalance, merge, split, no_progress;
+    bool dump, csv, verify, traffic, histogram, phases, imbalance, merge, split;
+    enum ti_progress_form progress;
     const char *volumes, *extras;
     struct ti_qualities quality;
     struct ti_trips trips;
@@ -124,7 +125,7 @@ static const struct ti_opt opts[] = {
     {'q', "quiet", NULL, "print only errors and problems", TI_OPT_FLAG(style.quiet)},
     {0, "json", NULL, "print as JSON; with --dump, one event a line", TI_OPT_FLAG(style.json)},
     {0, "csv", NULL, "with --dump: print as CSV, a header and one event a line", TI_OPT_FLAG(csv)},
-    {0, "no-progress", NULL, "no progress line", TI_OPT_FLAG(no_progress)},
+    TI_OPT_PROGRESS(progress),
     TI_OPT_END,
 };
 
@@ -300,7 +301,7 @@ int main(int argc, char **argv)
 
     if (st >= 0)
         return st;
-    ti_talk_init(cli.tool, s.style.quiet, s.no_progress);
+    ti_talk_init(cli.tool, s.style.quiet, s.progress);
     s.style.width = ti_width(s.width);
     s.style.line.symbolizer = ti_symbolizer_open(s.debug_dir);
     if (s.csv)

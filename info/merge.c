@@ -89,12 +89,12 @@ static ti_status add_source(struct merging *g, struct ti_source *s, struct ti_er
     for (int64_t rank = 0; rank < ti_source_nranks(s) && st == TI_OK; rank++) {
         if (!ti_source_has(s, rank))
             continue;
-        ti_progress("merging rank %" PRId64 " of %" PRId64, rank, ti_source_nranks(s));
+        ti_progress("merging", "ranks", rank, ti_source_nranks(s));
         st = ti_stop_check(err);
         if (st == TI_OK)
             st = add_rank(g, s, rank, err);
     }
-    ti_progress_clear();
+    ti_progress_end(st == TI_OK);
     return st;
 }
 

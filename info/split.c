@@ -169,13 +169,13 @@ static ti_status split(struct ti_source *s, int64_t *ranks, struct ti_err *err)
     for (int64_t rank = 0; rank < ti_source_nranks(s) && st == TI_OK; rank++) {
         if (!ti_source_has(s, rank))
             continue;
-        ti_progress("writing rank %" PRId64 " of %" PRId64, rank, ti_source_nranks(s));
+        ti_progress("writing", "ranks", rank, ti_source_nranks(s));
         st = ti_stop_check(err);
         if (st == TI_OK)
             st = split_rank(s, rank, err);
         ++*ranks;
     }
-    ti_progress_clear();
+    ti_progress_end(st == TI_OK);
     return st == TI_OK ? copy_texts(s, err) : st;
 }
 

@@ -361,12 +361,11 @@ static ti_status from_traces(struct summary *sum, struct ti_err *err)
 
     sum->differing = ti_differ_begin();
     for (int64_t rank = 0; rank < sum->nranks && st == TI_OK; rank++) {
-        if (ti_progress_on() && rank % 16 == 0)
-            ti_progress("read %" PRId64 " of %" PRId64 " ranks", rank, sum->nranks);
+        ti_progress("reading", "ranks", rank, sum->nranks);
         if (ti_source_has(sum->s, rank))
             st = read_rank(sum, rank, err);
     }
-    ti_progress_clear();
+    ti_progress_end(st == TI_OK);
     note_differences(sum);
     return st;
 }

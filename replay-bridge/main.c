@@ -64,7 +64,7 @@ int main(int argc, char **argv)
         ti_replay_free(&o, &res);
         return end;
     }
-    ti_talk_init(ti_replay_cli.tool, o.quiet, o.no_progress);
+    ti_talk_init(ti_replay_cli.tool, o.quiet, o.progress);
     ti_stop_catch();
     st = ti_replay_load(&o, &res, &err);
     if (!st)

@@ -339,8 +339,7 @@ static const struct ti_opt opts[] = {
     {'q', "quiet", NULL, "print only errors", TI_OPT_FLAG(quiet)},
     {'v', "verbose", NULL, "show what smpirun prints", TI_OPT_FLAG(verbose)},
     {0, "json", NULL, "print the result as JSON", TI_OPT_FLAG(json)},
-    {0, "no-progress", NULL, "no progress line [default when stderr is no terminal]",
-     TI_OPT_FLAG(no_progress)},
+    TI_OPT_PROGRESS(progress),
     TI_OPT_END};
 
 /* Keeps an option for the replays of a sweep, unless it only affects output. */

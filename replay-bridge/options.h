@@ -94,7 +94,8 @@ struct ti_replay_options {
     bool links;           /* print the load of links */
     const char *keep;     /* folder for all files of the replay; NULL: none */
     int64_t width;        /* of tables; -1: not given */
-    bool quiet, verbose, json, no_progress;
+    bool quiet, verbose, json;
+    enum ti_progress_form progress;
 };
 
 /* Parses the command line into `o`, which must be zeroed.  TI_CLI_END: continue.  Any other value

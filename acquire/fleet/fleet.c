@@ -267,10 +267,13 @@ ti_status ti_fleet_connect(struct ti_fleet *f, struct ti_err *err)
     }
     while (f->ready + f->gone < f->n && !f->sig) {
         ti_fleet_poll(f, TI__FLEET_POLL_MS);
-        ti_progress("connecting: %" PRId64 " of %" PRId64 " nodes are ready%s", f->ready, f->n,
-                    f->gone ? ", some are not" : "");
+        ti_progress_show(&(struct ti_progress){.step = "connecting",
+                                               .unit = "nodes",
+                                               .done = f->ready,
+                                               .of = f->n,
+                                               .note = f->gone ? "some cannot be used" : NULL});
     }
-    ti_progress_clear();
+    ti_progress_end(f->ready == f->n);
     return TI_OK;
 }
 

@@ -142,9 +142,9 @@ void ti_fleet_ask_all(struct ti_fleet *f, ti_fleet_make_request *request, void *
     }
     while (r.answered < r.asked && !f->sig && ti_conns_clock(f->conns) < until) {
         ti_fleet_poll(f, TI__FLEET_POLL_MS);
-        ti_progress("%s: %" PRId64 " of %" PRId64 " nodes", doing, r.answered, r.asked);
+        ti_progress(doing, "nodes", r.answered, r.asked);
     }
-    ti_progress_clear();
+    ti_progress_end(r.answered == r.asked);
     for (int64_t i = 0; i < f->n && r.answered < r.asked && !f->sig; i++)
         if (is_asked(f, i, &r))
             ti_fleet_abandon(f, i, TI_CHANNEL_TIMED_OUT, "no answer within %.0f s (%s)", limit_s,

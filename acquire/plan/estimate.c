@@ -1,12 +1,17 @@
 #include "acquire/plan/estimate.h"
 
+#include <dirent.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "acquire/plan/plan.h"
 #include "bundle/source.h"
 #include "common/cli.h"
+
+#define CANDIDATES_MAX 100 /* former runs that are read */
 
 static double application_seconds(const json_t *run)
 {
@@ -42,6 +47,7 @@ bool ti_former_of(const json_t *m, struct ti_former *out)
     copy(out->backend, sizeof out->backend,
          json_object_get(json_object_get(m, "counter"), "backend"));
     copy(out->command, sizeof out->command, json_object_get(m, "command"));
+    out->bytes = json_integer_value(json_object_get(totals, "bytes"));
     return out->np > 0 && out->fold > 0 && out->seconds > 0;
 }
 
@@ -60,6 +66,53 @@ static ti_status read_former(const char *path, struct ti_former *out, bool *told
     st = ti_source_manifest_status(s, err);
     ti_source_close(s);
     return st == TI_OK ? st : ti_err_prefix(err, st, "--like");
+}
+
+/* Read a bundle or run directory.  Whether it tells what an estimate needs. */
+static bool read_any(const char *path, struct ti_former *out)
+{
+    struct ti_source *s = NULL;
+    bool told;
+
+    if (ti_source_open(path, &s, NULL) != TI_OK)
+        return false;
+    told = ti_former_of(ti_source_manifest(s), out);
+    if (told && !out->bytes)
+        out->bytes = ti_source_size(s); /* a run directory */
+    ti_source_close(s);
+    return told;
+}
+
+bool ti_former_find(const char *path, const char *application, int64_t np, const char *command,
+                    const char *backend, struct ti_former *out)
+{
+    const char *slash = strrchr(path, '/');
+    int n = slash ? (int)(slash - path) + 1 : 0, tried = 0;
+    char folder[PATH_MAX], one[PATH_MAX];
+    time_t latest = 0;
+    DIR *dir;
+
+    snprintf(folder, sizeof folder, "%.*s", n, path);
+    dir = opendir(n ? folder : ".");
+    for (struct dirent *e; dir && tried < CANDIDATES_MAX && (e = readdir(dir));) {
+        struct ti_former former;
+        struct stat file;
+
+        if (strncmp(e->d_name, application, strlen(application)) != 0 ||
+            snprintf(one, sizeof one, "%s%s", folder, e->d_name) >= (int)sizeof one ||
+            stat(one, &file) < 0 || (!S_ISDIR(file.st_mode) && !S_ISREG(file.st_mode)) ||
+            file.st_mtime < latest)
+            continue;
+        tried++;
+        if (!read_any(one, &former) || former.np != np || strcmp(former.backend, backend) != 0 ||
+            strncmp(former.command, command, sizeof former.command - 1) != 0)
+            continue;
+        latest = file.st_mtime;
+        *out = former;
+    }
+    if (dir)
+        closedir(dir);
+    return latest > 0;
 }
 
 static double share(int64_t fold, int64_t np)

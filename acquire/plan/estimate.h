@@ -24,6 +24,7 @@
 
 struct ti_former {
     int64_t np, fold; /* fold: ranks on the fullest core */
+    int64_t bytes;    /* of the traces as the ranks wrote them; 0: not known */
     double seconds;   /* of the step "application" */
     char backend[32]; /* of the counter; "" if unknown */
     char command[256];
@@ -31,6 +32,14 @@ struct ti_former {
 
 /* The same from MANIFEST.json or RUN.json. */
 bool ti_former_of(const json_t *manifest, struct ti_former *out);
+
+/*
+ * The latest run of a program with the same command, counter and number of ranks, by the bundles
+ * and run directories in the folder of `path` whose names begin with `application`.  `command` as
+ * in RUN.json.  False if there is none.
+ */
+bool ti_former_find(const char *path, const char *application, int64_t np, const char *command,
+                    const char *backend, struct ti_former *out);
 
 double ti_estimate_seconds(const struct ti_former *former, int64_t np, int64_t fold);
 

@@ -10,6 +10,7 @@
 #include <sched.h>
 
 #include "acquire/options.h"
+#include "acquire/plan/estimate.h"
 #include "acquire/plan/memory_model.h"
 #include "acquire/plan/plan.h"
 #include "acquire/run/choose.h"
@@ -64,7 +65,8 @@ struct ti_acquisition {
     bool outside;      /* also count what is executed outside MPI, if the counter can */
     bool repeated;     /* one of several runs: the plan is not printed, standard input is read from
                         * the start, output is dropped */
-    const char *label; /* text of the progress line; NULL: "running" */
+    const char *label;  /* for the progress line: "np 4, traced"; NULL: a run of its own */
+    int64_t nth, nruns; /* with `label`: runs before this one, and all */
 
     /* the plan */
     char run_id[TI_RUN_ID_TEXT];
@@ -72,6 +74,7 @@ struct ti_acquisition {
     bool isa_chosen;              /* because nodes differ */
     struct ti_memory_model model; /* of --pilot; n == 0: none */
     struct ti_plan plan;
+    struct ti_former former; /* run of the same; np == 0: none is known */
     bool planned;   /* `plan` and the back end have one that can be printed */
     int overlay;    /* whether pilots can work on an overlay: 1 yes, -1 no, 0 not tried yet */
     bool hint_said; /* the hint how to avoid a pilot */

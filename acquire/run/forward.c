@@ -21,10 +21,10 @@ static void close_end(int *fd, int none)
 ti_status ti_forward_open(struct ti_forward *p, int out, int errors, struct ti_err *err)
 {
     *p = (struct ti_forward){.from = {-1, -1}, .to = {out, errors}};
-    for (int i = 0; i < 2 && ti_progress_on(); i++) {
+    for (int i = 0; i < 2; i++) {
         int fd[2];
 
-        if (p->to[i] < 0 || !isatty(p->to[i]))
+        if (p->to[i] < 0 || !ti_progress_meets(p->to[i]))
             continue;
         if (pipe2(fd, O_CLOEXEC) < 0) {
             ti_forward_started(p);
@@ -106,7 +106,7 @@ void ti_forward_close(struct ti_forward *p)
 {
     while ((p->from[0] >= 0 || p->from[1] >= 0) && !wait_for_some(p, -1, LAST_MS))
         ;
-    if (p->open_line && ti_progress_on()) /* on a terminal our messages start on a new line */
+    if (p->open_line && ti_progress_on()) /* what we print starts on a new line */
         write_all(STDERR_FILENO, "\n", 1);
     p->open_line = false;
     for (int i = 0; i < 2; i++)

@@ -1,9 +1,10 @@
 /*
- * Forwards the program's output to a terminal that has the progress line, too.
+ * Forwards the program's output to a terminal that has the progress line, too, or to the file or
+ * pipe that gets the objects of --progress json.
  *
  * Both would write into each other's lines.  So mpirun writes into pipes, and the output is
- * copied to the terminal after the progress line was removed.  Without a progress line, or if the
- * output goes elsewhere, mpirun inherits our descriptors and nothing is copied.
+ * copied after the progress line was removed.  Without progress, or if the output goes elsewhere,
+ * mpirun inherits our descriptors and nothing is copied.
  *
  * One thread.
  */
@@ -22,7 +23,7 @@ struct ti_forward {
 };
 
 /*
- * Make pipes for what goes to the terminal, while there is a progress line.  `out` and `errors`
+ * Make pipes for what would mix with progress (ti_progress_meets()).  `out` and `errors`
  * are our descriptors for the program's standard output and error; -1: no pipe is made for it.
  * TI_ERR_IO, and *p is closed.
  */

@@ -256,6 +256,16 @@ static ti_status cut_off(struct ti_nodes_backend *b, const struct ti_used_node *
 
 /* --- the launch ---------------------------------------------------------- */
 
+static void show(const struct ti_nodes_backend *b, int64_t seen)
+{
+    char note[64];
+
+    snprintf(note, sizeof note, "%" PRId64 " of %" PRId64 " nodes reached",
+             (int64_t)ti_rsh_commands_started(b->rsh), b->nused);
+    ti_progress_show(&(struct ti_progress){
+        .step = "dry launch", .unit = "ranks", .done = seen, .of = b->a->o->np, .note = note});
+}
+
 /* Wait until mpirun ends or has to be ended.  Returns the node whose daemon is cut off, or NULL. */
 static const struct ti_used_node *wait_for_ranks(struct ti_nodes_backend *b,
                                                  struct ti_mpirun_proc *p, double limit, bool *late)
@@ -270,9 +280,7 @@ static const struct ti_used_node *wait_for_ranks(struct ti_nodes_backend *b,
 
         ti_fleet_poll(b->fleet, POLL_MS);
         now = ti_now();
-        ti_progress("dry launch: %" PRId64 " of %" PRId64 " nodes reached, %" PRId64 " of %" PRId64
-                    " ranks, %.0f s",
-                    ti_rsh_commands_started(b->rsh), b->nused, seen, b->a->o->np, now - start);
+        show(b, seen);
         if (now > next_check && !seen) {
             request_waits(b);
             next_check = now + CHECK_S;
@@ -287,7 +295,7 @@ static const struct ti_used_node *wait_for_ranks(struct ti_nodes_backend *b,
         *late = now - start > limit;
         u = seen ? NULL : find_cut_off(b);
     }
-    ti_progress_clear();
+    ti_progress_end(ranks_seen(p) == b->a->o->np);
     return u;
 }
 

@@ -289,6 +289,7 @@ ti_status ti_pilot_run(const struct ti_mpirun *m, const struct ti_mpirun_job *jo
         return st;
     }
     for (;;) {
+        char note[64];
         double now;
 
         out->signal = ti_launch_sleep(SAMPLE_MS);
@@ -313,10 +314,11 @@ ti_status ti_pilot_run(const struct ti_mpirun *m, const struct ti_mpirun_job *jo
             all_there = now;
         if (all_there ? quiet || now - all_there > RUN_S : now - start > START_S)
             break;
-        ti_progress("probing the program's memory at %" PRId64 " ranks, %.0f s", job->np,
-                    now - start);
+        snprintf(note, sizeof note, "the memory of %" PRId64 " rank%s", job->np,
+                 job->np == 1 ? "" : "s");
+        ti_progress_show(&(struct ti_progress){.step = "probing", .note = note});
     }
-    ti_progress_clear();
+    ti_progress_end(!out->signal);
     out->growing = proc.running && !quiet;
     out->ended = !out->signal && !proc.running;
     out->wait_status = proc.wait_status;

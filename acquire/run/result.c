@@ -13,10 +13,20 @@
 
 /* --- making it ----------------------------------------------------------- */
 
+/* ti-gather, which is quiet, shows progress as we do. */
+static const char *progress_word(const struct ti_options *o)
+{
+    return o->progress == TI_PROGRESS_JSON               ? "json"
+           : o->progress == TI_PROGRESS_AUTO && o->quiet ? "none"
+                                                         : "line";
+}
+
 static void gather_command(const struct ti_acquisition *a, bool remove, struct ti_args *args)
 {
     /* --trust: RUN.json was written just now, by us */
     ti_args_add(args, a->paths.gather, "-q", "--trust");
+    if (a->o->progress != TI_PROGRESS_NONE)
+        ti_args_add(args, "--progress", progress_word(a->o));
     if (a->o->force)
         ti_args_add(args, "--force");
     if (remove)

@@ -5,24 +5,90 @@
 
 #define POLL_MS 250
 
+/* Find a former run, by which the end of this one is estimated. */
+static void find_former(struct ti_acquisition *a)
+{
+    const char *command = json_string_value(json_object_get(a->json, "command"));
+    const char *where[] = {a->dir_name, a->output};
+
+    if (!ti_progress_on() || a->label || !command || !a->choice.of)
+        return;
+    for (int i = 0; i < 2 && !a->former.np; i++)
+        if (where[i][0])
+            ti_former_find(where[i], a->application, a->o->np, command, a->choice.of->name,
+                           &a->former);
+}
+
+/* Seconds until the application ends, by a former run; below 0: not known. */
+static double left_of(const struct ti_acquisition *a)
+{
+    const struct ti_outcome *o = &a->outcome;
+    double left;
+
+    if (!a->former.np)
+        return -1;
+    left = ti_estimate_seconds(&a->former, a->o->np, a->plan.folding) -
+           (o->started > 0 ? ti_wall() - o->started : 0);
+    return left > 0 ? left : -1;
+}
+
+/* Of one of several runs: how many of them were done. */
+static void show_runs(const struct ti_acquisition *a, const char *ranks)
+{
+    char note[256];
+
+    snprintf(note, sizeof note, "%s, %s", a->label, ranks);
+    ti_progress_show(&(struct ti_progress){
+        .step = "measuring", .unit = "runs", .done = a->nth, .of = a->nruns, .note = note});
+}
+
 static void show(const struct ti_acquisition *a, const struct ti_run_progress *p, const char *what)
 {
-    char size[32], nodes[48] = "";
+    char nodes[48] = "", ranks[160];
 
     if (a->forward->open_line)
         return;
     if (p->nodes)
         snprintf(nodes, sizeof nodes, " on %" PRId64 " nodes", p->nodes);
-    ti_progress(
-        "%s: %" PRId64 " of %" PRId64 " ranks started, %" PRId64 " finished, %s traced%s, %.0f s",
-        what, p->started, a->o->np, p->finished, ti_format_size(p->bytes, size, sizeof size), nodes,
-        ti_wall() - a->outcome.launched);
+    snprintf(ranks, sizeof ranks,
+             "%" PRId64 " of %" PRId64 " ranks started, %" PRId64 " finished%s", p->started,
+             a->o->np, p->finished, nodes);
+    if (a->label)
+        show_runs(a, ranks);
+    else
+        ti_progress_show(
+            &(struct ti_progress){.step = what,
+                                  .unit = "bytes",
+                                  .done = p->bytes,
+                                  .of = a->former.bytes > p->bytes ? a->former.bytes : 0,
+                                  .left_s = left_of(a),
+                                  .note = ranks,
+                                  .also = {{"ranks_started", (double)p->started},
+                                           {"ranks_finished", (double)p->finished}}});
+}
+
+/* mpirun has ended, and its output, too.  `p`: the traces that it left. */
+static void show_end(const struct ti_acquisition *a, const struct ti_run_progress *p, bool complete)
+{
+    if (a->label) {
+        ti_progress_clear();
+        return;
+    }
+    if (complete)
+        ti_progress_show(&(struct ti_progress){.step = "running",
+                                               .unit = "bytes",
+                                               .done = p->bytes,
+                                               .of = p->bytes,
+                                               .also = {{"ranks_started", (double)p->started},
+                                                        {"ranks_finished", (double)p->finished}}});
+    ti_progress_end(complete);
 }
 
 void ti_supervise_show(struct ti_acquisition *a, const char *what)
 {
     struct ti_run_progress p = {.started = 0};
 
+    a->former = (struct ti_former){.np = 0}; /* this run does not end as that one did */
     a->backend->update(a, &p);
     show(a, &p, what);
 }
@@ -89,7 +155,7 @@ static bool watch(struct ti_acquisition *a)
             a->backend->end(a);
             return true;
         }
-        show(a, &p, a->label ? a->label : "running");
+        show(a, &p, "running");
     }
     /* A signal to the whole process group may have ended mpirun before mpirun had its own group.
      * Then the signal is still pending here. */
@@ -116,9 +182,12 @@ static void say_what_was_ended(const struct ti_acquisition *a)
 ti_status ti_supervise(struct ti_acquisition *a, struct ti_err *err)
 {
     struct ti_outcome *o = &a->outcome;
+    struct ti_run_progress p = {.started = 0};
+    bool complete = false;
     ti_status st;
 
     o->user_args = a->o->mpirun.n > 0;
+    find_former(a);
     st = a->backend->start(a, err);
     if (st == TI_OK) {
         bool ended = watch(a);
@@ -128,12 +197,14 @@ ti_status ti_supervise(struct ti_acquisition *a, struct ti_err *err)
         o->wait_status = a->proc->wait_status;
         if (!ended)
             a->backend->sweep(a);
-        look(a);
+        p = look(a);
+        complete = !ended && o->wait_status == 0;
         ti_runlog_note(&a->log, "mpirun ended with wait status %#x", (unsigned)o->wait_status);
     } else {
         o->launched = 0;
     }
     a->backend->stop(a);
+    show_end(a, &p, complete);
     if (st != TI_OK)
         return st;
     say_what_was_ended(a);

@@ -150,6 +150,7 @@ static ti_status run(struct ti_skew *s, struct ti_skew_run r, int64_t i, int64_t
                      const char *what, struct ti_sample *out, char *path, struct ti_err *err)
 {
     snprintf(r.name, sizeof r.name, "np%" PRId64 "-%s-%" PRId64, r.np, what, i + 1);
+    snprintf(r.what, sizeof r.what, "np %" PRId64 ", %s", r.np, what);
     if (s->o->run.dry_run)
         snprintf(r.label, sizeof r.label, "np %" PRId64 ", %s: %" PRId64 " time%s", r.np, what, n,
                  n == 1 ? "" : "s");
@@ -352,12 +353,13 @@ int main(int argc, char **argv)
         ti_options_free(&options.run);
         return early;
     }
-    ti_talk_init(ti_skew_cli.tool, options.run.quiet, options.run.no_progress);
+    ti_talk_init(ti_skew_cli.tool, options.run.quiet, options.run.progress);
     skew.facts =
         (struct ti_acquisition){.o = &options.run, .backend = &ti_backend_local, .dir = {.fd = -1}};
     st = check(&skew, &err);
     if (st == TI_OK)
         st = measure(&skew, &err);
+    ti_progress_end(st == TI_OK);
     st = report(&skew, st, &err);
     if (err.text[0])
         ti_cli_fail(&ti_skew_cli, st, &err);

@@ -57,6 +57,7 @@ struct ti_skew_run {
     int64_t np;
     int cores;     /* 0: all */
     char name[64]; /* of its directory, within s->top */
+    char what[64]; /* "np 4, traced" */
     char label[96];
 };
 

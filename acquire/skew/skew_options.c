@@ -90,6 +90,7 @@ static const struct ti_opt opts[] = {
     TI_OPT_LIKE("json", "print all figures as JSON instead of tables"),
     TI_OPT_LIKE("quiet", "print only errors, warnings and the figures"),
     TI_OPT_LIKE("verbose", NULL),
+    TI_OPT_LIKE("progress", NULL),
     TI_OPT_LIKE("no-progress", NULL),
     TI_OPT_END,
 };

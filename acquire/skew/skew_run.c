@@ -133,7 +133,9 @@ ti_status ti_skew_do(struct ti_skew *s, const struct ti_skew_run *run, struct ti
     }
     a->whole = run->kind != TI_SKEW_TRACED;
     a->outside = a->repeated = true;
-    a->label = run->label;
+    a->label = run->what;
+    a->nth = s->done;
+    a->nruns = s->runs;
     if (run->cores)
         pin_to_cores(a, run->cores);
     n = snprintf(a->dir_name, sizeof a->dir_name, "%s/%s", s->facts.dir_name, run->name);

@@ -87,7 +87,7 @@ ti_status ti_folded_each(struct ti_source *s, int64_t only,
                 st = note(&ranks->missing, rank, err);
             continue;
         }
-        ti_progress("reading rank %" PRId64 " of %" PRId64, rank, ranks->np);
+        ti_progress("reading", "ranks", rank, ranks->np);
         st = read_rank(s, rank, take, arg, ranks, err);
         if (st == TI_ERR_INPUT && only < 0) {
             if (!ranks->damaged.n)
@@ -96,7 +96,7 @@ ti_status ti_folded_each(struct ti_source *s, int64_t only,
             st = note(&ranks->damaged, rank, err);
         }
     }
-    ti_progress_clear();
+    ti_progress_end(!st);
     if (!st)
         st = ranks->damaged.n                          ? TI_ERR_INPUT
              : ranks->missing.n || ranks->incomplete.n ? TI_ERR_PARTIAL

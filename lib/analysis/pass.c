@@ -229,13 +229,18 @@ static ti_status tell_folded(const struct reading *g, const struct ti_reader *r,
 /* Of a trace of which trips are not alike, say how far it is read. */
 static void tell_progress(const struct reading *g, const struct ti_reader *r)
 {
-    char at[32], all[32];
+    char at[32], all[32], note[96];
 
-    ti_format_count(ti_reader_events(r), at, sizeof at);
-    if (ti_reader_folded(r))
-        ti_progress("reading rank %" PRIu32 " of %" PRId64 ": event %s of %s", ti_reader_rank(r),
-                    g->p->np, at,
-                    ti_format_count(ti_folded_events(ti_reader_folded(r)), all, sizeof all));
+    if (!ti_reader_folded(r) || !ti_progress_due("reading"))
+        return;
+    snprintf(note, sizeof note, "event %s of %s",
+             ti_format_count(ti_reader_events(r), at, sizeof at),
+             ti_format_count(ti_folded_events(ti_reader_folded(r)), all, sizeof all));
+    ti_progress_show(&(struct ti_progress){.step = "reading",
+                                           .unit = "ranks",
+                                           .done = ti_reader_rank(r),
+                                           .of = g->p->np,
+                                           .note = note});
 }
 
 static ti_status read_events(struct reading *g, int64_t rank, struct ti_walk *w, struct ti_err *err)
@@ -368,10 +373,10 @@ ti_status ti_pass(struct ti_source *s, int64_t only, const struct ti_pass_visito
             st = note_rank(p, &p->missing, rank, TI_ERR_PARTIAL, err);
             continue;
         }
-        ti_progress("reading rank %" PRId64 " of %" PRId64, rank, p->np);
+        ti_progress("reading", "ranks", rank, p->np);
         st = read_rank(&g, rank, err);
     }
-    ti_progress_clear();
+    ti_progress_end(!st);
     ti_comms_free(&g.comms);
     ti_tally_free(&g.tally);
     ti_alike_free(&g.alike);

@@ -327,16 +327,11 @@ static ti_status explain(const struct ti_bundle *b, const struct ti_run *run,
 
 static void progress(const char *what, const struct ti_run *run, int64_t done, int64_t bytes)
 {
-    static double last;
-    char size[32], all[32];
-    double now;
+    char note[64];
 
-    if (!ti_progress_on() || ((now = ti_wall()) < last + 0.1))
-        return;
-    last = now;
-    ti_progress("%s %" PRId64 " of %" PRId64 " traces, %s of %s", what, done, run->gathered,
-                ti_format_size(bytes, size, sizeof size),
-                ti_format_size(run->bytes, all, sizeof all));
+    snprintf(note, sizeof note, "%" PRId64 " of %" PRId64 " ranks", done, run->gathered);
+    ti_progress_show(&(struct ti_progress){
+        .step = what, .unit = "bytes", .done = bytes, .of = run->bytes, .note = note});
 }
 
 static ti_status add_rank(struct ti_bundle *b, const struct ti_run *run, int64_t i,
@@ -368,12 +363,12 @@ static ti_status add_the_rest(struct ti_bundle *b, const struct ti_run *run, str
     for (int64_t i = 0; i < run->nranks && st == TI_OK; i++) {
         if (!ti_run_gathers(run, i))
             continue;
-        progress(b->merge ? "merged" : "gathered", run, done++, bytes);
+        progress(b->merge ? "merging" : "gathering", run, done++, bytes);
         bytes += run->rank[i].file.st_size;
         if (!is_held(b, i))
             st = add_rank(b, run, i, err);
     }
-    ti_progress_clear();
+    ti_progress_end(st == TI_OK);
     return st;
 }
 

@@ -213,17 +213,6 @@ static ti_status settle_rank(struct ti_run *run, struct ti_run_file *f, int64_t 
     return TI_OK;
 }
 
-static void progress(const struct ti_run *run, int64_t done)
-{
-    static double last;
-    double now;
-
-    if (!ti_progress_on() || ((now = ti_wall()) < last + 0.1))
-        return;
-    last = now;
-    ti_progress("checked %" PRId64 " of %" PRId64 " traces", done, run->nfiles);
-}
-
 static void explain_missing(struct ti_run *run)
 {
     /* a misnamed trace affects two ranks */
@@ -283,10 +272,10 @@ static ti_status read_files(struct ti_run *run, struct ti_err *err)
     ti_status st = TI_OK;
 
     for (int64_t i = 0; st == TI_OK && i < run->nfiles; i++) {
-        progress(run, i);
+        ti_progress("checking", "ranks", i, run->nfiles);
         st = read_file(run, &run->file[i], err);
     }
-    ti_progress_clear();
+    ti_progress_end(st == TI_OK);
     return st;
 }
 

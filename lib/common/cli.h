@@ -17,6 +17,7 @@
 
 #include "common/args.h"
 #include "common/err.h"
+#include "common/talk.h"
 #include "common/units.h"
 
 /* A function that takes the argument of an option, NULL if there is none. */
@@ -99,6 +100,18 @@ struct ti_opt {
 #define TI_OPT_LIKE(option, text)                                                                  \
     {                                                                                              \
         .name = option, .help = text, .kind = TI_KIND_LIKE                                         \
+    }
+/* Two whole rows: --progress and --no-progress, into a member of type enum ti_progress_form. */
+#define TI_OPT_PROGRESS(member)                                                                    \
+    {.name = "progress",                                                                           \
+     .arg = "FORM",                                                                                \
+     .help = "auto: a line on a terminal, unless --quiet; line:\n"                                 \
+             "also with --quiet; json: a JSON object a line, for\n"                                \
+             "scripts; none [default: auto]",                                                      \
+     TI_OPT_CHOICE(member, TI_PROGRESS_AUTO, "auto line json none")},                              \
+    {                                                                                              \
+        .name = "no-progress", .help = "the same as --progress none",                              \
+        TI_OPT_VALUE(member, TI_PROGRESS_NONE)                                                     \
     }
 #define TI_OPT_HEADING(text)                                                                       \
     {                                                                                              \
@@ -216,23 +229,5 @@ char *ti_format_size(int64_t bytes, char *buf, int buf_bytes);
 
 /* 1234567 as "1,234,567" into buf; returns buf. */
 char *ti_format_count(uint64_t n, char *buf, int buf_bytes);
-
-/*
- * Messages to the user, on stderr.  ti_say() prints "TOOL: text" unless quiet, ti_warn() "TOOL:
- * warning: text".  ti_hint() prints "hint: text": what to do about the warning before it.
- * ti_progress() overwrites one line.  It does nothing when stderr is no terminal, when quiet, or
- * when progress was turned off.  ti_progress_clear() removes the line.
- */
-void ti_talk_init(const char *tool, bool quiet, bool no_progress);
-void ti_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-void ti_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-void ti_hint(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-void ti_progress(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-void ti_progress_clear(void);
-
-/* fprintf() for results that contain text from a file or another machine: control characters
- * become '?' (ti_strip_controls()).  Returns the bytes printed, or -1. */
-int ti_print(FILE *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-bool ti_progress_on(void);
 
 #endif

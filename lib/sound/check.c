@@ -428,7 +428,7 @@ static ti_status read_all(struct ti_check_state *st, struct ti_err *err)
             status = tell(st, rank, NULL, TI_READ_MISSING, TI_OK, err);
             continue;
         }
-        ti_progress("checking rank %lld of %lld", (long long)rank, (long long)st->check->np);
+        ti_progress("checking", "ranks", rank, st->check->np);
         status = read_rank(st, rank, err);
         if (!status)
             status = ti__pause(st, err);
@@ -490,6 +490,6 @@ ti_status ti_check(struct ti_source *s, const struct ti_visitor *visitor, struct
         status = ti__check_memory(&st, err);
     count_collectives(&st);
     free_state(&st);
-    ti_progress_clear();
+    ti_progress_end(!status);
     return status;
 }

@@ -272,7 +272,7 @@ static ti_status find_all(struct ti__job *j, struct ti_err *err)
     ti_status st = TI_OK;
 
     for (int64_t rank = 0; rank < j->np && !st; rank++) {
-        ti_progress("looking for loops in rank %" PRId64 " of %" PRId64, rank, j->np);
+        ti_progress("looking for loops", "ranks", rank, j->np);
         if (!ti_source_has(j->s, rank))
             return ti_err_set(err, TI_ERR_INPUT,
                               "rank %" PRId64
@@ -283,6 +283,7 @@ static ti_status find_all(struct ti__job *j, struct ti_err *err)
         if (!st)
             st = find_in_rank(j, rank, err);
     }
+    ti_progress_end(!st);
     for (int k = 0; k < j->n && !st; k++)
         if (j->loop[k].rank < 0)
             st = is_missing(j, j->loop[k].asked->loop, err);
@@ -350,11 +351,12 @@ ti_status ti__survey(struct ti__job *j, struct ti_err *err)
 
         l->change = (struct ti__change){l->asked->trips, {0, 1}, {0, 1}};
         for (int64_t rank = 0; rank < j->np && !st && l->asked->trips > l->asked->least; rank++) {
-            ti_progress("comparing trips of rank %" PRId64 " of %" PRId64, rank, j->np);
+            ti_progress("comparing trips", "ranks", rank, j->np);
             st = ti_stop_check(err);
             if (!st)
                 st = find_periods(j, rank, k, err);
         }
+        ti_progress_end(!st);
         note_periods(l);
     }
     return st;

@@ -103,7 +103,7 @@ static ti_status merge_ranks(const struct ti__job *j, const struct ti_trips *t, 
     for (int64_t rank = 0; rank < j->np && !st; rank++) {
         struct ti_record record;
 
-        ti_progress("changing rank %" PRId64 " of %" PRId64, rank, j->np);
+        ti_progress("changing", "ranks", rank, j->np);
         st = ti_stop_check(err);
         if (!st)
             st = change_rank(j, t, tool, rank, &record, err);
@@ -112,6 +112,7 @@ static ti_status merge_ranks(const struct ti__job *j, const struct ti_trips *t, 
         st = ti_merger_add(m, &record, err);
         ti_record_free(&record);
     }
+    ti_progress_end(!st);
     return st;
 }
 
@@ -230,7 +231,7 @@ ti_status ti_trips_write(struct ti_trips *t, struct ti_source *s, const char *to
         st = merge(&j, t, tool, path, err);
     if (!st)
         st = check(path, err);
-    ti_progress_clear();
+    ti_progress_end(false);
     for (int64_t rank = 0; rank < j.np; rank++)
         free(j.places[rank].place);
     free(j.places);

@@ -26,7 +26,8 @@ struct options {
     struct ti_trial program; /* words == 0: none */
     int64_t nruns, repeats, largest, segments;
     const char *output, *measure;
-    bool no_network, force, json, quiet, no_progress;
+    bool no_network, force, json, quiet;
+    enum ti_progress_form progress;
 };
 
 #define TI_OPT_STRUCT struct options
@@ -73,8 +74,7 @@ static const struct ti_opt opts[] = {
     {'q', "quiet", NULL, "print only errors and warnings, no tables", TI_OPT_FLAG(quiet)},
     {'v', "verbose", NULL, "show the messages of ti-acquire", TI_OPT_FLAG(launcher.verbose)},
     {0, "json", NULL, "print the result as JSON instead of tables", TI_OPT_FLAG(json)},
-    {0, "no-progress", NULL, "no progress line [default when stderr is no terminal]",
-     TI_OPT_FLAG(no_progress)},
+    TI_OPT_PROGRESS(progress),
     TI_OPT_END};
 
 static const struct ti_cli cli = {
@@ -318,7 +318,7 @@ int main(int argc, char **argv)
 
     if (end != TI_CLI_END)
         return end;
-    ti_talk_init(cli.tool, o.quiet, o.no_progress);
+    ti_talk_init(cli.tool, o.quiet, o.progress);
     ti_stop_catch();
     st = ti_launcher_find(&o.launcher, &err);
     if (!st)

@@ -87,17 +87,16 @@ static _Noreturn void child(char **argv, bool verbose)
 static int wait_for(pid_t pid, const char *label)
 {
     struct timespec pause = {0, 20 * 1000 * 1000};
-    double start = ti_now();
     bool told = false;
     int status = 0;
 
     while (waitpid(pid, &status, WNOHANG) == 0) {
-        ti_progress("%s, %.0f s", label, ti_now() - start);
+        ti_progress_show(&(struct ti_progress){.step = label});
         if (ti_stopped() && !told)
             told = kill(pid, SIGTERM) == 0;
         nanosleep(&pause, NULL);
     }
-    ti_progress_clear();
+    ti_progress_end(status == 0);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 

@@ -134,10 +134,10 @@ static ti_status write_ranks(struct ti__import *im, struct ti_err *err)
     for (int64_t rank = 0; rank < im->np && !st; rank += at_once) {
         int64_t left = im->np - rank;
 
-        ti_progress("writing rank %lld of %lld", (long long)rank, (long long)im->np);
+        ti_progress("writing", "ranks", rank, im->np);
         st = import_ranks(im, rank, left < at_once ? left : at_once, true, err);
     }
-    ti_progress_clear();
+    ti_progress_end(!st);
     return st;
 }
 

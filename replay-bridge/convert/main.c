@@ -27,7 +27,8 @@ struct options {
     enum { TO_NOTHING, TO_SIMGRID, TO_DIMEMAS, TO_GOAL } to;
     enum { FROM_TRACE, FROM_SIMGRID, FROM_OTF2 } from;
     enum { NOT_GIVEN, BYTES, DOUBLES } element; /* --datatype */
-    bool merged, times, json, quiet, no_progress;
+    bool merged, times, json, quiet;
+    enum ti_progress_form progress;
     const char *speed;
     int64_t cores, eager; /* eager -1: not given */
     struct ti_import import;
@@ -99,8 +100,7 @@ static const struct ti_opt opts[] = {
     TI_OPT_HEADING("Output"),
     {'q', "quiet", NULL, "print only errors and warnings", TI_OPT_FLAG(quiet)},
     {0, "json", NULL, "print the result, or the problems, as JSON", TI_OPT_FLAG(json)},
-    {0, "no-progress", NULL, "no progress line [default when stderr is no terminal]",
-     TI_OPT_FLAG(no_progress)},
+    TI_OPT_PROGRESS(progress),
     TI_OPT_END};
 
 /* replay-bridge/otf2/module.mk says whether there is the OTF2 library. */
@@ -390,7 +390,7 @@ int main(int argc, char **argv)
 
     if (end != TI_CLI_END)
         return end;
-    ti_talk_init(cli.tool, o.quiet, o.no_progress);
+    ti_talk_init(cli.tool, o.quiet, o.progress);
     ti_stop_catch();
     st = ti_scratch_open_beside(o.output, &err);
     if (!st)

@@ -106,7 +106,7 @@ ti_status ti_conversion_walk(struct ti_conversion *conv, int64_t rank, struct ti
 
     if (st)
         return st;
-    ti_progress("writing rank %lld of %lld", (long long)rank, (long long)conv->lint.np);
+    ti_progress("writing", "ranks", rank, conv->lint.np);
     ti_clock_start(clock, conv->pace, conv->s, rank, ti_walk_reader(w));
     while (!st && (got = ti_walk_next(w, &step, err)) == 1) {
         st = ti_clock_add(clock, &step.ev, step.index, err);
@@ -116,6 +116,7 @@ ti_status ti_conversion_walk(struct ti_conversion *conv, int64_t rank, struct ti
             st = ti_stop_check(err);
     }
     ti_walk_close(w);
-    ti_progress_clear();
+    if (rank + 1 == conv->lint.np)
+        ti_progress_end(!st && got == 0);
     return got < 0 ? TI_ERR_INPUT : st;
 }

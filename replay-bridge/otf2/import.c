@@ -97,7 +97,7 @@ static ti_status survey(struct ti__otf2 *im, struct OTF2_Reader_struct *reader, 
     struct ti__otf2_rank r;
     ti_status st;
 
-    ti_progress("reading rank %lld of %lld", (long long)rank, (long long)im->np);
+    ti_progress("reading", "ranks", rank, im->np);
     open_rank(im, &r, rank);
     st = ti__otf2_read(reader, &r, im->location[rank]);
     if (!st)
@@ -169,7 +169,7 @@ static ti_status convert(struct ti__otf2 *im, struct OTF2_Reader_struct *reader,
     struct ti__otf2_rank r;
     ti_status st;
 
-    ti_progress("writing rank %lld of %lld", (long long)rank, (long long)im->np);
+    ti_progress("writing", "ranks", rank, im->np);
     open_rank(im, &r, rank);
     st = ti__otf2_read(reader, &r, im->location[rank]);
     r.surveys = r.has_count = false;
@@ -210,9 +210,10 @@ static ti_status import(struct ti__otf2 *im, struct OTF2_Reader_struct *reader)
     }
     for (int64_t rank = 0; rank < im->np && !st; rank++)
         st = survey(im, reader, rank);
+    ti_progress_end(!st);
     for (int64_t rank = 0; rank < im->np && !st; rank++)
         st = convert(im, reader, rank);
-    ti_progress_clear();
+    ti_progress_end(!st);
     return st;
 }
 

@@ -184,7 +184,7 @@ static int prepare(struct ti_replay_setup *setup, int argc, char **argv)
         ti_engine_hush(false);
     if (end != TI_CLI_END)
         return hushed ? TI_OK : end; /* on an error, a launcher may kill the rank that prints it */
-    ti_talk_init(ti_replayer_cli.tool, setup->quiet, true);
+    ti_talk_init(ti_replayer_cli.tool, setup->quiet, TI_PROGRESS_NONE);
     setup->status = open_traces(setup, &setup->err);
     setup->level = thread_level(setup);
     if (SIMULATED && setup->status)

@@ -50,7 +50,8 @@ void ti_replay_must(const struct ti_replayer *p, int returned)
 
 /* ---- datatypes and reduction operations ---- */
 
-#define PIECE ((int64_t)1 << 30) /* elements */
+#define CLOCK_EVENTS 256                /* between two times of the state file */
+#define PIECE        ((int64_t)1 << 30) /* elements */
 
 /* A datatype of more elements than an int can count. */
 static MPI_Datatype in_pieces(struct ti_replayer *p, int64_t n, MPI_Datatype of)
@@ -304,6 +305,14 @@ static void clear_fields(struct ti_event *ev, uint32_t mask)
         ev->arg[__builtin_ctz(mask)] = 0;
 }
 
+/* Say how far the rank is, for ti-replay. */
+static void tell(const struct ti_replayer *p, struct ti_replay_progress *progress)
+{
+    progress->events = p->index;
+    if (p->index % CLOCK_EVENTS == 0)
+        progress->seconds = ti_engine_clock() - p->zero + ti_steady_left_out_s(p->setup);
+}
+
 void ti_replay_rank(struct ti_replayer *p)
 {
     struct ti_replay_progress *progress = ti_replay_progress(p->setup->state, p->all_rank);
@@ -318,7 +327,7 @@ void ti_replay_rank(struct ti_replayer *p)
         clear_fields(&ev, had & ~ev.mask);
         had = ev.mask;
         if (progress)
-            progress->events = p->index;
+            tell(p, progress);
         ti_profile_event(p);
         ti_steady_event(p);
         burst(p, &ev);

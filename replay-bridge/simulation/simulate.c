@@ -191,16 +191,19 @@ static void end_orphan(const struct running *r)
         kill(-r->pid, SIGKILL);
 }
 
-/* Progress line: "simulating, 12 s, 40 %, 18 s left". */
-static void show_progress(const struct ti_sim *sim, const struct running *r)
+static const char *step_of(const struct ti_sim *sim)
 {
-    double seconds = ti_now() - r->start, done = sim->done ? sim->done(sim->arg) : 0;
+    return sim->routes ? "finding routes" : "replaying";
+}
 
-    if (done > 0)
-        ti_progress("simulating, %.0f s, %.0f %%, %.0f s left", seconds, 100 * done,
-                    seconds / done - seconds);
-    else
-        ti_progress("simulating, %.0f s", seconds);
+void ti_sim_show(const struct ti_sim *sim)
+{
+    char note[TI_SIM_NOTE_BYTES];
+    struct ti_progress p = {.step = step_of(sim)};
+
+    if (sim->progress)
+        sim->progress(sim->arg, &p, note);
+    ti_progress_show(&p);
 }
 
 /* Reads the FIFO of SimGrid's tracing, and passes on each complete line. */
@@ -238,7 +241,8 @@ static void drain(struct running *r, const struct ti_sim *sim)
 
         escalate(r);
         end_orphan(r);
-        show_progress(sim, r);
+        if (ti_progress_due(step_of(sim)))
+            ti_sim_show(sim);
         if (poll(p, 2, 200) <= 0)
             continue;
         if (p[1].revents)

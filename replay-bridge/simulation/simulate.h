@@ -9,7 +9,10 @@
 
 #include "common/args.h"
 #include "common/err.h"
+#include "common/talk.h"
 #include "replay-bridge/trace/files.h"
+
+#define TI_SIM_NOTE_BYTES 64
 
 struct ti_sim {
     int64_t np;
@@ -19,9 +22,9 @@ struct ti_sim {
     const struct ti_args *replayer; /* command of the program that replays, in plain words; NULL:
                                        SimGrid's stock replay of TI_SIM_TRACES */
     const char *preload;  /* library to preload, or NULL */
-    double (*done)(void *arg); /* share of the events already replayed (0 to 1), for the progress
-                                  line; NULL: not known */
-    void *arg;                 /* for `done` and `message` */
+    /* Says how far the replay is, all but the step; may write `note`; NULL: that is not known. */
+    void (*progress)(void *arg, struct ti_progress *p, char note[TI_SIM_NOTE_BYTES]);
+    void *arg; /* for `progress` and `message` */
     void (*message)(void *arg, const char *line); /* called for each line of SimGrid's tracing;
                                                      NULL: no tracing */
     bool routes;            /* `replayer` is ti-smpi-routes: output goes to TI_SIM_ROUTES */
@@ -43,9 +46,13 @@ ti_status ti_sim_script(const struct ti_sim *sim, struct ti_err *err);
  * Runs the script, with its output in the log.  TI_OK once smpirun has ended: *exit_status is as
  * the shell has it (128 + signal), *wall_s the wall time in seconds.  If this process gets a
  * signal, the process group of smpirun gets SIGTERM, then SIGKILL after 5 seconds or at a second
- * signal; the result is TI_ERR_IO "interrupted".
+ * signal; the result is TI_ERR_IO "interrupted".  The caller ends the step of progress, because the
+ * exit status does not tell whether it was completed.
  */
 ti_status ti_simulate(const struct ti_sim *sim, int *exit_status, double *wall_s,
                       struct ti_err *err);
+
+/* Shows how far the simulation is; ti_simulate() calls it while smpirun runs. */
+void ti_sim_show(const struct ti_sim *sim);
 
 #endif

@@ -116,15 +116,33 @@ static void show_message(void *arg, const char *line)
     ti_messages_line(&res->messages, line);
 }
 
-/* The share of all events that has been replayed. */
-static double share_done(void *arg)
+static uint64_t replayed(const struct ti_replay_result *res)
 {
-    const struct ti_replay_result *res = arg;
-    uint64_t done = 0;
+    uint64_t events = 0;
 
     for (int64_t rank = 0; rank < res->np; rank++)
-        done += ti_replay_progress(res->state, rank)->events;
-    return res->actions ? (double)done / (double)res->actions : 0;
+        events += ti_replay_progress(res->state, rank)->events;
+    return events;
+}
+
+/* The events that were replayed, and the simulated time so far. */
+static void show_state(void *arg, struct ti_progress *p, char note[TI_SIM_NOTE_BYTES])
+{
+    const struct ti_replay_result *res = arg;
+    double now = 0;
+
+    for (int64_t rank = 0; rank < res->np; rank++) {
+        double at = ti_replay_progress(res->state, rank)->seconds;
+
+        now = at > now ? at : now;
+    }
+    p->unit = "events";
+    p->done = (int64_t)replayed(res);
+    p->of = (int64_t)res->actions;
+    p->also[0].name = "simulated_s";
+    p->also[0].value = now;
+    snprintf(note, TI_SIM_NOTE_BYTES, "%.6f s simulated", now);
+    p->note = note;
 }
 
 /* Takes the end of each job, and the simulated ends of ranks for --against. */
@@ -204,6 +222,7 @@ static ti_status find_links(const struct ti_replay_options *o, struct ti_replay_
         st = ti_simulate(&sim, &exit_status, &wall_s, err);
     }
     ti_args_free(&command);
+    ti_progress_end(!st && !exit_status);
     if (!st && exit_status)
         st = ti_err_set(err, TI_ERR_IO,
                         "cannot get the routes of SimGrid: ti-smpi-routes ended with status %d",
@@ -231,7 +250,7 @@ ti_status ti_smpirun_run(const struct ti_replay_options *o, struct ti_replay_res
     if (res->replayer.n) {
         sim.replayer = &res->replayer;
         sim.preload = res->preload[0] ? res->preload : NULL;
-        sim.done = share_done;
+        sim.progress = show_state;
     }
     if (o->links)
         sim.message = show_message;
@@ -245,6 +264,9 @@ ti_status ti_smpirun_run(const struct ti_replay_options *o, struct ti_replay_res
         st = ti_verdict_read(ti_scratch_path(TI_SIM_LOG), exit_status, &res->verdict, err);
     res->simulated = st == TI_OK;
     if (res->simulated)
+        ti_sim_show(&sim);
+    ti_progress_end(res->simulated);
+    if (res->simulated)
         note_ends(res);
     if (res->simulated)
         st = read_output(o->profile || o->causes, TI_SIM_PROFILE, &res->profile, err);
@@ -252,7 +274,7 @@ ti_status ti_smpirun_run(const struct ti_replay_options *o, struct ti_replay_res
         st = read_output(o->steady, TI_SIM_STEADY, &res->steady, err);
     if (res->simulated && !st && o->links)
         st = find_links(o, res, err);
-    if ((res->verdict.deadlock || res->verdict.crashed) && res->state && share_done(res) > 0)
+    if ((res->verdict.deadlock || res->verdict.crashed) && res->state && replayed(res))
         res->waiting = waiting(res);
     return st;
 }

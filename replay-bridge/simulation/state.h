@@ -13,7 +13,7 @@
 
 struct ti_replay_progress {
     uint64_t events; /* number of replayed events, which is the index of the current event */
-    double seconds;  /* simulated time at which the rank ended */
+    double seconds;  /* simulated time at which the rank ended; before, about the time by now */
     uint64_t ended;  /* 1: the rank has replayed all its events */
 };
 

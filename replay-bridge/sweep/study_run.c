@@ -31,8 +31,7 @@ struct pool {
     struct ti_study *study;
     struct child *child;
     int64_t jobs, running;
-    int64_t todo, ended; /* points to run; points that have ended */
-    double start, signalled;
+    double signalled;
     int signals; /* number of signals sent to all children */
     bool verbose;
     json_t *shown; /* messages already shown */
@@ -178,15 +177,12 @@ static ti_status read_result(struct pool *pool, const struct child *c, int statu
 static void tell_progress(const struct pool *pool)
 {
     const struct ti_study *study = pool->study;
-    double left = pool->ended ? (ti_now() - pool->start) / (double)pool->ended *
-                                    (double)(pool->todo - pool->ended)
-                              : 0;
 
-    if (pool->ended)
-        ti_progress("%lld of %lld points%s, %.0f s left", (long long)(study->done + study->failed),
-                    (long long)study->n, study->failed ? ", some failed" : "", left);
-    else
-        ti_progress("%lld of %lld points", (long long)study->done, (long long)study->n);
+    ti_progress_show(&(struct ti_progress){.step = "sweeping",
+                                           .unit = study->all_or_none ? "runs" : "points",
+                                           .done = study->done + study->failed,
+                                           .of = study->n,
+                                           .note = study->failed ? "some failed" : NULL});
 }
 
 /* After a signal or an error: the first and second signal ask the children to end, where the second
@@ -221,7 +217,6 @@ static ti_status reap(struct pool *pool, struct ti_err *err)
         close(c->messages);
         *c = (struct child){0};
         pool->running--;
-        pool->ended++;
     }
     return st;
 }
@@ -265,7 +260,7 @@ static ti_status run(struct pool *pool, struct ti_err *err)
         more = reap(pool, err);
         st = st ? st : more;
     }
-    ti_progress_clear();
+    ti_progress_end(!st && pool->study->done + pool->study->failed == pool->study->n);
     return st;
 }
 
@@ -292,12 +287,7 @@ static ti_status first_failure(const struct ti_study *study, struct ti_err *err)
 
 ti_status ti_study_run(struct ti_study *study, int64_t jobs, bool verbose, struct ti_err *err)
 {
-    struct pool pool = {.study = study,
-                        .jobs = jobs,
-                        .todo = study->n - study->done,
-                        .start = ti_now(),
-                        .verbose = verbose,
-                        .shown = json_object()};
+    struct pool pool = {.study = study, .jobs = jobs, .verbose = verbose, .shown = json_object()};
     size_t none = 0;
     ti_status st;
 

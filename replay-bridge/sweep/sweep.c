@@ -12,9 +12,10 @@ static const char *const with_commas[] = {"topology", "bandwidth", "latency", "l
                                           "wan",      "cfg",       "start",   "noise",
                                           "trips"};
 /* Options that select an action or an output rather than the simulation. */
-static const char *const not_swept[] = {
-    "sweep",         "list",    "jobs", "output",      "keep", "timeline",  "lint", "quiet",
-    "show-platform", "verbose", "json", "no-progress", "runs", "tolerance", "width"};
+static const char *const not_swept[] = {"sweep",         "list",     "jobs",      "output",
+                                        "keep",          "timeline", "lint",      "quiet",
+                                        "show-platform", "verbose",  "json",      "progress",
+                                        "no-progress",   "runs",     "tolerance", "width"};
 
 #define IS_IN(list, name) is_in(list, sizeof list / sizeof *list, name)
 

@@ -506,12 +506,12 @@ ti_status ti_lower(struct ti_source *s, struct ti_lint *lint, const struct ti_bu
 
     *actions = 0;
     for (int64_t rank = 0; rank < lint->np && !st; rank++) {
-        ti_progress("writing rank %lld of %lld", (long long)rank, (long long)lint->np);
+        ti_progress("writing", "ranks", rank, lint->np);
         st = lower_one(s, lint, rank, bursts, actions, err);
         if (!st)
             st = ti_stop_check(err);
     }
-    ti_progress_clear();
+    ti_progress_end(!st);
     if (!st && merged)
         st = merge(lint->np, err);
     if (st)

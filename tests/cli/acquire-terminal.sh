@@ -30,7 +30,7 @@ on_terminal 0 "$o/ti-acquire" --pilot no -c cputime --np 1 --no-gather ../talks
 for line in 'begin 1 end 1' 'error 1' 'begin 2 end 2' 'error 2'; do
     grep -qxF "$line" ../out || fail "not a line of its own: $line"
 done
-grep -q $'\r\033\\[Krunning: 0 of 1 ranks' ../raw || fail 'there was no progress line'
+grep -q $'\r\033\\[Krunning: 0 B, 0 of 1 ranks' ../raw || fail 'there was no progress line'
 [ $failed -eq 0 ] || cat -v ../raw
 find . -mindepth 1 -delete
 

@@ -165,8 +165,11 @@ far=$!
 nodes 4 8
 mktrace --np 8 --run-id $id all
 run 0 ti-gather all -o all.tib
-run 0 ti-gather run -o run.tib
+run 0 ti-gather --progress json run -o run.tib
 says err "fetched 8 of 8 ranks from 4 nodes"
+python3 -IBS "$top/tests/cli/progress_checks.py" steps err >steps || failed=1
+bytes=$(cat run/rank-*.ti | wc -c)
+grep -qx "ti-gather fetching: $bytes of $bytes bytes" steps || { fail "no progress of $bytes bytes"; cat steps err; }
 run 0 ti-info --compare all.tib run.tib
 for r in 0 3 7; do cmp all/rank-00000$r.ti run/rank-00000$r.ti || fail "rank $r differs"; done
 # the bundle tells of the fetch; of sites there is nothing to tell

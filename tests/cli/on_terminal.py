@@ -2,12 +2,15 @@
 
 Everything that is written to the terminal goes to the file RAW, and the lines that a person sees to
 the file LINES.  Fails unless the command ends with STATUS.  With SLOW in the environment the
-terminal takes the output slowly.
+terminal takes the output slowly; with COLUMNS it is that wide.
 """
+import fcntl
 import os
 import pty
 import re
+import struct
 import sys
+import termios
 import time
 
 
@@ -33,6 +36,9 @@ def write(path, text):
 def main(wanted, raw, lines, *command):
     pid, terminal = pty.fork()
     if pid == 0:
+        width = int(os.environ.pop("COLUMNS", 0))
+        if width:
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("4H", 24, width, 0, 0))
         os.execv(command[0], command)
     text = read_all(terminal, os.environ.get("SLOW")).decode().replace("\r\n", "\n")
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])

@@ -79,7 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     char path[64];
     int fd = ti_fuzz_file(data, bytes);
 
-    ti_talk_init("fuzz", true, true);
+    ti_talk_init("fuzz", true, TI_PROGRESS_NONE);
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     if (!is_list(path)) {
         try(path, &(const struct ti_import){0});

@@ -61,7 +61,15 @@ grep -q ', the last byte after [0-9.]* s; the links alone' out || { fail "a plan
 # Gathered later, and then all at once.
 front "$o/ti-gather" --remove ./*.run -o later.tib >out 2>err || { fail "ti-gather"; cat out err; }
 "$o/ti-info" -q --verify later.tib || fail "the bundle is not sound"
-front "${acquire[@]}" --force -o lu.tib "$lu" W 2 >out 2>err || { fail "the second run"; cat out err; }
+front "${acquire[@]}" --progress json --force -o lu.tib "$lu" W 2 >out 2>err ||
+    { fail "the second run"; cat out err; }
+python3 -IBS "$top/tests/cli/progress_checks.py" steps err >steps || fail "its progress"
+for step in 'ti-acquire connecting: 8 of 8 nodes' 'ti-acquire looking at the nodes: 8 of 8 nodes' \
+    'ti-acquire dry launch: 64 of 64 ranks' 'ti-acquire running: [0-9]* of [0-9]* bytes' \
+    'ti-acquire collecting: 8 of 8 nodes' 'ti-gather fetching: [0-9]* of [0-9]* bytes' \
+    'ti-gather merging: [0-9]* of [0-9]* bytes'; do
+    grep -qx "$step" steps || { fail "its progress lacks '$step'"; cat steps err; }
+done
 "$o/ti-info" -q --verify lu.tib || fail "the second bundle is not sound"
 "$o/ti-info" -q --compare later.tib --no-volumes lu.tib || fail "the two runs differ"
 "$o/ti-info" lu.tib | tee info | grep -qF 'CF-(2,x)' || { fail "ti-info: no CF-(2,x)"; cat info; }

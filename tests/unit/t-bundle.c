@@ -694,6 +694,6 @@ int main(void)
         TEST(only_traces), TEST(changes_merged), TEST(does_not_fit),
     };
 
-    ti_talk_init("t-bundle", true, true);
+    ti_talk_init("t-bundle", true, TI_PROGRESS_NONE);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -132,34 +132,39 @@ static struct ti_nodes nodes = {.node = source, .n = 6, .nsites = 2};
 static void test_progress(void **state)
 {
     struct ti_report_rate rate = {0};
-    char line[512], all[512];
+    struct ti_progress p;
+    char note[512], cut[512];
 
     (void)state;
     fetched.bytes = 4 * MIB;
-    ti_report_progress(&rate, &fetched, 100, 200, line, sizeof line);
-    assert_null(strstr(line, "/s")); /* not known yet */
+    ti_report_progress(&rate, &fetched, 100, &p, note, sizeof note);
+    assert_null(strstr(note, "/s")); /* not known yet */
+    assert_true(p.left_s < 0);
     fetched.bytes = 18 * MIB;
-    ti_report_progress(&rate, &fetched, 101.75, 200, all, sizeof all);
+    ti_report_progress(&rate, &fetched, 101.75, &p, note, sizeof note);
     /* 14 MiB in 1.75 s; 7 are left; n0's branch has 3 to come and two that are not done */
-    assert_string_equal(all, "18.0 MiB of 25.0 MiB, 8.0 MiB/s, 12 of 20 ranks, 2 of 5 nodes done, "
-                             "1 s left, slowest: n0 +2");
-    for (int columns = 0; columns < 120; columns++) {
-        ti_report_progress(&rate, &fetched, 101.75, columns, line, sizeof line);
-        assert_true((int)strlen(line) < (columns ? columns : 1));
-        ti_report_progress(&rate, &fetched, 101.75, 200, line, (size_t)columns + 1);
-        assert_true((int)strlen(line) <= columns);
+    assert_string_equal(note, "8.0 MiB/s, 12 of 20 ranks, 2 of 5 nodes done, slowest: n0 +2");
+    assert_ptr_equal(p.note, note);
+    assert_int_equal(p.done, 18 * MIB);
+    assert_int_equal(p.of, 25 * MIB);
+    assert_float_equal(p.left_s, 7.0 / 8, 1e-9);
+    assert_float_equal(p.also[0].value, 12, 0);
+    for (size_t room = 1; room < 120; room++) {
+        ti_report_progress(&rate, &fetched, 101.75, &p, cut, room);
+        assert_true(strlen(cut) < room);
+        assert_memory_equal(cut, note, strlen(cut));
     }
     /* the rate is that of late, not that of the beginning */
     for (int t = 2; t < 20; t++)
-        ti_report_progress(&rate, &fetched, 100 + t, 200, line, sizeof line);
-    assert_null(strstr(line, "/s"));
-    assert_null(strstr(line, "left"));
+        ti_report_progress(&rate, &fetched, 100 + t, &p, note, sizeof note);
+    assert_null(strstr(note, "/s"));
+    assert_true(p.left_s < 0);
     /* before sizes are known there is nothing to compare */
     fetched.total = 0;
     node[1].state = TI_FETCH_CONNECTING;
-    ti_report_progress(&rate, &fetched, 130, 200, line, sizeof line);
-    assert_non_null(strstr(line, "4 of 5 nodes connected"));
-    assert_null(strstr(line, "slowest"));
+    ti_report_progress(&rate, &fetched, 130, &p, note, sizeof note);
+    assert_non_null(strstr(note, "4 of 5 nodes connected"));
+    assert_null(strstr(note, "slowest"));
     node[1].state = TI_FETCH_SENDING;
     fetched.total = 25 * MIB;
 }

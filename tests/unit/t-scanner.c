@@ -673,7 +673,7 @@ int main(void)
     };
     int failed;
 
-    ti_talk_init("t-ahead", true, true);
+    ti_talk_init("t-ahead", true, TI_PROGRESS_NONE);
     failed = cmocka_run_group_tests(tests, NULL, NULL);
     merge = true;
     return failed + cmocka_run_group_tests(merged, NULL, NULL);

@@ -53,9 +53,9 @@ static void hint(void)
 
 static void quiet(void)
 {
-    ti_talk_init("ti-test", true, true);
+    ti_talk_init("ti-test", true, TI_PROGRESS_NONE);
     ti_say("node '%s'", NASTY);
-    ti_progress("node '%s'", NASTY);
+    ti_progress("merging", "ranks", 0, 8);
 }
 
 static void test_plain(void **state)
@@ -63,11 +63,134 @@ static void test_plain(void **state)
     char buf[256];
 
     (void)state;
-    ti_talk_init("ti-test", false, true);
+    ti_talk_init("ti-test", false, TI_PROGRESS_NONE);
     assert_string_equal(said(say, buf, sizeof buf), "ti-test: node '" PLAIN "'\n");
     assert_string_equal(said(warn, buf, sizeof buf), "ti-test: warning: node '" PLAIN "'\n");
     assert_string_equal(said(hint, buf, sizeof buf), "hint: node '" PLAIN "'\n");
     assert_string_equal(said(quiet, buf, sizeof buf), "");
+}
+
+/* The clock of progress. */
+static double now;
+double __wrap_ti_now(void);
+
+double __wrap_ti_now(void)
+{
+    return now;
+}
+
+/* Called more often than it is shown. */
+static void merge(void)
+{
+    for (int rank = 0; rank < 8; rank++, now += 0.15)
+        ti_progress("merging", "ranks", rank, 8);
+    ti_progress("merging", "ranks", 3, 8);
+    ti_progress_clear();
+    ti_progress_end(true);
+    ti_progress_end(true);
+}
+
+static void give_up(void)
+{
+    ti_progress("checking", "ranks", 2, 8);
+    now += 4;
+    ti_progress("checking", "ranks", 4, 8);
+    ti_progress_end(false);
+}
+
+/* More than was estimated. */
+static void run(void)
+{
+    ti_progress_show(&(struct ti_progress){.step = "running",
+                                           .unit = "bytes",
+                                           .done = 5,
+                                           .of = 70,
+                                           .left_s = 1.5,
+                                           .note = NASTY,
+                                           .also = {{"ranks", 3}}});
+    ti_progress("running", "bytes", 99, 0);
+    ti_progress_end(true);
+}
+
+static void probe(void)
+{
+    ti_progress_show(&(struct ti_progress){.step = "probing", .note = NASTY});
+    ti_progress_end(true);
+}
+
+#define STEP(name) "{\"progress\":{\"tool\":\"ti-test\",\"step\":\"" name "\","
+
+static void test_objects(void **state)
+{
+    char buf[1024];
+
+    (void)state;
+    ti_talk_init("ti-test", true, TI_PROGRESS_JSON);
+    assert_true(ti_progress_on());
+    assert_string_equal(
+        said(merge, buf, sizeof buf),
+        STEP("merging") "\"done\":0,\"of\":8,\"unit\":\"ranks\",\"seconds\":0.000}}\n" STEP("mergin"
+                                                                                            "g") "\"done\":2,\"of\":8,\"unit\":\"ranks\",\"seconds\":0.300}}\n" STEP("merging") "\"done\":4,\"of\":8,\"unit\":\"ranks\",\"seconds\":0.600}}\n" STEP(
+            "merging") "\"done\":6,\"of\":8,\"unit\":\"ranks\",\"seconds\":0.900}}\n" STEP("mergin"
+                                                                                           "g") "\""
+                                                                                                "do"
+                                                                                                "ne"
+                                                                                                "\""
+                                                                                                ":7"
+                                                                                                ","
+                                                                                                "\""
+                                                                                                "of"
+                                                                                                "\""
+                                                                                                ":8"
+                                                                                                ","
+                                                                                                "\""
+                                                                                                "un"
+                                                                                                "it"
+                                                                                                "\""
+                                                                                                ":"
+                                                                                                "\""
+                                                                                                "ra"
+                                                                                                "nk"
+                                                                                                "s"
+                                                                                                "\""
+                                                                                                ","
+                                                                                                "\""
+                                                                                                "se"
+                                                                                                "co"
+                                                                                                "nd"
+                                                                                                "s"
+                                                                                                "\""
+                                                                                                ":1"
+                                                                                                ".2"
+                                                                                                "00"
+                                                                                                ","
+                                                                                                "\""
+                                                                                                "le"
+                                                                                                "ft"
+                                                                                                "_s"
+                                                                                                "\""
+                                                                                                ":0"
+                                                                                                ".1"
+                                                                                                "71"
+                                                                                                "}}"
+                                                                                                "\n" STEP("merging") "\"done\":8,\"of\":8,\"unit\":\"ranks\",\"seconds\":1.200,\"left_s\":0.000}}\n");
+    assert_string_equal(
+        said(give_up, buf, sizeof buf),
+        STEP("checking") "\"done\":2,\"of\":8,\"unit\":\"ranks\",\"seconds\":0.000}}\n" STEP(
+            "checking") "\"done\":4,\"of\":8,\"unit\":\"ranks\",\"seconds\":4.000,\"left_s\":8.000}"
+                        "}\n");
+    assert_string_equal(said(run, buf, sizeof buf),
+                        STEP("running") "\"done\":5,\"of\":70,\"unit\":\"bytes\",\"seconds\":0.000,"
+                                        "\"left_s\":1.500,\"ranks\":3}}\n" STEP(
+                                            "running") "\"done\":99,\"of\":99,\"unit\":\"bytes\","
+                                                       "\"seconds\":0.000,\"left_s\":0.000}}\n");
+    assert_string_equal(said(probe, buf, sizeof buf),
+                        STEP("probing") "\"seconds\":0.000}}\n" STEP(
+                            "probing") "\"seconds\":0.000,\"left_s\":0.000}}\n");
+    /* no line where there is no terminal */
+    ti_talk_init("ti-test", false, TI_PROGRESS_LINE);
+    assert_false(ti_progress_on());
+    assert_string_equal(said(merge, buf, sizeof buf), "");
 }
 
 /* Terminals take U+009B for ESC [. */
@@ -101,6 +224,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plain),
+        cmocka_unit_test(test_objects),
         cmocka_unit_test(test_c1),
         cmocka_unit_test(test_letters),
     };
