@@ -142,17 +142,18 @@ static char *amount(const char *unit, int64_t n, char buf[32])
 }
 
 /* Cut the line behind the last part that fits, so that it takes no second line of the terminal,
- * which would stay. */
+ * which would stay.  Parts end at ", ": a comma alone is within a number. */
 static void fit(char *line)
 {
     struct winsize w;
     size_t room = ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 0 ? w.ws_col : 80;
-    char *comma;
+    size_t end = room - 1;
 
-    while (strlen(line) >= room && (comma = strrchr(line, ',')))
-        *comma = '\0';
-    if (strlen(line) >= room)
-        line[room - 1] = '\0';
+    if (strlen(line) < room)
+        return;
+    while (end > 0 && strncmp(line + end, ", ", 2) != 0)
+        end--;
+    line[end > 0 ? end : room - 1] = '\0';
 }
 
 static void draw(const struct ti_progress *p, double seconds, double left_s)

@@ -134,7 +134,12 @@ static ti_status measure_network(const struct options *o, struct ti_samples *s,
 {
     char repeats[32], largest[32];
     char *words[] = {(char *)(uintptr_t)o->launcher.helper, repeats, largest};
-    struct ti_trial run = {"timing messages", words, 3, 2, "cputime", true, false};
+    struct ti_trial run = {.label = "timing messages",
+                           .program = words,
+                           .words = 3,
+                           .np = 2,
+                           .counter = "cputime",
+                           .whole = true};
     struct ti_trial_result *ran = malloc(sizeof *ran);
     ti_status st;
     FILE *f;
@@ -184,7 +189,12 @@ static ti_status calibrate_noise(const struct options *o, struct ti_calibration 
 {
     char repeats[32];
     char *words[] = {(char *)(uintptr_t)o->launcher.helper, (char *)(uintptr_t) "cores", repeats};
-    struct ti_trial run = {"timing cores", words, 3, o->program.np, "cputime", true, false};
+    struct ti_trial run = {.label = "timing cores",
+                           .program = words,
+                           .words = 3,
+                           .np = o->program.np,
+                           .counter = "cputime",
+                           .whole = true};
     struct ti_trial_result *ran = malloc(sizeof *ran);
     ti_status st;
     FILE *f;

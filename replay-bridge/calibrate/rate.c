@@ -8,6 +8,7 @@
 
 #include "common/scratch.h"
 #include "common/spread.h"
+#include "common/talk.h"
 
 #define RATES_MAX 1024
 
@@ -114,7 +115,13 @@ ti_status ti_rate_of_burst(const struct ti_launcher *r, const struct ti_samples 
 {
     char text[32];
     char *words[] = {(char *)(uintptr_t)r->helper, text, (char *)(uintptr_t) "1"};
-    struct ti_trial run = {"timing bursts, folded", words, 3, 2, "cputime", true, true};
+    struct ti_trial run = {.label = "timing bursts, folded",
+                           .program = words,
+                           .words = 3,
+                           .np = 2,
+                           .counter = "cputime",
+                           .whole = true,
+                           .folded = true};
     struct ti_trial_result *ran = malloc(sizeof *ran);
     struct ti_samples folded = {0};
     ti_status st;
@@ -164,7 +171,9 @@ static ti_status measure(const struct ti_launcher *r, const struct ti_trial *pro
     run.counter = "cputime";
     run.whole = true;
     run.label = "timing the program";
+    run.nruns = runs;
     for (int64_t i = 0; i < runs && !st; i++) {
+        run.nth = i;
         st = ti_trial_run(r, &run, ran, err);
         if (!st) {
             json_array_append_new(list, run_json(ran, program->np));
@@ -172,6 +181,7 @@ static ti_status measure(const struct ti_launcher *r, const struct ti_trial *pro
                 printf("run %" PRId64 ": %.6f s\n", i + 1, ran->longest);
         }
     }
+    ti_progress_end(!st);
     free(ran);
     return st;
 }

@@ -84,19 +84,24 @@ static _Noreturn void child(char **argv, bool verbose)
 }
 
 /* Wait for the child.  Returns its status as a shell does.  A signal to stop is passed on to it. */
-static int wait_for(pid_t pid, const char *label)
+static int wait_for(pid_t pid, const struct ti_trial *run)
 {
     struct timespec pause = {0, 20 * 1000 * 1000};
     bool told = false;
     int status = 0;
 
     while (waitpid(pid, &status, WNOHANG) == 0) {
-        ti_progress_show(&(struct ti_progress){.step = label});
+        ti_progress_show(&(struct ti_progress){.step = run->label,
+                                               .unit = run->nruns ? "runs" : NULL,
+                                               .done = run->nth,
+                                               .of = run->nruns});
         if (ti_stopped() && !told)
             told = kill(pid, SIGTERM) == 0;
         nanosleep(&pause, NULL);
     }
-    ti_progress_end(status == 0);
+    ti_progress_clear();
+    if (!run->nruns)
+        ti_progress_end(status == 0);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
@@ -139,7 +144,7 @@ static ti_status launch(const struct ti_launcher *r, const struct ti_trial *run,
     ti_args_free(&a);
     if (pid < 0)
         return ti_err_errno(err, TI_ERR_IO, "cannot run '%s'", r->acquire);
-    status = wait_for(pid, run->label);
+    status = wait_for(pid, run);
     if ((st = ti_stop_check(err)) || !status)
         return st;
     quote(why, sizeof why);

@@ -32,6 +32,8 @@ struct ti_trial {
     const char *counter;
     bool whole;  /* record no events: only time and volume from MPI_Init to MPI_Finalize */
     bool folded; /* all ranks on one core */
+    int64_t nth, nruns; /* of several trials with this label: those before this one, and all; the
+                           caller ends the step of progress.  0: one trial */
 };
 
 /* The totals of a trial's trace. */

@@ -43,7 +43,8 @@ calibrate -o nowhere/none.conf ./no-such-program
 { [ $? -eq 4 ] && grep -q "cannot write 'nowhere/none.conf'" err; } || { fail 'measures for a file that cannot be'; cat err; }
 
 # Real times, and what a replay makes of them.
-calibrate --measure real.json -r 2 "$o/examples/ring" 2 || { fail "--measure"; cat out err; }
+calibrate --measure real.json -r 2 --progress json "$o/examples/ring" 2 || { fail "--measure"; cat out err; }
+grep -q '"step":"timing the program","done":2,"of":2,"unit":"runs"' err || { fail 'no progress of runs'; cat err; }
 python3 - real.json <<'P' || fail 'no common start of the ranks'
 import json, sys
 for run in json.load(open(sys.argv[1]))["runs"]:

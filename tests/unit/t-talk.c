@@ -1,11 +1,13 @@
 /* Text of tools on standard error: nothing in it commands the terminal. */
 #include <fcntl.h>
+#include <pty.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -129,14 +131,69 @@ static void test_objects(void **state)
     assert_true(ti_progress_on());
     assert_string_equal(
         said(merge, buf, sizeof buf),
-        STEP("merging") "\"done\":0,\"of\":8,\"unit\":\"ranks\",\"seconds\":0.000}}\n" STEP("mergin"
-                                                                                            "g") "\"done\":2,\"of\":8,\"unit\":\"ranks\",\"seconds\":0.300}}\n" STEP("merging") "\"done\":4,\"of\":8,\"unit\":\"ranks\",\"seconds\":0.600}}\n" STEP(
-            "merging") "\"done\":6,\"of\":8,\"unit\":\"ranks\",\"seconds\":0.900}}\n" STEP("mergin"
+        STEP(
+            "merging") "\"done\":0,\"of\":8,\"unit\":\"ranks\","
+                       "\"seconds\":0.000}}\n" STEP("mergin"
+                                                    "g") "\"done\":"
+                                                         "2,\"of\":"
+                                                         "8,"
+                                                         "\"unit\":"
+                                                         "\"ranks\","
+                                                         "\"seconds"
+                                                         "\":0.300}}"
+                                                         "\n" STEP("merging") "\"done\":4,\"of\":8,"
+                                                                              "\"unit\":\"ranks\","
+                                                                              "\"seconds\":0.600}}"
+                                                                              "\n" STEP("merging") "\"done\":6,\"of\":8,\"unit\":\"ranks\",\"seconds\":0.900}}\n" STEP(
+                                                                                  "mergin"
+                                                                                  "g") "\""
+                                                                                       "do"
+                                                                                       "ne"
+                                                                                       "\""
+                                                                                       ":7"
+                                                                                       ","
+                                                                                       "\""
+                                                                                       "of"
+                                                                                       "\""
+                                                                                       ":8"
+                                                                                       ","
+                                                                                       "\""
+                                                                                       "un"
+                                                                                       "it"
+                                                                                       "\""
+                                                                                       ":"
+                                                                                       "\""
+                                                                                       "ra"
+                                                                                       "nk"
+                                                                                       "s"
+                                                                                       "\""
+                                                                                       ","
+                                                                                       "\""
+                                                                                       "se"
+                                                                                       "co"
+                                                                                       "nd"
+                                                                                       "s"
+                                                                                       "\""
+                                                                                       ":1"
+                                                                                       ".2"
+                                                                                       "00"
+                                                                                       ","
+                                                                                       "\""
+                                                                                       "le"
+                                                                                       "ft"
+                                                                                       "_s"
+                                                                                       "\""
+                                                                                       ":0"
+                                                                                       ".1"
+                                                                                       "71"
+                                                                                       "}}"
+                                                                                       "\n" STEP(
+                                                                                           "mergin"
                                                                                            "g") "\""
                                                                                                 "do"
                                                                                                 "ne"
                                                                                                 "\""
-                                                                                                ":7"
+                                                                                                ":8"
                                                                                                 ","
                                                                                                 "\""
                                                                                                 "of"
@@ -170,10 +227,10 @@ static void test_objects(void **state)
                                                                                                 "_s"
                                                                                                 "\""
                                                                                                 ":0"
-                                                                                                ".1"
-                                                                                                "71"
+                                                                                                ".0"
+                                                                                                "00"
                                                                                                 "}}"
-                                                                                                "\n" STEP("merging") "\"done\":8,\"of\":8,\"unit\":\"ranks\",\"seconds\":1.200,\"left_s\":0.000}}\n");
+                                                                                                "\n");
     assert_string_equal(
         said(give_up, buf, sizeof buf),
         STEP("checking") "\"done\":2,\"of\":8,\"unit\":\"ranks\",\"seconds\":0.000}}\n" STEP(
@@ -191,6 +248,63 @@ static void test_objects(void **state)
     ti_talk_init("ti-test", false, TI_PROGRESS_LINE);
     assert_false(ti_progress_on());
     assert_string_equal(said(merge, buf, sizeof buf), "");
+}
+
+static void check_many(void)
+{
+    ti_progress_show(&(struct ti_progress){
+        .step = "checking", .unit = "ranks", .done = 1000, .of = 2000000, .note = "a\033, b"});
+    ti_say("done");
+    ti_progress_end(true);
+}
+
+/* What is written to a terminal of so many columns. */
+static char *seen(int columns, char *buf, size_t room)
+{
+    struct winsize size = {.ws_row = 24, .ws_col = (unsigned short)columns};
+    int ours, theirs, was = dup(STDERR_FILENO);
+    struct termios raw;
+    size_t n = 0;
+
+    assert_int_equal(openpty(&ours, &theirs, NULL, NULL, &size), 0);
+    assert_int_equal(tcgetattr(theirs, &raw), 0);
+    cfmakeraw(&raw);
+    assert_int_equal(tcsetattr(theirs, TCSANOW, &raw), 0);
+    assert_true(dup2(theirs, STDERR_FILENO) >= 0);
+    ti_talk_init("ti-test", false, TI_PROGRESS_AUTO);
+    check_many();
+    assert_true(dup2(was, STDERR_FILENO) >= 0);
+    while (!n || buf[n - 1] != '\n') { /* it comes in pieces */
+        ssize_t got = read(ours, buf + n, room - 1 - n);
+
+        assert_true(got > 0);
+        n += (size_t)got;
+    }
+    buf[n] = '\0';
+    close(was);
+    close(ours);
+    close(theirs);
+    return buf;
+}
+
+/* The line is cut where a part ends, which the comma of a number is not. */
+static void test_line(void **state)
+{
+    static const struct {
+        int columns;
+        const char *line;
+    } of[] = {{100, "checking: 1,000 of 2,000,000 ranks, a?, b"},
+              {41, "checking: 1,000 of 2,000,000 ranks, a?"},
+              {38, "checking: 1,000 of 2,000,000 ranks"},
+              {31, "checking: 1,000 of 2,000,000 r"},
+              {1, ""}};
+    char buf[256], wanted[256];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        snprintf(wanted, sizeof wanted, "\r\033[K%s\r\033[Kti-test: done\n", of[i].line);
+        assert_string_equal(seen(of[i].columns, buf, sizeof buf), wanted);
+    }
 }
 
 /* Terminals take U+009B for ESC [. */
@@ -223,10 +337,8 @@ static void test_letters(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plain),
-        cmocka_unit_test(test_objects),
-        cmocka_unit_test(test_c1),
-        cmocka_unit_test(test_letters),
+        cmocka_unit_test(test_plain), cmocka_unit_test(test_objects), cmocka_unit_test(test_line),
+        cmocka_unit_test(test_c1),    cmocka_unit_test(test_letters),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
