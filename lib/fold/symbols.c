@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "fold/column.h"
-#include "fold/record_layout.h"
 
 #define NONE UINT32_MAX
 
@@ -78,12 +77,8 @@ static void note_value(struct ti_variable *v, int64_t value)
     for (uint32_t i = v->n; i-- > 0;)
         if (v->value[i] == value)
             return;
-    if (v->n < TI_FIELD_VALUES) {
-        size_t cap = v->n;
-
-        v->value = ti_grow(v->value, &cap, v->n + 1, sizeof *v->value);
+    if (v->n < TI_FIELD_VALUES)
         v->value[v->n] = value;
-    }
     v->n++;
 }
 
@@ -206,11 +201,8 @@ void ti_symbols_init(struct ti_symbols *s)
 
 void ti_symbols_free(struct ti_symbols *s)
 {
-    for (size_t i = 0; i < s->class_map.n; i++) {
-        for (uint32_t k = 0; k < s->class[i].is.ncolumns; k++)
-            free(s->class[i].variable[k].value);
+    for (size_t i = 0; i < s->class_map.n; i++)
         free(s->class[i].variable);
-    }
     free(s->class);
     free(s->symbol);
     free(s->value);

@@ -15,11 +15,12 @@
 #include "event/buffer.h"
 #include "event/symbol.h"
 #include "fold/column.h"
+#include "fold/record_layout.h"
 
 /* A field or vector in a class. */
 struct ti_variable {
-    int64_t *value; /* the different ones */
-    uint32_t n;     /* up to TI_FIELD_VALUES + 1 */
+    int64_t value[TI_FIELD_VALUES]; /* the different ones */
+    uint32_t n;                     /* up to TI_FIELD_VALUES + 1 */
 };
 
 struct ti_event_class {
