@@ -19,9 +19,9 @@
  *   tiara_close(t);
  *
  * Errors.  Functions that can fail return an enum tiara_status, TIARA_OK being 0, and fill *err,
- * which may be NULL.  The library prints nothing and does not end the program; the one exception so
- * far is short memory while a rank file is folded for tiara_shape_open() or tiara_phases().  Nothing in a file is
- * trusted: a damaged one gives TIARA_INPUT and a sentence that names file, place and cause.
+ * which may be NULL.  The library prints nothing and does not end the program, also when memory is
+ * short: that is TIARA_IO.  Nothing in a file is trusted: a damaged one gives TIARA_INPUT and a
+ * sentence that names file, place and cause.
  *
  * Ownership.  What an open or read function returns through a pointer is released by the function
  * named with it, which accepts NULL.  Close ranks, shapes and groups before their trace.  Strings

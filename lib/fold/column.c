@@ -18,6 +18,7 @@ struct tokens {
     size_t n, cap;
     size_t *at;        /* where each would begin if all were stored as they are; n + 1 */
     struct plan *plan; /* for each, and for the end */
+    bool no_memory;
 };
 
 static struct tokens tokens_of(const struct ti_column *c)
@@ -26,9 +27,10 @@ static struct tokens tokens_of(const struct ti_column *c)
     struct tokens t = {.token = NULL};
     struct ti_token token;
 
-    while (ti_token_next(&all, &token)) {
-        t.token = ti_grow(t.token, &t.cap, t.n + 1, sizeof *t.token);
-        t.token[t.n++] = token;
+    while (!t.no_memory && ti_token_next(&all, &token)) {
+        t.no_memory = !TI_ROOM(t.token, &t.cap, t.n + 1);
+        if (!t.no_memory)
+            t.token[t.n++] = token;
     }
     return t;
 }
@@ -145,29 +147,27 @@ static void choose(struct search *s, size_t i)
     }
 }
 
-static void make_plan(struct tokens *t)
+/* Returns false when memory is short. */
+static bool make_plan(struct tokens *t)
 {
     struct search s = {.t = t, .slots = 16, .steps = 64 * t->n};
+    size_t ats = 0, plans = 0, nexts = 0, heads = 0;
     uint8_t bytes[TI_TOKEN_BYTES];
-    size_t cap = 0;
+    bool fine;
 
-    t->at = ti_grow(NULL, &cap, t->n + 1, sizeof *t->at);
-    for (size_t i = 0; i < t->n; i++)
-        t->at[i + 1] = t->at[i] + (size_t)ti_token_put(bytes, &t->token[i]);
-    cap = 0;
-    t->plan = ti_grow(NULL, &cap, t->n + 1, sizeof *t->plan);
-    cap = 0;
-    s.next = ti_grow(NULL, &cap, t->n, sizeof *s.next);
     while (s.slots < t->n)
         s.slots *= 2;
-    cap = 0;
-    s.head = ti_grow(NULL, &cap, s.slots, sizeof *s.head);
-    for (size_t i = t->n; i-- > 0;) {
+    fine = TI_ROOM(t->at, &ats, t->n + 1) && TI_ROOM(t->plan, &plans, t->n + 1) &&
+           TI_ROOM(s.next, &nexts, t->n) && TI_ROOM(s.head, &heads, s.slots);
+    for (size_t i = 0; fine && i < t->n; i++)
+        t->at[i + 1] = t->at[i] + (size_t)ti_token_put(bytes, &t->token[i]);
+    for (size_t i = t->n; fine && i-- > 0;) {
         find_matches(&s, i);
         choose(&s, i);
     }
     free(s.head);
     free(s.next);
+    return fine;
 }
 
 void ti_column_put(struct ti_buffer *b, const struct ti_column *c)
@@ -175,8 +175,10 @@ void ti_column_put(struct ti_buffer *b, const struct ti_column *c)
     uint8_t bytes[TI_TOKEN_BYTES];
     struct tokens t = tokens_of(c);
 
-    if (t.n)
-        make_plan(&t);
+    if (t.no_memory || (t.n && !make_plan(&t))) {
+        b->no_memory = true;
+        t.n = 0;
+    }
     for (size_t i = 0; i < t.n;) {
         const struct plan *plan = &t.plan[i];
         size_t literal = t.at[i + plan->literal] - t.at[i];

@@ -23,7 +23,7 @@
 
 struct ti_draw;
 
-/* Append the column's blob. */
+/* Append the column's blob.  b->no_memory is set when memory is short (event/buffer.h). */
 void ti_column_put(struct ti_buffer *b, const struct ti_column *c);
 
 /* Limits for ti_column_sum(): each value must be from `low` to `high`, as a signed integer. */

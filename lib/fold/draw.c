@@ -536,13 +536,13 @@ bool ti_draw_put(const struct ti_draw *d, uint64_t first, uint64_t n, struct ti_
         ti_buffer_put(b, t->class, t->period);
     }
     for (uint32_t i = 0; i < t->histograms; i++) {
-        struct ti_buffer all = {NULL, 0, 0};
+        struct ti_buffer all = {.data = NULL};
         uint64_t bins = 0;
 
         put_bins(t, &t->histogram[i], first, of_class(t, i, behind(t, n)), &all, &bins);
         if (t->class)
             ti_buffer_varint(b, bins);
-        ti_buffer_put(b, all.data, all.n);
+        ti_buffer_join(b, &all);
         free(all.data);
     }
     return true;

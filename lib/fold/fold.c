@@ -158,11 +158,14 @@ static void add_trip(struct ti_fold *f, struct ti_fold_node *loop, uint32_t plac
     loop->trips++;
 }
 
-/* Replace the nodes after place `a` by a loop: those after place `b` are its second trip. */
-static void new_loop(struct ti_fold *f, uint32_t a, uint32_t b)
+/* Replace the nodes after place `a` by a loop: those after place `b` are its second trip.  False,
+ * and nothing changes, when memory is short. */
+static bool new_loop(struct ti_fold *f, uint32_t a, uint32_t b)
 {
     struct ti_fold_node *loop = ti__loop_new(&f->nodes);
 
+    if (!loop || !ti__node_add_arrival(&f->nodes, f->list[a + 1].node))
+        return false;
     loop->hash = part_hash(f, a, b);
     loop->length = f->list[b].length - f->list[a].length;
     memcpy(loop->tail, f->list[b].symbol, sizeof loop->tail);
@@ -170,11 +173,11 @@ static void new_loop(struct ti_fold *f, uint32_t a, uint32_t b)
     loop->last = f->list[b].node;
     loop->nchildren = b - a;
     loop->trips = 1;
-    ti__node_add_arrival(&f->nodes, loop->child);
     add_trip(f, loop, b);
     while (f->n > a)
         pop(f);
     push(f, loop);
+    return true;
 }
 
 /* Whether lists can become one.  What was compared in vain costs credits, too. */
@@ -238,9 +241,7 @@ static bool try_fold(struct ti_fold *f, uint32_t place)
         return true;
     }
     before = pair_before(f, place);
-    if (before < place)
-        new_loop(f, before, place);
-    return before < place;
+    return before < place && new_loop(f, before, place);
 }
 
 /* Fold the end of the list once, by the shortest part; false if nothing is to be folded. */
@@ -266,8 +267,12 @@ static bool fold_once(struct ti_fold *f)
 void ti_fold_add(struct ti_fold *f, uint32_t symbol, const int64_t *volumes, const int64_t *fields,
                  uint32_t nfields)
 {
-    struct ti_fold_node *leaf = ti__leaf_new(&f->nodes, f->nodes.nvolumes + nfields);
+    struct ti_fold_node *leaf = NULL;
 
+    if (!ti_fold_no_memory(f))
+        leaf = ti__leaf_new(&f->nodes, f->nodes.nvolumes + nfields);
+    if (!leaf)
+        return;
     leaf->symbol = leaf->tail[TI_TAIL - 1] = symbol;
     leaf->hash = mix(1, symbol);
     leaf->length = 1;
@@ -300,17 +305,29 @@ static uint32_t slots_of(uint32_t window)
 struct ti_fold *ti_fold_new(uint32_t window, uint32_t nvolumes)
 {
     struct ti_pool pool = {.at = NULL};
+    uint32_t most = window < 8 ? 8 : window, slots = slots_of(most);
     struct ti_fold *f = ti_pool_take(&pool, sizeof *f);
+    struct place *list = ti_pool_take(&pool, (most + 1) * sizeof *list);
+    uint32_t *chain = ti_pool_take(&pool, slots * sizeof *chain);
 
-    f->window = window < 8 ? 8 : window;
-    f->slots = slots_of(f->window);
-    f->list = ti_pool_take(&pool, (f->window + 1) * sizeof *f->list);
-    f->chain = ti_pool_take(&pool, f->slots * sizeof *f->chain);
+    if (pool.no_memory) {
+        ti_pool_free(&pool);
+        return NULL;
+    }
+    f->window = most;
+    f->slots = slots;
+    f->list = list;
+    f->chain = chain;
     f->nodes.nvolumes = nvolumes;
     f->nodes.pool = pool;
     f->done_end = &f->done;
     make_powers(f);
     return f;
+}
+
+bool ti_fold_no_memory(const struct ti_fold *f)
+{
+    return f->nodes.pool.no_memory;
 }
 
 /* Of the window, only links are set, which folding sets anew. */

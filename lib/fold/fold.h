@@ -72,13 +72,16 @@ struct ti_fold_node {
 struct ti_fold;
 
 /* `nvolumes`: how many values each leaf has that belong to the burst before it, at least 1.  A
- * window of less than 8 nodes is made 8. */
+ * window of less than 8 nodes is made 8.  NULL when memory is short. */
 struct ti_fold *ti_fold_new(uint32_t window, uint32_t nvolumes);
 
 /* Append a symbol with its volumes and `nfields` further values.  A symbol has the same number of
  * fields each time. */
 void ti_fold_add(struct ti_fold *f, uint32_t symbol, const int64_t *volumes, const int64_t *fields,
                  uint32_t nfields);
+
+/* Whether memory was short: the shape is not valid, and nothing is added any more. */
+bool ti_fold_no_memory(const struct ti_fold *f);
 
 /* The shape so far: the first of a list of *n nodes, which belong to `f`. */
 const struct ti_fold_node *ti_fold_shape(struct ti_fold *f, uint64_t *n);

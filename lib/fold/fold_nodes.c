@@ -19,8 +19,11 @@ static void drop_columns(struct ti_node_store *all, struct ti_column *c, uint32_
 struct ti_fold_node *ti__leaf_new(struct ti_node_store *all, uint32_t ncolumns)
 {
     struct ti_fold_node *node = ti_pool_take_any(&all->pool, sizeof *node);
+    struct ti_column *column = new_columns(all, ncolumns);
 
-    *node = (struct ti_fold_node){.ncolumns = ncolumns, .column = new_columns(all, ncolumns)};
+    if (!node || !column)
+        return NULL;
+    *node = (struct ti_fold_node){.ncolumns = ncolumns, .column = column};
     all->n++;
     return node;
 }
@@ -60,7 +63,7 @@ static void move_columns(struct ti_node_store *all, struct ti_column *to, struct
         ti_column_move(&all->pool, &to[i], &from[i]);
 }
 
-void ti__node_add_arrival(struct ti_node_store *all, struct ti_fold_node *node)
+bool ti__node_add_arrival(struct ti_node_store *all, struct ti_fold_node *node)
 {
     uint32_t loops, n, before;
     struct ti_fold_node *leaf = first_leaf(node, &loops);
@@ -69,12 +72,15 @@ void ti__node_add_arrival(struct ti_node_store *all, struct ti_fold_node *node)
     n = leaf->ncolumns;
     before = loops * all->nvolumes;
     more = new_columns(all, n + all->nvolumes);
+    if (!more)
+        return false;
     memcpy(more, leaf->column, before * sizeof *more);
     memcpy(more + before + all->nvolumes, leaf->column + before, (n - before) * sizeof *more);
     drop_columns(all, leaf->column, n);
     leaf->column = more;
     leaf->ncolumns += all->nvolumes;
     leaf->arrivals++;
+    return true;
 }
 
 /* How many times the program passed a node. */
@@ -107,13 +113,15 @@ static void move_trips(struct ti_node_store *all, struct ti_fold_node *to,
 }
 
 /* The nodes from *at on that are as long as `like`, in `parent`, become a loop that always had one
- * trip. */
-static void wrap(struct ti_node_store *all, struct ti_fold_node *parent, struct ti_fold_node **at,
+ * trip.  False, and nothing changes, when memory is short. */
+static bool wrap(struct ti_node_store *all, struct ti_fold_node *parent, struct ti_fold_node **at,
                  const struct ti_fold_node *like)
 {
     struct ti_fold_node *loop = ti__loop_new(all), *first = *at, *last = first;
     uint32_t length = first->length;
 
+    if (!loop || !ti__node_add_arrival(all, first))
+        return false;
     loop->nchildren = 1;
     for (; length < like->length; length += last->length) {
         last = last->next;
@@ -133,7 +141,7 @@ static void wrap(struct ti_node_store *all, struct ti_fold_node *parent, struct 
     parent->nchildren -= loop->nchildren - 1;
     if (parent->last == last)
         parent->last = loop;
-    ti__node_add_arrival(all, first);
+    return true;
 }
 
 /* Lists are compared in steps, of which each is a node of one list, and one or several nodes of the
@@ -211,8 +219,8 @@ static void move_list(struct ti_node_store *all, struct ti_fold_node *parent,
     while (length) {
         struct step s = next_step(*to, from);
 
-        if (s.from_loop && !s.to_loop)
-            wrap(all, parent, to, from);
+        if (s.from_loop && !s.to_loop && !wrap(all, parent, to, from))
+            return;
         if (s.from_loop)
             move_trips(all, *to, from);
         else if (s.to_loop)

@@ -105,8 +105,9 @@ struct items {
     int64_t off; /* of all */
 };
 
-/* Read the values; false if there are too many, or too large ones. */
-static bool read_values(struct items *s, const struct ti_column *c, const struct ti_quality *q)
+/* Read the values; false if there are too many, or too large ones, or memory is short. */
+static bool read_values(struct items *s, const struct ti_column *c, const struct ti_quality *q,
+                        bool *no_memory)
 {
     struct ti_run_iterator at = ti_column_runs(c);
     uint64_t n = ti_column_values(c);
@@ -115,7 +116,10 @@ static bool read_values(struct items *s, const struct ti_column *c, const struct
 
     if (n > TI_LEVELS_VALUES)
         return false;
-    s->item = ti_grow(NULL, &cap, n + 1, sizeof *s->item);
+    if (!TI_ROOM(s->item, &cap, n + 1)) {
+        *no_memory = true;
+        return false;
+    }
     while ((r = ti_run_next(&at))) {
         for (uint64_t i = 0; i < r->n; i++) {
             uint64_t value = r->first + i * r->stride;
@@ -222,7 +226,7 @@ bool ti_levels_put(struct ti_buffer *b, const struct ti_column *c, const struct 
      * two.  Below 2 / bound, where a bound has few integers, all values are levels. */
     struct items s = {.linear = 2000000 / q->ppm + 1, .steps = 389000 / q->ppm + 1};
     uint64_t sum = 0;
-    bool ok = read_values(&s, c, q);
+    bool ok = read_values(&s, c, q, &b->no_memory);
 
     for (size_t i = 0; ok && i < s.n; i++) {
         choose_level(&s, &s.item[i]);

@@ -33,7 +33,8 @@
 #define TI_LEVELS_SUM    (UINT64_C(1) << 62) /* of a column, at most */
 
 /* Append the levels of a column within a bound.  *first is set to the number that goes with them.
- * False, and nothing is appended, if the column cannot be stored so. */
+ * False, and nothing is appended, if the column cannot be stored so; also when memory is short, and
+ * b->no_memory is set then. */
 bool ti_levels_put(struct ti_buffer *b, const struct ti_column *c, const struct ti_quality *q,
                    int64_t *first);
 

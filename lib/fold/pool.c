@@ -1,9 +1,5 @@
 #include "fold/pool.h"
 
-#include <errno.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -46,8 +42,8 @@ static struct ti_pool_piece **find(struct ti_pool *p, size_t bytes)
     return at;
 }
 
-/* Map memory for at least a piece of that size. */
-static void more(struct ti_pool *p, size_t bytes)
+/* Map memory for at least a piece of that size; false when memory is short. */
+static bool more(struct ti_pool *p, size_t bytes)
 {
     struct ti_pool_slab *slab;
 
@@ -59,14 +55,14 @@ static void more(struct ti_pool *p, size_t bytes)
         bytes = p->slab_bytes;
     slab = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (slab == MAP_FAILED) {
-        fprintf(stderr, "%s: out of memory: cannot have %zu bytes\n", program_invocation_short_name,
-                bytes);
-        abort();
+        p->no_memory = true;
+        return false;
     }
     *slab = (struct ti_pool_slab){p->slabs, bytes};
     p->slabs = slab;
     p->at = (uint8_t *)(slab + 1);
     p->end = (uint8_t *)slab + bytes;
+    return true;
 }
 
 void *ti_pool_take_any(struct ti_pool *p, size_t bytes)
@@ -80,8 +76,8 @@ void *ti_pool_take_any(struct ti_pool *p, size_t bytes)
         *at = piece->next;
         return piece;
     }
-    if (bytes > (size_t)(p->end - p->at))
-        more(p, bytes);
+    if (bytes > (size_t)(p->end - p->at) && !more(p, bytes))
+        return NULL;
     piece = (void *)p->at;
     p->at += bytes;
     return piece;
@@ -89,7 +85,9 @@ void *ti_pool_take_any(struct ti_pool *p, size_t bytes)
 
 void *ti_pool_take(struct ti_pool *p, size_t bytes)
 {
-    return memset(ti_pool_take_any(p, bytes), 0, bytes);
+    void *piece = ti_pool_take_any(p, bytes);
+
+    return piece ? memset(piece, 0, bytes) : NULL;
 }
 
 void ti_pool_give(struct ti_pool *p, void *piece, size_t bytes)

@@ -1,11 +1,12 @@
 /*
  * Memory of a fold: pieces of many sizes.  A piece that is given back is taken again for a piece of
- * the same size.  A zeroed struct is an empty pool.  The pool maps memory when it has none
- * left.  When that fails, it prints a message and aborts the program.
+ * the same size.  A zeroed struct is an empty pool.  The pool maps memory when it has none left.
+ * When that fails, it sets `no_memory`, which stays set until ti_pool_free().
  */
 #ifndef TI_FOLD_POOL_H
 #define TI_FOLD_POOL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,12 +21,13 @@ struct ti_pool {
     struct ti_pool_piece *free[TI_POOL_SIZES];
     struct ti_pool_slab *slabs; /* that the pool has mapped */
     size_t slab_bytes;
+    bool no_memory; /* memory was short: what was made of pieces is not valid */
 };
 
-/* A zeroed piece. */
+/* A zeroed piece; NULL when memory is short. */
 void *ti_pool_take(struct ti_pool *p, size_t bytes);
 
-/* A piece with any content. */
+/* A piece with any content; NULL when memory is short. */
 void *ti_pool_take_any(struct ti_pool *p, size_t bytes);
 
 /* Give back a piece of `bytes` bytes.  NULL is fine. */

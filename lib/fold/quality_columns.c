@@ -95,13 +95,16 @@ struct piece {
 struct pieces {
     struct piece *piece;
     size_t n, cap;
+    bool no_memory;
 };
 
 static void add_piece(struct pieces *p, uint64_t first, uint64_t stride, uint64_t n)
 {
     uint64_t last = first + stride * (n - 1);
 
-    p->piece = ti_grow(p->piece, &p->cap, p->n + 1, sizeof *p->piece);
+    p->no_memory |= !TI_ROOM(p->piece, &p->cap, p->n + 1);
+    if (p->no_memory)
+        return;
     p->piece[p->n++] = (struct piece){first < last ? first : last, first < last ? last : first, n,
                                       ((u128)first + last) * n / 2};
 }
@@ -145,11 +148,15 @@ static bool ends_at_gap(const struct piece *p, const struct piece *above, u128 m
 static uint64_t put_bins(struct ti_buffer *b, struct pieces *p, uint64_t minimum, size_t bins)
 {
     struct piece bin = {.n = 0}, *last = p->piece;
-    struct ti_buffer end = {NULL, 0, 0};
+    struct ti_buffer end = {.data = NULL};
     uint64_t rest = 0, n = 1;
     int gaps = 0;
     u128 mean = 0;
 
+    if (p->no_memory) {
+        b->no_memory = true;
+        return 0;
+    }
     qsort(p->piece, p->n, sizeof *p->piece, by_value);
     for (size_t i = 0; i < p->n; i++) {
         rest += p->piece[i].n;
@@ -179,7 +186,7 @@ static uint64_t put_bins(struct ti_buffer *b, struct pieces *p, uint64_t minimum
             bin = (struct piece){.n = 0};
         }
     }
-    ti_buffer_put(b, end.data, end.n);
+    ti_buffer_join(b, &end);
     free(end.data);
     return n;
 }
@@ -195,7 +202,7 @@ static uint64_t minimum_of(const struct pieces *p)
 
 static void put_histogram(struct ti_buffer *b, const struct ti_column *c, int64_t *first)
 {
-    struct pieces p = {NULL, 0, 0};
+    struct pieces p = {.piece = NULL};
     static const uint8_t head = TI_HISTOGRAM;
     struct ti_run_iterator at = ti_column_runs(c);
     const struct ti_column_run *r;
@@ -210,8 +217,8 @@ static void put_histogram(struct ti_buffer *b, const struct ti_column *c, int64_
 
 /* ------------------------------------------------------------------ patterns -- */
 
-/* The values of a column; NULL if there are too many. */
-static uint64_t *values_of(const struct ti_column *c, size_t *n)
+/* The values of a column; NULL if there are too many, or memory is short. */
+static uint64_t *values_of(const struct ti_column *c, size_t *n, bool *no_memory)
 {
     struct ti_run_iterator at = ti_column_runs(c);
     const struct ti_column_run *r;
@@ -221,7 +228,10 @@ static uint64_t *values_of(const struct ti_column *c, size_t *n)
     *n = 0;
     if (ti_column_values(c) > PATTERNED)
         return NULL;
-    value = ti_grow(NULL, &cap, (size_t)ti_column_values(c) + 1, sizeof *value);
+    if (!TI_ROOM(value, &cap, (size_t)ti_column_values(c) + 1)) {
+        *no_memory = true;
+        return NULL;
+    }
     while ((r = ti_run_next(&at)))
         for (uint64_t i = 0; i < r->n; i++)
             value[(*n)++] = r->first + i * r->stride;
@@ -242,8 +252,8 @@ static bool is_far(const uint64_t *value, size_t n)
 static void put_class(struct ti_buffer *b, const uint64_t *value, size_t n, uint64_t minimum,
                       const struct ti_pattern *t, uint32_t class)
 {
-    struct pieces p = {NULL, 0, 0};
-    struct ti_buffer bins = {NULL, 0, 0};
+    struct pieces p = {.piece = NULL};
+    struct ti_buffer bins = {.data = NULL};
     size_t most = t->period == 1 ? BINS : BINS_CLASS;
 
     for (size_t i = 0; i < n; i++)
@@ -252,7 +262,7 @@ static void put_class(struct ti_buffer *b, const uint64_t *value, size_t n, uint
     if (p.n < FEW)
         most = t->period == 1 ? BINS / 2 : BINS_CLASS / 4;
     ti_buffer_varint(b, put_bins(&bins, &p, minimum, most));
-    ti_buffer_put(b, bins.data, bins.n);
+    ti_buffer_join(b, &bins);
     free(bins.data);
     free(p.piece);
 }
@@ -264,7 +274,7 @@ static bool put_pattern(struct ti_buffer *b, const struct ti_column *c, int64_t 
     struct ti_pattern pattern = {.period = 1};
     uint64_t minimum = UINT64_MAX;
     size_t n;
-    uint64_t *value = values_of(c, &n);
+    uint64_t *value = values_of(c, &n, &b->no_memory);
     bool lead = value && is_far(value, n);
 
     if (value)
@@ -348,7 +358,7 @@ static uint64_t price(const uint8_t *data, size_t n)
 static void take(struct ti_buffer *b, size_t start, const struct candidate *other, int64_t *first)
 {
     b->n = start;
-    ti_buffer_put(b, other->blob.data, other->blob.n);
+    ti_buffer_join(b, &other->blob);
     *first = other->first;
 }
 
@@ -363,6 +373,7 @@ static void put_bounded(struct ti_buffer *b, size_t start, const struct ti_colum
     struct candidate levels = {.first = 0};
 
     ti_column_put(&segments.blob, &bounded);
+    b->no_memory |= pool.no_memory;
     ti_pool_free(&pool);
     if (price(segments.blob.data, segments.blob.n) < price(b->data + start, b->n - start))
         take(b, start, &segments, first);
@@ -370,6 +381,7 @@ static void put_bounded(struct ti_buffer *b, size_t start, const struct ti_colum
     if (ti_levels_put(&levels.blob, c, q, &levels.first) &&
         price(levels.blob.data, levels.blob.n) < price(b->data + start, b->n - start))
         take(b, start, &levels, first);
+    b->no_memory |= segments.blob.no_memory || levels.blob.no_memory;
     free(segments.blob.data);
     free(levels.blob.data);
 }
@@ -388,6 +400,7 @@ static void put_statistics(struct ti_buffer *b, size_t start, const struct ti_co
 
         take(b, start, found && pattern.blob.n < exact / 4 * 3 ? &pattern : &histogram, first);
     }
+    b->no_memory |= histogram.blob.no_memory || pattern.blob.no_memory;
     free(histogram.blob.data);
     free(pattern.blob.data);
 }

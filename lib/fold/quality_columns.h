@@ -32,7 +32,7 @@
 #include "fold/column.h"
 
 /* Append the blob of a column with this quality, or the exact one if that is not larger.  *first is
- * set to the number that goes with it. */
+ * set to the number that goes with it.  b->no_memory is set when memory is short. */
 void ti_quality_put(struct ti_buffer *b, const struct ti_column *c, const struct ti_quality *q,
                     int64_t *first);
 
@@ -90,7 +90,8 @@ uint64_t ti_draw_sum(const struct ti_draw *d);
 
 /* Append a blob of `n` values in place of those of `d`, which is not of levels: the value in front
  * stays, and the bins keep their shares.  `first` is the first value of the column.  False, and
- * nothing is appended, if `n` is so small that a class of a pattern would be empty. */
+ * nothing is appended, if `n` is so small that a class of a pattern would be empty.  b->no_memory
+ * is set when memory is short. */
 bool ti_draw_put(const struct ti_draw *d, uint64_t first, uint64_t n, struct ti_buffer *b);
 
 /* Values after which the phases of a pattern repeat; 1 if there is one histogram. */

@@ -9,9 +9,12 @@ _Static_assert(TI_TOKEN_BYTES >= 3 * TI_VARINT_MAX, "a token has three varints")
 static void close_run(struct ti_pool *pool, struct ti_column *c, struct ti_column_run next)
 {
     struct ti_runs *closed = ti_pool_take_any(pool, sizeof *closed);
+    struct ti_column_run run = c->open;
 
-    *closed = (struct ti_runs){NULL, c->open};
     c->open = next;
+    if (!closed)
+        return;
+    *closed = (struct ti_runs){NULL, run};
     if (c->tail)
         c->tail->next = closed;
     else

@@ -24,7 +24,8 @@ struct ti_column {
     struct ti_runs *head, *tail; /* the runs before */
 };
 
-/* Append a value.  The column takes memory from `pool`, always the same one. */
+/* Append a value.  The column takes memory from `pool`, always the same one.  When memory is short,
+ * this and the functions below set pool->no_memory, and the column loses values. */
 void ti_column_add(struct ti_pool *pool, struct ti_column *c, uint64_t value);
 
 /* Append the values of a run. */

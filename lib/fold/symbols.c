@@ -9,7 +9,7 @@
 
 /* ------------------------------------------------------------------ vectors -- */
 
-/* Number of a vector, which is kept if it is new. */
+/* Number of a vector, which is kept if it is new; -1 when memory is short. */
 static int64_t vector_number(struct ti_symbols *s, const struct ti_vec *vec)
 {
     uint64_t a = TI_HASH_START, b = ~TI_HASH_START;
@@ -22,47 +22,53 @@ static int64_t vector_number(struct ti_symbols *s, const struct ti_vec *vec)
         a = ti_hash_word(a, element);
         b = ti_hash_word(b, element + a);
     }
-    number = ti_map_add(&s->vector_map, (int64_t)a, (int64_t)b, vec->len, 0);
-    if ((size_t)number < n)
+    number = ti_map_put(&s->vector_map, (int64_t)a, (int64_t)b, vec->len, 0);
+    s->no_memory |= number < 0;
+    if (number < (int64_t)n)
         return number;
     ti_column_add(&s->pool, &s->vector_lengths, (uint64_t)vec->len);
     for (int64_t i = 0; i < vec->len; i++)
         ti_column_add(&s->pool, &s->vector_elements, (uint64_t)ti_vec_at(vec, i));
     s->elements += vec->len;
+    s->no_memory |= s->pool.no_memory;
     return number;
 }
 
 /* ------------------------------------------------------------------ classes -- */
 
-static uint32_t new_class(struct ti_symbols *s, const struct ti_event *ev, uint32_t kinds)
+/* Fill the class that was added last; false when memory is short, and it is zeroed then. */
+static bool new_class(struct ti_symbols *s, const struct ti_event *ev, uint32_t kinds)
 {
-    uint32_t n = (uint32_t)s->class_map.n - 1;
-    struct ti_event_class *c;
+    struct ti_event_class class = {.is = ti_symbol_of(ev, kinds), .next = NONE};
     size_t cap = 0;
 
-    s->class = ti_grow(s->class, &s->classes_cap, n + 1, sizeof *s->class);
-    c = &s->class[n];
-    *c = (struct ti_event_class){.is = ti_symbol_of(ev, kinds), .next = NONE};
-    c->variable = ti_grow(NULL, &cap, c->is.ncolumns + 1u, sizeof *c->variable);
-    if (ev->site)
-        ti_map_add(&s->site_map, ev->site, 0, 0, 0);
-    return n;
+    if ((ev->site && ti_map_put(&s->site_map, ev->site, 0, 0, 0) < 0) ||
+        !TI_ROOM(class.variable, &cap, class.is.ncolumns + 1u))
+        return false;
+    s->class[s->class_map.n - 1] = class;
+    return true;
 }
 
-/* The class of an event.  The one that followed last time is tried first. */
+/* The class of an event; NONE when memory is short.  The one that followed last time is tried
+ * first. */
 static uint32_t class_of(struct ti_symbols *s, const struct ti_event *ev)
 {
     uint32_t kinds = ti_event_kinds(ev), last = s->last_class, number;
     size_t n = s->class_map.n;
+    int64_t at;
 
     if (last != NONE && s->class[last].next != NONE) {
         number = s->class[last].next;
         if (ti_symbol_is(&s->class[number].is, ev, kinds))
             return s->last_class = number;
     }
-    number = (uint32_t)ti_map_add(&s->class_map, ev->op, ev->site, ev->mask, kinds);
-    if (number == n)
-        new_class(s, ev, kinds);
+    at = TI_ROOM(s->class, &s->classes_cap, n + 1)
+             ? ti_map_put(&s->class_map, ev->op, ev->site, ev->mask, kinds)
+             : -1;
+    s->no_memory |= at < 0 || (at == (int64_t)n && !new_class(s, ev, kinds));
+    if (s->no_memory)
+        return NONE;
+    number = (uint32_t)at;
     if (last != NONE)
         s->class[last].next = number;
     return s->last_class = number;
@@ -82,16 +88,21 @@ static void note_value(struct ti_variable *v, int64_t value)
     v->n++;
 }
 
-void ti_symbols_scan(struct ti_symbols *s, const struct ti_event *ev)
+bool ti_symbols_scan(struct ti_symbols *s, const struct ti_event *ev)
 {
     uint32_t class = class_of(s, ev);
-    const struct ti_event_class *c = &s->class[class];
-    struct ti_variable *v = c->variable;
+    const struct ti_event_class *c;
+    struct ti_variable *v;
 
+    if (class == NONE)
+        return false;
+    c = &s->class[class];
+    v = c->variable;
     for (uint32_t rest = ti_symbol_numbers(&c->is); rest; rest &= rest - 1)
         note_value(v++, ev->arg[__builtin_ctz(rest)]);
     for (uint32_t rest = c->is.vecs; rest; rest &= rest - 1)
         note_value(v++, vector_number(s, &ev->vec[__builtin_ctz(rest)]));
+    return !s->no_memory;
 }
 
 /* --------------------------------------------------------------------- give -- */
@@ -148,17 +159,14 @@ static bool is_symbol(const struct ti_symbols *s, uint32_t symbol, uint32_t clas
 
 static void new_symbol(struct ti_symbols *s, uint32_t class, const int64_t *constant, uint32_t n)
 {
-    size_t number = s->symbol_map.n - 1;
-
-    s->symbol = ti_grow(s->symbol, &s->symbols_cap, number + 1, sizeof *s->symbol);
-    s->symbol[number] = (struct ti_symbol){class, NONE, n, s->nvalues};
-    s->value = ti_grow(s->value, &s->values_cap, s->nvalues + n + 1, sizeof *s->value);
+    s->symbol[s->symbol_map.n - 1] = (struct ti_symbol){class, NONE, n, s->nvalues};
     memcpy(s->value + s->nvalues, constant, n * sizeof *constant);
     s->nvalues += n;
 }
 
 /* The symbol of a class with these constants.  Keys are hashes; the encoder compares the events of
- * the record with the trace's, so a collision has no effect but that nothing is folded. */
+ * the record with the trace's, so a collision has no effect but that nothing is folded.  NONE when
+ * memory is short. */
 static uint32_t find_symbol(struct ti_symbols *s, uint32_t class, const int64_t *constant,
                             uint32_t n)
 {
@@ -170,26 +178,37 @@ static uint32_t find_symbol(struct ti_symbols *s, uint32_t class, const int64_t 
         a = ti_hash_word(a, (uint64_t)constant[i]);
         b = ti_hash_word(b, (uint64_t)constant[i] + a);
     }
-    number = ti_map_add(&s->symbol_map, class, (int64_t)a, (int64_t)b, 0);
+    number = TI_ROOM(s->symbol, &s->symbols_cap, known + 1) &&
+                     TI_ROOM(s->value, &s->values_cap, s->nvalues + n + 1)
+                 ? ti_map_put(&s->symbol_map, class, (int64_t)a, (int64_t)b, 0)
+                 : -1;
+    s->no_memory |= number < 0;
+    if (number < 0)
+        return NONE;
     if ((size_t)number == known)
         new_symbol(s, class, constant, n);
     return (uint32_t)number;
 }
 
-void ti_symbols_give(struct ti_symbols *s, const struct ti_event *ev, struct ti_symbol_event *out)
+bool ti_symbols_give(struct ti_symbols *s, const struct ti_event *ev, struct ti_symbol_event *out)
 {
     int64_t constant[TI_F_COUNT + TI_VECS];
     uint32_t class = class_of(s, ev), n, symbol, last = s->last_symbol;
 
+    if (class == NONE)
+        return false;
     n = split(s, &s->class[class], ev, constant, out);
     symbol = last == NONE ? NONE : s->symbol[last].next;
     if (symbol == NONE || !is_symbol(s, symbol, class, constant, n)) {
         symbol = find_symbol(s, class, constant, n);
+        if (symbol == NONE)
+            return false;
         if (last != NONE)
             s->symbol[last].next = symbol;
     }
     s->last_symbol = symbol;
     out->symbol = symbol;
+    return !s->no_memory;
 }
 
 /* --------------------------------------------------------------------- ends -- */

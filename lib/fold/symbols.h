@@ -6,7 +6,8 @@
  * and ranks that differ in it share one shape.  A field with more values gets a column, and does
  * not distinguish symbols; so does a vector that is not always the same.  Vectors are numbered.
  *
- * The trace is read twice: first ti_symbols_scan() takes each event, then ti_symbols_give().
+ * The trace is read twice: first ti_symbols_scan() takes each event, then ti_symbols_give().  Both
+ * return false when memory is short; the symbols can only be released then.
  */
 #ifndef TI_FOLD_SYMBOLS_H
 #define TI_FOLD_SYMBOLS_H
@@ -54,6 +55,7 @@ struct ti_symbols {
     struct ti_column vector_lengths;  /* of the vectors in the order of their numbers */
     struct ti_column vector_elements; /* of all these */
     int64_t elements;                 /* how many */
+    bool no_memory;
 };
 
 /* The result of ti_symbols_give(). */
@@ -63,13 +65,13 @@ struct ti_symbol_event {
 };
 
 void ti_symbols_init(struct ti_symbols *s);
-void ti_symbols_scan(struct ti_symbols *s, const struct ti_event *ev);
+bool ti_symbols_scan(struct ti_symbols *s, const struct ti_event *ev);
 
 /* After scanning, begin to give the symbols of the events, from the first event on.  A field
  * with more than `limit` values, at most TI_FIELD_VALUES, gets a column, and a vector with more
  * than one. */
 void ti_symbols_begin(struct ti_symbols *s, uint32_t limit);
-void ti_symbols_give(struct ti_symbols *s, const struct ti_event *ev, struct ti_symbol_event *out);
+bool ti_symbols_give(struct ti_symbols *s, const struct ti_event *ev, struct ti_symbol_event *out);
 void ti_symbols_free(struct ti_symbols *s);
 
 #endif

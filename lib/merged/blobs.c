@@ -50,6 +50,8 @@ ti_status ti__blobs_add(struct blobs *b, const struct ti_bytes *bytes, uint32_t 
         b->blob[*index].at = b->bytes;
         b->bytes += bytes->n;
         ti_buffer_put(&b->pending, bytes->data, bytes->n);
+        if (b->pending.no_memory)
+            return ti_err_memory(err, "merge traces");
         if (b->pending.n > PENDING_BYTES)
             st = write_pending(b, err);
     }

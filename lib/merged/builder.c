@@ -1,5 +1,6 @@
 #include "merged/builder.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,9 +11,10 @@
 
 struct ti_builder *ti_builder_new(uint32_t rank, uint32_t extras)
 {
-    size_t one = 0;
-    struct ti_builder *b = ti_grow(NULL, &one, 1, sizeof *b);
+    struct ti_builder *b = calloc(1, sizeof *b);
 
+    if (!b)
+        return NULL;
     b->rank = rank;
     b->nvolumes = 1 + extras;
     b->end = TI_END_KILLED;
@@ -50,14 +52,18 @@ void ti_builder_free(struct ti_builder *b)
 
 void ti__put_number(struct parts *p, int64_t number)
 {
-    p->number = ti_grow(p->number, &p->numbers_cap, p->nnumbers + 1, sizeof *p->number);
-    p->number[p->nnumbers++] = number;
+    if (TI_ROOM(p->number, &p->numbers_cap, p->nnumbers + 1))
+        p->number[p->nnumbers++] = number;
+    else
+        p->no_memory = true;
 }
 
 void ti__end_blob(struct parts *p)
 {
-    p->blob_end = ti_grow(p->blob_end, &p->blobs_cap, p->nblobs + 1, sizeof *p->blob_end);
-    p->blob_end[p->nblobs++] = p->blobs.n;
+    if (TI_ROOM(p->blob_end, &p->blobs_cap, p->nblobs + 1))
+        p->blob_end[p->nblobs++] = p->blobs.n;
+    else
+        p->no_memory = true;
 }
 
 static void put_blob(struct parts *p, const void *data, size_t bytes)
@@ -76,13 +82,13 @@ static void join(struct parts *p, struct parts *more)
 {
     size_t start = p->blobs.n;
 
-    ti_buffer_put(&p->pattern, more->pattern.data, more->pattern.n);
-    ti_buffer_put(&p->blobs, more->blobs.data, more->blobs.n);
+    ti_buffer_join(&p->pattern, &more->pattern);
+    ti_buffer_join(&p->blobs, &more->blobs);
     for (size_t i = 0; i < more->nnumbers; i++)
         ti__put_number(p, more->number[i]);
-    p->blob_end =
-        ti_grow(p->blob_end, &p->blobs_cap, p->nblobs + more->nblobs + 1, sizeof *p->blob_end);
-    for (size_t i = 0; i < more->nblobs; i++)
+    p->no_memory |=
+        more->no_memory || !TI_ROOM(p->blob_end, &p->blobs_cap, p->nblobs + more->nblobs + 1);
+    for (size_t i = 0; !p->no_memory && i < more->nblobs; i++)
         p->blob_end[p->nblobs++] = start + more->blob_end[i];
     free_parts(more);
     *more = (struct parts){.nnumbers = 0};
@@ -162,6 +168,7 @@ static void put_members(struct parts *p, const int32_t *member, int64_t size)
         ti_column_add(&pool, &column, (uint64_t)member[i]);
     ti__put_number(p, (int64_t)ti_column_first(&column));
     ti_column_put(&p->blobs, &column);
+    p->no_memory |= pool.no_memory;
     ti_pool_free(&pool);
     ti__end_blob(p);
 }
@@ -267,9 +274,12 @@ bool ti_builder_all_but_shape(struct ti_builder *b, const struct ti_reader *r)
     for (int64_t i = 1; (site = ti_reader_string(r, TI_STRING_SITE, i)); i++)
         ti_builder_string(b, TI_STRING_SITE, site);
     for (uint32_t i = 0; i < ti_shape_vectors(f); i++) {
-        if (!ti_shape_vector_at(f, i, &vec))
+        if (ti_shape_vector_at(f, i, &vec))
+            ti_builder_vector(b, vec.data, vec.len);
+        else if (ti_folded_no_memory(f))
+            b->no_memory = true;
+        else
             return false;
-        ti_builder_vector(b, vec.data, vec.len);
     }
     for (uint32_t i = 0; i < ti_shape_symbols(f); i++) {
         ti_shape_symbol(f, i, &call);
@@ -282,8 +292,10 @@ bool ti_builder_all_but_shape(struct ti_builder *b, const struct ti_reader *r)
 
 static void put_word(struct ti_builder *b, uint64_t word)
 {
-    b->word = ti_grow(b->word, &b->words_cap, b->nnodes + 1, sizeof *b->word);
-    b->word[b->nnodes++] = word;
+    if (TI_ROOM(b->word, &b->words_cap, b->nnodes + 1))
+        b->word[b->nnodes++] = word;
+    else
+        b->no_memory = true;
     b->children[b->depth]++;
 }
 
@@ -302,7 +314,7 @@ void ti_builder_loop(struct ti_builder *b)
 void ti_builder_end_loop(struct ti_builder *b)
 {
     b->wrong |= b->depth == 0;
-    if (b->wrong)
+    if (b->wrong || b->no_memory)
         return;
     b->word[b->open[b->depth]] = b->children[b->depth] << 1 | 1;
     b->depth--;
@@ -336,6 +348,11 @@ void ti_builder_encoded(struct ti_builder *b, int64_t first, const struct ti_byt
     ti__put_number(&b->shape, first);
 }
 
+void ti_builder_no_memory(struct ti_builder *b)
+{
+    b->no_memory = true;
+}
+
 /* ------------------------------------------------------------------- record -- */
 
 static void put_tables(struct parts *p, struct ti_builder *b)
@@ -350,7 +367,7 @@ static void put_tables(struct parts *p, struct ti_builder *b)
     ti_buffer_varint(&p->pattern, b->npairs[0] + b->npairs[1]);
     ti_buffer_varint(&p->pattern, b->npairs[0]);
     for (int i = 0; i < 2; i++)
-        ti_buffer_put(&p->pattern, b->keys[i].data, b->keys[i].n);
+        ti_buffer_join(&p->pattern, &b->keys[i]);
     for (int i = 0; i < 2; i++)
         join(p, &b->value[i]);
     ti_buffer_varint(&p->pattern, b->ncomms);
@@ -362,15 +379,20 @@ static void put_tables(struct parts *p, struct ti_builder *b)
     ti_buffer_varint(&p->pattern, b->nvolumes);
 }
 
-/* Turn parts into a record, which is one piece of memory. */
-static void finish(const struct parts *p, uint32_t rank, struct ti_record *out)
+/* Turn parts into a record, which is one piece of memory; false when memory is short. */
+static bool finish(const struct parts *p, uint32_t rank, struct ti_record *out)
 {
     size_t numbers = p->nnumbers * sizeof *p->number, cap = 0, at = 0;
     size_t blobs = p->nblobs * sizeof(struct ti_bytes);
-    uint8_t *memory = ti_grow(NULL, &cap, numbers + blobs + p->pattern.n + p->blobs.n + 1, 1);
-    struct ti_bytes *blob = (struct ti_bytes *)(void *)memory;
-    uint8_t *number = memory + blobs, *pattern = number + numbers, *bytes = pattern + p->pattern.n;
+    uint8_t *memory = NULL, *number, *pattern, *bytes;
+    struct ti_bytes *blob;
 
+    if (!TI_ROOM(memory, &cap, numbers + blobs + p->pattern.n + p->blobs.n + 1))
+        return false;
+    blob = (struct ti_bytes *)(void *)memory;
+    number = memory + blobs;
+    pattern = number + numbers;
+    bytes = pattern + p->pattern.n;
     for (size_t i = 0; i < p->nblobs; at = p->blob_end[i++])
         blob[i] = (struct ti_bytes){bytes + at, p->blob_end[i] - at};
     if (numbers)
@@ -388,6 +410,7 @@ static void finish(const struct parts *p, uint32_t rank, struct ti_record *out)
         .nblobs = p->nblobs,
         .memory = memory,
     };
+    return true;
 }
 
 static bool fits(const struct parts *p)
@@ -415,14 +438,17 @@ bool ti__builder_record(struct ti_builder *b, bool core, struct ti_record *out)
     for (size_t i = 0; i < b->nnodes; i++)
         ti_buffer_varint(&p.pattern, b->word[i]);
     join(&p, &b->shape);
-    fine = fine && fits(&p);
+    b->no_memory |= p.no_memory || p.pattern.no_memory || p.blobs.no_memory;
+    fine = fine && !b->no_memory && fits(&p);
     if (fine)
-        finish(&p, b->rank, out);
+        b->no_memory = !finish(&p, b->rank, out);
     free_parts(&p);
-    return fine;
+    return fine && !b->no_memory;
 }
 
 /* --------------------------------------------------------------------- hash -- */
+
+static const char hashing[] = "read the record of a rank";
 
 ti_status ti_record_rehash(struct ti_record *record, uint32_t nranks, uint64_t most,
                            struct ti_err *err)
@@ -432,8 +458,13 @@ ti_status ti_record_rehash(struct ti_record *record, uint32_t nranks, uint64_t m
     struct ti_event ev;
     uint64_t hash = TI_HASH_START;
     int more = 0;
-    const char *wrong = ti_folded_open(record, nranks, &f, &tables);
+    const char *wrong;
+    bool no_memory;
 
+    errno = 0;
+    wrong = ti_folded_open(record, nranks, &f, &tables);
+    if (wrong && errno == ENOMEM)
+        return ti_err_memory(err, hashing);
     if (wrong)
         return ti_err_set(err, TI_ERR_INPUT, "rank %u: %s", record->rank, wrong);
     if (tables.have_totals && ti_folded_events(f) > most)
@@ -443,8 +474,11 @@ ti_status ti_record_rehash(struct ti_record *record, uint32_t nranks, uint64_t m
             hash = ti_hash_event(hash, &ev);
     if (tables.have_totals)
         ti_record_set(record, 0, (int64_t)hash);
+    no_memory = ti_folded_no_memory(f);
     ti_folded_close(f);
     ti_folded_tables_free(&tables);
+    if (no_memory)
+        return ti_err_memory(err, hashing);
     return more < 0
                ? ti_err_set(err, TI_ERR_INPUT, "rank %u: its record is malformed", record->rank)
                : TI_OK;
@@ -456,8 +490,10 @@ ti_status ti_builder_finish(struct ti_builder *b, uint32_t nranks, uint64_t hash
     ti_status st;
 
     if (!ti__builder_record(b, false, out))
-        return ti_err_set(err, TI_ERR_INPUT, "rank %u does not fit the limits of a merged trace",
-                          b->rank);
+        return b->no_memory
+                   ? ti_err_memory(err, "make the record of a rank")
+                   : ti_err_set(err, TI_ERR_INPUT,
+                                "rank %u does not fit the limits of a merged trace", b->rank);
     st = ti_record_rehash(out, nranks, hash_most, err);
     if (st)
         ti_record_free(out);

@@ -22,8 +22,9 @@
  * nodes of the shape in preorder, each followed by its columns.  All else may come in any order.
  * The builder copies its arguments, and checks nothing before ti_builder_finish().
  *
- * Memory: the record, twice at the end.  A function that runs out of it ends the program
- * (ti_grow()).  Calls for one builder must not overlap; different builders do not share anything.
+ * Memory: the record, twice at the end.  When memory is short, the builder goes on without what it
+ * could not keep, and ti_builder_finish() returns TI_ERR_IO.  Calls for one builder must not
+ * overlap; different builders do not share anything.
  */
 #ifndef TI_MERGED_BUILDER_H
 #define TI_MERGED_BUILDER_H
@@ -37,7 +38,8 @@
 struct ti_builder;
 
 /* A builder of the record of `rank` in MPI_COMM_WORLD, whose events have `extras` extra columns, at
- * most TI_EXTRAS_MAX.  Metadata "extra" must name as many (trace/trace.h). */
+ * most TI_EXTRAS_MAX.  Metadata "extra" must name as many (trace/trace.h).  NULL when memory is
+ * short. */
 struct ti_builder *ti_builder_new(uint32_t rank, uint32_t extras);
 void ti_builder_free(struct ti_builder *b); /* NULL is fine */
 
@@ -95,6 +97,9 @@ void ti_builder_column(struct ti_builder *b, const struct ti_column *c, const st
 /* Add a column as it is in a record: its first value, and its blob (fold/column.h). */
 void ti_builder_encoded(struct ti_builder *b, int64_t first, const struct ti_bytes *blob);
 
+/* Let ti_builder_finish() say that memory was short: it was for values that the builder gets. */
+void ti_builder_no_memory(struct ti_builder *b);
+
 /* ----------------------------------------------------------------------- end -- */
 
 /*
@@ -108,8 +113,8 @@ void ti_builder_encoded(struct ti_builder *b, int64_t first, const struct ti_byt
  * TI_ERR_INPUT: the record is malformed, for instance since columns are missing or members of a
  * communicator are no ranks; or it breaks a limit of merged/layout.h or fold/record_layout.h.
  * Volumes, trip counts and number of events are checked; fields are not (ti_folded_check()).
- * Whether the events make sense is found by the check of whole traces (sound/check.h).  The builder
- * can only be released afterwards.
+ * Whether the events make sense is found by the check of whole traces (sound/check.h).  TI_ERR_IO:
+ * memory was short.  The builder can only be released afterwards.
  */
 ti_status ti_builder_finish(struct ti_builder *b, uint32_t nranks, uint64_t hash_most,
                             struct ti_record *out, struct ti_err *err);
@@ -124,7 +129,7 @@ ti_status ti_builder_finish(struct ti_builder *b, uint32_t nranks, uint64_t hash
  * Comparisons begin with this hash (ti-info --compare), and go on with the events where it differs.
  * A tool that reads all events accepts either hash (ti_reader_hash_is()).
  *
- * TI_ERR_INPUT: the record is malformed.
+ * TI_ERR_INPUT: the record is malformed.  TI_ERR_IO: memory is short.
  */
 ti_status ti_record_rehash(struct ti_record *record, uint32_t nranks, uint64_t most,
                            struct ti_err *err);

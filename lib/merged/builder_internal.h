@@ -18,6 +18,7 @@ struct parts {
     size_t nnumbers, numbers_cap;
     size_t *blob_end; /* in blobs */
     size_t nblobs, blobs_cap;
+    bool no_memory; /* beside that of the buffers */
 };
 
 void ti__put_number(struct parts *p, int64_t number);
@@ -45,13 +46,15 @@ struct ti_builder {
     uint64_t children[TI_SHAPE_DEPTH + 1];
     uint32_t depth, begun; /* begun: loops since the last call */
     bool wrong;            /* loops are too deep, or end without a beginning */
+    bool no_memory;        /* beside that of the parts; all of it, after ti__builder_record() */
 };
 
 /* Put all vectors as a record has them. */
 void ti__put_vectors(struct parts *p, const struct ti_builder *b);
 
-/* Put the record together, without a look at it.  False: it breaks a limit.  `core`: only what
- * follows from the events, without metadata, strings and communicators; no reader takes that. */
+/* Put the record together, without a look at it.  False: it breaks a limit, or memory was short, as
+ * b->no_memory says.  `core`: only what follows from the events, without metadata, strings and
+ * communicators; no reader takes that. */
 bool ti__builder_record(struct ti_builder *b, bool core, struct ti_record *out);
 
 #endif

@@ -8,8 +8,11 @@ int64_t ti_builder_vector(struct ti_builder *b, const int64_t *element, int64_t 
 {
     size_t at = b->nvectors ? b->start[b->nvectors] : 0, length = (size_t)n;
 
-    b->start = ti_grow(b->start, &b->starts_cap, b->nvectors + 2, sizeof *b->start);
-    b->element = ti_grow(b->element, &b->elements_cap, at + length + 1, sizeof *b->element);
+    if (!TI_ROOM(b->start, &b->starts_cap, b->nvectors + 2) ||
+        !TI_ROOM(b->element, &b->elements_cap, at + length + 1)) {
+        b->no_memory = true;
+        return (int64_t)b->nvectors;
+    }
     if (length)
         memcpy(b->element + at, element, length * sizeof *element);
     b->start[b->nvectors + 1] = at + length;
@@ -54,7 +57,7 @@ static void put_elements(struct parts *p, const int64_t *value, size_t n)
 {
     struct ti_pool pool = {.at = NULL};
     struct ti_column column = {.head = NULL};
-    struct ti_buffer blob = {NULL, 0, 0};
+    struct ti_buffer blob = {.data = NULL};
     uint8_t plain = TI_PLAIN;
 
     for (size_t i = 0; i < n; i++)
@@ -70,6 +73,7 @@ static void put_elements(struct parts *p, const int64_t *value, size_t n)
             ti_buffer_varint(&p->blobs, ti_zigzag(value[i]));
     }
     ti__end_blob(p);
+    p->no_memory |= pool.no_memory || blob.no_memory;
     ti_pool_free(&pool);
     free(blob.data);
 }
@@ -87,8 +91,12 @@ void ti__put_vectors(struct parts *p, const struct ti_builder *b)
     struct ti_column lengths = {.head = NULL}, models = {.head = NULL};
     const size_t *start = b->start;
     size_t n = b->nvectors, cap = 0, elements = n ? start[n] : 0;
-    int64_t *value = ti_grow(NULL, &cap, elements + 1, sizeof *value);
+    int64_t *value = NULL;
 
+    if (!TI_ROOM(value, &cap, elements + 1)) {
+        p->no_memory = true;
+        return;
+    }
     if (elements)
         memcpy(value, b->element, elements * sizeof *value);
     for (size_t v = 0; v < n; v++) {
@@ -104,6 +112,7 @@ void ti__put_vectors(struct parts *p, const struct ti_builder *b)
     put_column(p, &lengths);
     put_column(p, &models);
     put_elements(p, value, elements);
+    p->no_memory |= pool.no_memory;
     ti_pool_free(&pool);
     free(value);
 }

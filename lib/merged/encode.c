@@ -40,6 +40,8 @@ struct candidate {
     size_t cost; /* SIZE_MAX: there is no record */
 };
 
+static const char folding[] = "fold a trace"; /* for ti_err_memory() */
+
 /* ------------------------------------------------------------------ reading -- */
 
 static uint64_t hash_extras(const struct ti_encoder *e, uint64_t hash, const struct ti_event *ev)
@@ -60,7 +62,8 @@ static ti_status scan(struct ti_encoder *e, struct ti_err *err)
     while ((more = ti_reader_next(e->r, &ev, err)) > 0) {
         if (is_stopped(e->sums.events))
             return ti_stop_check(err);
-        ti_symbols_scan(&e->symbols, &ev);
+        if (!ti_symbols_scan(&e->symbols, &ev))
+            return ti_err_memory(err, folding);
         e->sums.volume += ev.volume;
         e->sums.events++;
         e->sums.hash = ti_hash_event(e->sums.hash, &ev);
@@ -82,7 +85,8 @@ static ti_status scan(struct ti_encoder *e, struct ti_err *err)
     return TI_OK;
 }
 
-/* Read the first `events` events again, and fold them; *nothing is set where they do not fold. */
+/* Read the first `events` events again, and fold them to the end; *nothing is set where they do not
+ * fold. */
 static ti_status fold(struct ti_encoder *e, struct ti_fold *f, uint64_t events, bool *nothing,
                       struct ti_err *err)
 {
@@ -98,23 +102,26 @@ static ti_status fold(struct ti_encoder *e, struct ti_fold *f, uint64_t events, 
         return st;
     ti_reader_want_extras(again);
     while (n < events && (more = ti_reader_next(again, &ev, err)) > 0 && !*nothing &&
-           !is_stopped(n++)) {
-        ti_symbols_give(&e->symbols, &ev, &symbol);
+           !is_stopped(n++) && ti_symbols_give(&e->symbols, &ev, &symbol)) {
         volumes[0] = (int64_t)ev.volume;
         for (uint32_t i = 1; i < e->nvolumes; i++)
             volumes[i] = (int64_t)ev.extra[i - 1];
         ti_fold_add(f, symbol.symbol, volumes, symbol.field, symbol.nfields);
-        *nothing = ti_fold_nodes(f) > NODES_MAX;
+        *nothing = ti_fold_nodes(f) > NODES_MAX || ti_fold_no_memory(f);
     }
     st = more < 0 ? ti_reader_status(again) : ti_stop_check(err);
     ti_reader_close(again);
+    if (!st && !*nothing)
+        ti_fold_end(f);
+    if (!st && (e->symbols.no_memory || ti_fold_no_memory(f)))
+        st = ti_err_memory(err, folding);
     return st;
 }
 
 /* ------------------------------------------------------------------- record -- */
 
 /* Whether a record gives the events of the trace. */
-static bool is_exact(const struct ti_encoder *e, struct ti_folded *f)
+static bool is_exact(struct ti_encoder *e, struct ti_folded *f)
 {
     struct ti_totals sums = {0, 0, TI_HASH_START};
     uint64_t extras = TI_HASH_START;
@@ -128,6 +135,7 @@ static bool is_exact(const struct ti_encoder *e, struct ti_folded *f)
         sums.hash = ti_hash_event(sums.hash, &ev);
         extras = hash_extras(e, extras, &ev);
     }
+    e->no_memory |= more < 0 && ti_folded_no_memory(f);
     return more == 0 && extras == e->extras && sums.volume == e->sums.volume &&
            sums.events == e->sums.events && sums.hash == e->sums.hash;
 }
@@ -148,14 +156,18 @@ static bool is_allowed(const struct ti_encoder *e, struct ti_event *exact, struc
 
 /* Whether a record gives the events of the trace as its qualities allow.  *hash becomes that of its
  * events. */
-static bool is_near(const struct ti_encoder *e, struct ti_folded *f, uint64_t *hash)
+static bool is_near(struct ti_encoder *e, struct ti_folded *f, uint64_t *hash)
 {
     uint64_t volume = 0, n = 0;
     struct ti_reader *again;
     struct ti_event exact, ev;
     bool ok = true;
+    ti_status st;
 
-    if (ti_reader_again(e->r, &again, NULL))
+    errno = 0;
+    st = ti_reader_again(e->r, &again, NULL);
+    e->no_memory |= ti_err_was_memory(st);
+    if (st)
         return false;
     ti_reader_want_extras(again);
     ti_folded_want_extras(f);
@@ -167,20 +179,24 @@ static bool is_near(const struct ti_encoder *e, struct ti_folded *f, uint64_t *h
             volume += ev.volume;
         }
     }
+    e->no_memory |= ti_err_was_memory(ti_reader_status(again)) || ti_folded_no_memory(f);
     ti_reader_close(again);
     return ok && ti_folded_next(f, &ev) == 0 && volume == e->sums.volume;
 }
 
 /* Whether a record stands for the trace.  Sets the hash of one that is not exact. */
-static bool is_sound(const struct ti_encoder *e, struct ti_record *record)
+static bool is_sound(struct ti_encoder *e, struct ti_record *record)
 {
     struct ti_folded_tables tables;
     struct ti_folded *f;
     uint64_t hash;
     bool ok;
 
-    if (ti_folded_open(record, ti_reader_nranks(e->r), &f, &tables))
+    errno = 0;
+    if (ti_folded_open(record, ti_reader_nranks(e->r), &f, &tables)) {
+        e->no_memory |= errno == ENOMEM;
         return false;
+    }
     if (e->exact) {
         ok = is_exact(e, f);
     } else {
@@ -193,16 +209,15 @@ static bool is_sound(const struct ti_encoder *e, struct ti_record *record)
     return ok;
 }
 
-/* The bytes of `data` after compression.  Compressing may take seconds, so it goes piece by piece,
- * and ends when a signal comes. */
-static size_t deflated(const uint8_t *data, size_t bytes)
+/* Add the bytes of `data` after compression to *sum; false when memory is short.  Compressing may
+ * take seconds, so it goes piece by piece, and ends when a signal comes. */
+static bool add_deflated(const uint8_t *data, size_t bytes, size_t *sum)
 {
     uint8_t out[1 << 14];
     z_stream z = {0};
-    size_t n = 0;
 
     if (deflateInit(&z, 6) != Z_OK)
-        return SIZE_MAX / 2;
+        return false;
     z.next_in = (uint8_t *)(uintptr_t)data;
     do {
         z.avail_in = (uInt)(bytes < PIECE ? bytes : PIECE);
@@ -211,19 +226,19 @@ static size_t deflated(const uint8_t *data, size_t bytes)
             z.next_out = out;
             z.avail_out = sizeof out;
             deflate(&z, bytes ? Z_NO_FLUSH : Z_FINISH);
-            n += sizeof out - z.avail_out;
+            *sum += sizeof out - z.avail_out;
         } while (!z.avail_out);
     } while (bytes && !ti_stopped());
     deflateEnd(&z);
-    return n;
+    return true;
 }
 
 /* Bytes of a record in a merged trace if no other rank shares anything with it: chunks compress
  * pattern and numbers, which are varints, and blobs. */
-static size_t size_of(const struct ti_record *record)
+static size_t size_of(struct ti_encoder *e, const struct ti_record *record)
 {
-    struct ti_buffer all = {NULL, 0, 0};
-    size_t bytes;
+    struct ti_buffer all = {.data = NULL};
+    size_t bytes = 0;
 
     ti_buffer_put(&all, record->pattern.data, record->pattern.n);
     for (size_t i = 0; i < record->nnumbers; i++)
@@ -232,28 +247,28 @@ static size_t size_of(const struct ti_record *record)
         ti_buffer_varint(&all, record->blob[i].n);
         ti_buffer_put(&all, record->blob[i].data, record->blob[i].n);
     }
-    bytes = deflated(all.data, all.n);
+    e->no_memory |= all.no_memory || !add_deflated(all.data, all.n, &bytes);
     free(all.data);
     return bytes;
 }
 
 /* The cost of the core of a shape's record. */
-static size_t cost_of(const struct ti_encoder *e, const struct ti_fold_node *shape)
+static size_t cost_of(struct ti_encoder *e, const struct ti_fold_node *shape)
 {
     struct ti_record core;
     size_t cost;
 
     if (!ti__record_core(e, shape, &core))
         return SIZE_MAX - 1;
-    cost = size_of(&core) + COLUMN * core.nblobs;
+    cost = size_of(e, &core) + COLUMN * core.nblobs;
     ti_record_free(&core);
     return cost;
 }
 
 /* The bytes of a candidate's record; SIZE_MAX: there is none. */
-static size_t bytes_of(const struct candidate *c)
+static size_t bytes_of(struct ti_encoder *e, const struct candidate *c)
 {
-    return c->cost == SIZE_MAX ? SIZE_MAX : size_of(&c->record);
+    return c->cost == SIZE_MAX ? SIZE_MAX : size_of(e, &c->record);
 }
 
 /* Keep the candidate whose core costs less; the older one of two that are equal. */
@@ -280,9 +295,8 @@ static ti_status try_limit(struct ti_encoder *e, uint32_t limit, uint64_t events
     ti_status st;
 
     ti_symbols_begin(&e->symbols, limit);
-    st = fold(e, f, events, &nothing, err);
+    st = f ? fold(e, f, events, &nothing, err) : ti_err_memory(err, folding);
     if (!st && !nothing) {
-        ti_fold_end(f);
         shape = ti_fold_shape(f, &nodes);
         if (ti__record_fold(e, shape, &c.record)) {
             if (events < e->sums.events || is_sound(e, &c.record))
@@ -310,9 +324,9 @@ static ti_status try_part(struct ti_encoder *e, bool *worth, struct ti_err *err)
         return TI_OK;
     events = (uint64_t)((double)e->sums.events * PART / (double)bytes);
     st = try_limit(e, TI_FIELD_VALUES, events, &part, err);
-    if (!st && bytes_of(&part) > PART / 8 * 7)
+    if (!st && bytes_of(e, &part) > PART / 8 * 7)
         st = try_limit(e, 1, events, &part, err);
-    *worth = bytes_of(&part) <= PART / 8 * 7;
+    *worth = bytes_of(e, &part) <= PART / 8 * 7;
     if (part.cost != SIZE_MAX)
         ti_record_free(&part.record);
     return st;
@@ -321,7 +335,7 @@ static ti_status try_part(struct ti_encoder *e, bool *worth, struct ti_err *err)
 /* Let a copy of the file be the record if it is smaller. */
 static ti_status try_copy(struct ti_encoder *e, struct candidate *best, struct ti_err *err)
 {
-    size_t bytes, folded = bytes_of(best);
+    size_t bytes, folded = bytes_of(e, best);
     uint8_t *data;
     ti_status st;
 
@@ -333,8 +347,8 @@ static ti_status try_copy(struct ti_encoder *e, struct candidate *best, struct t
     if (bytes < folded) {
         if (best->cost != SIZE_MAX)
             ti_record_free(&best->record);
-        ti__record_copy(e, data, bytes, &best->record);
-        best->cost = 0;
+        best->cost = ti__record_copy(e, data, bytes, &best->record) ? 0 : SIZE_MAX;
+        e->no_memory |= best->cost == SIZE_MAX;
     }
     free(data);
     return TI_OK;
@@ -370,7 +384,6 @@ static ti_status encode(struct ti_reader *r, const struct ti_qualities *q, bool 
     e.want.extras = quality(r, "extras", &q->extras);
     e.exact = e.want.volumes.kind == TI_EXACT && e.want.extras.kind == TI_EXACT;
     ti_symbols_init(&e.symbols);
-    errno = 0;
     st = scan(&e, err);
     if (!st && e.foldable && copies)
         st = try_part(&e, &e.foldable, err);
@@ -382,11 +395,11 @@ static ti_status encode(struct ti_reader *r, const struct ti_qualities *q, bool 
     if (!st && copies)
         st = try_copy(&e, &best, err);
     ti_symbols_free(&e.symbols);
+    if (!st && e.no_memory)
+        st = ti_err_memory(err, folding);
     if (st && best.cost != SIZE_MAX)
         ti_record_free(&best.record);
-    if (!st && best.cost == SIZE_MAX && errno == ENOMEM) /* so its record could not be decoded */
-        st = ti_err_memory(err, "fold a trace");
-    else if (!st && best.cost == SIZE_MAX)
+    if (!st && best.cost == SIZE_MAX)
         st = ti_err_set(err, TI_ERR_INPUT,
                         copies ? "'%s' does not fit the limits of a merged trace"
                                : "'%s' is no nest of loops: its calls do not repeat",

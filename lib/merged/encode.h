@@ -22,8 +22,8 @@
  * exact itself keeps its quality.  Metadata "volumes" and "extras" name a quality that is not
  * exact. The hash in the totals is then that of the events that the record gives.
  *
- * Release *out by ti_record_free().  TI_ERR_INPUT if the trace is damaged; TI_ERR_IO, also once a
- * signal came (ti_stop_check()).
+ * Release *out by ti_record_free().  TI_ERR_INPUT if the trace is damaged; TI_ERR_IO, also when
+ * memory is short, or once a signal came (ti_stop_check()).
  */
 ti_status ti_folded_encode(struct ti_reader *r, const struct ti_qualities *q, struct ti_record *out,
                            struct ti_err *err);

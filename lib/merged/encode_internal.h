@@ -22,22 +22,21 @@ struct ti_encoder {
     uint32_t nvolumes;
     bool foldable; /* it can become a folded record */
     struct ti_qualities want;
-    bool exact; /* both are */
+    bool exact;     /* both are */
+    bool no_memory; /* memory was short: no result since is valid */
 };
 
 /* Make the folded record of a shape.  False: the record would break the limits of
- * merged/layout.h, or loops are too deep. */
-bool ti__record_fold(const struct ti_encoder *e, const struct ti_fold_node *shape,
-                     struct ti_record *out);
+ * merged/layout.h, or loops are too deep, or memory is short, as e->no_memory says. */
+bool ti__record_fold(struct ti_encoder *e, const struct ti_fold_node *shape, struct ti_record *out);
 
 /* Make the part of that record which follows from the events and their volumes: without metadata,
  * strings, communicators and extra columns, with exact volumes.  It cannot be decoded; its size
- * tells how good the shape is.  False: loops are too deep. */
-bool ti__record_core(const struct ti_encoder *e, const struct ti_fold_node *shape,
-                     struct ti_record *out);
+ * tells how good the shape is.  False: loops are too deep, or memory is short. */
+bool ti__record_core(struct ti_encoder *e, const struct ti_fold_node *shape, struct ti_record *out);
 
-/* Make the record that is a copy of the rank file `data`. */
-void ti__record_copy(const struct ti_encoder *e, const uint8_t *data, size_t bytes,
+/* Make the record that is a copy of the rank file `data`; false when memory is short. */
+bool ti__record_copy(const struct ti_encoder *e, const uint8_t *data, size_t bytes,
                      struct ti_record *out);
 
 #endif

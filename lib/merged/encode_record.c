@@ -33,14 +33,16 @@ static void put_tables(struct ti_builder *b, const struct ti_encoder *e)
 
 /* ------------------------------------------------------- vectors and symbols -- */
 
-/* Read `n` values of a column in memory. */
+/* Read `n` values of a column in memory; NULL when memory is short. */
 static int64_t *values_of(const struct ti_column *c, size_t n)
 {
     size_t cap = 0, at = 0;
-    int64_t *value = ti_grow(NULL, &cap, n + 1, sizeof *value);
     struct ti_run_iterator runs = ti_column_runs(c);
     const struct ti_column_run *run;
+    int64_t *value = NULL;
 
+    if (!TI_ROOM(value, &cap, n + 1))
+        return NULL;
     while (at < n && (run = ti_run_next(&runs)))
         for (uint64_t k = 0; k < run->n && at < n; k++)
             value[at++] = (int64_t)(run->first + k * run->stride);
@@ -52,8 +54,11 @@ static void put_vectors(struct ti_builder *b, const struct ti_symbols *s)
     int64_t *length = values_of(&s->vector_lengths, s->vector_map.n);
     int64_t *value = values_of(&s->vector_elements, (size_t)s->elements), *at = value;
 
-    for (size_t v = 0; v < s->vector_map.n; at += length[v++])
-        ti_builder_vector(b, at, length[v]);
+    if (!length || !value)
+        ti_builder_no_memory(b);
+    else
+        for (size_t v = 0; v < s->vector_map.n; at += length[v++])
+            ti_builder_vector(b, at, length[v]);
     free(length);
     free(value);
 }
@@ -118,12 +123,16 @@ static void put_nodes(struct ti_builder *b, const struct ti_encoder *e,
 
 /* ------------------------------------------------------------------- record -- */
 
-static bool make(const struct ti_encoder *e, const struct ti_fold_node *shape, bool core,
+static bool make(struct ti_encoder *e, const struct ti_fold_node *shape, bool core,
                  struct ti_record *out)
 {
     struct ti_builder *b = ti_builder_new(ti_reader_rank(e->r), core ? 0 : e->nvolumes - 1);
     bool fine;
 
+    if (!b) {
+        e->no_memory = true;
+        return false;
+    }
     if (!core)
         put_tables(b, e);
     put_vectors(b, &e->symbols);
@@ -131,12 +140,12 @@ static bool make(const struct ti_encoder *e, const struct ti_fold_node *shape, b
         put_symbol(b, &e->symbols, &e->symbols.symbol[i]);
     put_nodes(b, e, shape, !core, 0);
     fine = ti__builder_record(b, core, out);
+    e->no_memory |= b->no_memory;
     ti_builder_free(b);
     return fine;
 }
 
-bool ti__record_fold(const struct ti_encoder *e, const struct ti_fold_node *shape,
-                     struct ti_record *out)
+bool ti__record_fold(struct ti_encoder *e, const struct ti_fold_node *shape, struct ti_record *out)
 {
     struct ti_totals totals;
 
@@ -147,21 +156,22 @@ bool ti__record_fold(const struct ti_encoder *e, const struct ti_fold_node *shap
     return true;
 }
 
-bool ti__record_core(const struct ti_encoder *e, const struct ti_fold_node *shape,
-                     struct ti_record *out)
+bool ti__record_core(struct ti_encoder *e, const struct ti_fold_node *shape, struct ti_record *out)
 {
     return make(e, shape, true, out);
 }
 
-void ti__record_copy(const struct ti_encoder *e, const uint8_t *data, size_t bytes,
+bool ti__record_copy(const struct ti_encoder *e, const uint8_t *data, size_t bytes,
                      struct ti_record *out)
 {
     static const uint8_t pattern[] = {TI_RECORD_COPY};
-    size_t n = (bytes + TI_BLOB_MAX - 1) / TI_BLOB_MAX, cap = 0;
-    uint8_t *memory = ti_grow(NULL, &cap, n * sizeof(struct ti_bytes) + sizeof pattern + bytes, 1);
+    size_t n = (bytes + TI_BLOB_MAX - 1) / TI_BLOB_MAX;
+    uint8_t *memory = malloc(n * sizeof(struct ti_bytes) + sizeof pattern + bytes);
     struct ti_bytes *blob = (struct ti_bytes *)(void *)memory;
     uint8_t *at = memory + n * sizeof *blob;
 
+    if (!memory)
+        return false;
     *out = (struct ti_record){.rank = ti_reader_rank(e->r),
                               .pattern = {at, sizeof pattern},
                               .blob = blob,
@@ -172,4 +182,5 @@ void ti__record_copy(const struct ti_encoder *e, const uint8_t *data, size_t byt
     memcpy(at, data, bytes);
     for (size_t i = 0; i < n; i++, at += TI_BLOB_MAX)
         blob[i] = (struct ti_bytes){at, i + 1 < n ? TI_BLOB_MAX : bytes - i * TI_BLOB_MAX};
+    return true;
 }

@@ -129,7 +129,7 @@ static bool put_steps(const struct points *points, uint64_t length, struct best 
     steps_put(&s, length - next, 0);
     steps_flush(&s);
     ti_buffer_varint(&best->trial, s.n);
-    ti_buffer_put(&best->trial, s.out.data, s.out.n);
+    ti_buffer_join(&best->trial, &s.out);
     free(s.out.data);
     return best->trial.n <= best->most;
 }
@@ -284,7 +284,8 @@ enum ti_column_kind ti__column_fit(const uint32_t *rank, const int64_t *value, s
     try_series(value, n, &best, &scratch);
     if (best.most > TABLE_LEAST)
         search_tables(rank, value, n, &best, &scratch);
-    ti_buffer_put(out, best.params.data, best.params.n);
+    ti_buffer_join(out, &best.params);
+    out->no_memory |= best.trial.no_memory;
     free(best.params.data);
     free(best.trial.data);
     free(scratch.key);

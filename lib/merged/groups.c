@@ -123,6 +123,7 @@ static void put_pages(const struct group *g, uint64_t first_page, struct ti_buff
     size_t n = g->pages.n / sizeof(uint32_t), same;
     uint32_t members, next;
 
+    out->no_memory |= g->pages.no_memory;
     if (!n)
         return;
     ti_buffer_varint(out, first_page);
@@ -149,7 +150,7 @@ void ti__group_put(struct ti_merger *m, struct group *g, uint64_t first_page, st
     ti_buffer_varint(out, g->nnumbers);
     ti_buffer_varint(out, g->nblobs);
     ti_buffer_put(out, g->kind, (size_t)g->nnumbers + g->nblobs);
-    ti_buffer_put(out, params.data, params.n);
+    ti_buffer_join(out, &params);
     put_pages(g, first_page, out);
     free(params.data);
 }

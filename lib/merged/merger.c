@@ -44,8 +44,8 @@ static ti_status check(const struct ti_merger *m, const struct ti_record *r, str
 
 static struct group *group_of(struct ti_merger *m, const struct ti_record *r)
 {
-    struct ti_buffer pattern = {0};
-    size_t was = m->patterns.n;
+    size_t was = m->patterns.n, cap = 0;
+    uint8_t *pattern;
     struct group *g;
     int64_t key[2], at;
 
@@ -55,8 +55,10 @@ static struct group *group_of(struct ti_merger *m, const struct ti_record *r)
         return &m->group[at];
     m->group = ti_grow(m->group, &m->groups_cap, m->patterns.n, sizeof *m->group);
     g = &m->group[at];
-    ti_buffer_put(&pattern, r->pattern.data, r->pattern.n);
-    g->pattern = (struct ti_bytes){pattern.data, pattern.n};
+    pattern = ti_grow(NULL, &cap, r->pattern.n + 1, 1);
+    if (r->pattern.n)
+        memcpy(pattern, r->pattern.data, r->pattern.n);
+    g->pattern = (struct ti_bytes){pattern, r->pattern.n};
     g->nnumbers = (uint32_t)r->nnumbers;
     g->nblobs = (uint32_t)r->nblobs;
     return g;

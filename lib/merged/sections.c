@@ -79,16 +79,20 @@ static bool pack(const struct ti_buffer *raw, int level, struct ti_buffer *out)
     return rc == Z_STREAM_END && out->n < raw->n;
 }
 
-/* Write a chunk; *stored is the length of its payload in the file. */
+/* Write a chunk; *stored is the length of its payload in the file.  All parts of the file come
+ * here, with the flags of their buffers: this is where short memory becomes an error. */
 static ti_status put_chunk(struct sections *s, const struct ti_buffer *raw, size_t *stored,
                            struct ti_err *err)
 {
     struct ti_buffer packed = {0};
-    bool smaller = pack(raw, s->nchunks < BEST_CHUNKS ? BEST_LEVEL : LEVEL, &packed);
-    const struct ti_buffer *payload = smaller ? &packed : raw;
+    const struct ti_buffer *payload = raw;
     uint8_t crc[TI_CRC_BYTES];
     ti_status st;
 
+    if (raw->no_memory)
+        return ti_err_memory(err, "write a merged trace");
+    if (pack(raw, s->nchunks < BEST_CHUNKS ? BEST_LEVEL : LEVEL, &packed))
+        payload = &packed;
     if (raw->n > TI_CHUNK_RAW_MAX) {
         free(packed.data);
         return ti_err_set(err, TI_ERR_INPUT, "cannot write '%s': it has too many groups of ranks",
@@ -111,7 +115,7 @@ static ti_status flush(struct sections *s, struct ti_err *err)
 
     if (!sections)
         return TI_OK;
-    ti_buffer_put(&s->lengths, s->data.data, s->data.n);
+    ti_buffer_join(&s->lengths, &s->data);
     st = put_chunk(s, &s->lengths, &stored, err);
     if (st)
         return st;
@@ -131,7 +135,7 @@ ti_status ti__sections_put(struct sections *s, const struct ti_buffer *section, 
     if (s->lengths.n + s->data.n + section->n > TI_FILL_BYTES || s->n - s->first == TI_SECTIONS_MAX)
         st = flush(s, err);
     ti_buffer_varint(&s->lengths, section->n);
-    ti_buffer_put(&s->data, section->data, section->n);
+    ti_buffer_join(&s->data, section);
     s->n++;
     return st;
 }
@@ -147,8 +151,8 @@ ti_status ti__sections_end(struct sections *s, const uint64_t counts[3],
     for (int i = 0; i < 3; i++)
         ti_buffer_varint(&index, counts[i]);
     ti_buffer_varint(&index, s->nchunks);
-    ti_buffer_put(&index, s->chunks.data, s->chunks.n);
-    ti_buffer_put(&index, ranks->data, ranks->n);
+    ti_buffer_join(&index, &s->chunks);
+    ti_buffer_join(&index, ranks);
     if (!st)
         st = put_chunk(s, &index, &stored, err);
     if (!st) {

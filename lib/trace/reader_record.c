@@ -74,7 +74,7 @@ static ti_status start_folded(struct ti_reader *r, struct ti_err *err)
     if (!wrong && ti_folded_extras(r->folded) != (uint32_t)r->tables.nextras)
         wrong = "its record has other extra columns than its metadata";
     r->folded_end = t.totals;
-    t.totals = (struct ti_buffer){NULL, 0, 0};
+    t.totals = (struct ti_buffer){.data = NULL};
     ti_folded_tables_free(&t);
     if (wrong && errno == ENOMEM)
         return ti__file_no_memory(&r->file, err);

@@ -66,6 +66,8 @@ ti_status ti__change_rank(struct ti_reader *reader, uint32_t loop, const struct 
     ti_status st;
 
     r.b = ti_builder_new(ti_reader_rank(reader), ti_folded_extras(f));
+    if (!r.b)
+        return ti_err_memory(err, "make the record of a rank");
     ti_builder_leave_out(r.b, changed ? left_out : left_out + 1);
     if (changed)
         ti_builder_info(r.b, TI_INFO_CHANGED, changed, false);

@@ -297,6 +297,8 @@ static const char *change_values(struct column *c, struct ti_draw *levels, struc
             why = in.runs && o.runs ? malformed : too_long;
     if (!why)
         put_out(&o, c->is.first, b);
+    if (pool.no_memory || o.blob.no_memory)
+        ti_builder_no_memory(b);
     free(o.blob.data);
     ti_pool_free(&pool);
     return why;
@@ -338,7 +340,7 @@ static const char *change_statistics(struct column *c, struct ti_draw *d, struct
 {
     struct ti_pool pool = {.at = NULL};
     struct ti_column few = {.head = NULL};
-    struct ti_buffer blob = {NULL, 0, 0};
+    struct ti_buffer blob = {.data = NULL};
     uint64_t n;
     const char *why = count_values(c, ti_draw_period(d), &n);
 
@@ -351,6 +353,8 @@ static const char *change_statistics(struct column *c, struct ti_draw *d, struct
             ti_column_add(&pool, &few, ti_draw_next(d));
         put_out(&(struct out){.pool = &pool, .column = few}, c->is.first, b);
     }
+    if (pool.no_memory || blob.no_memory)
+        ti_builder_no_memory(b);
     free(blob.data);
     ti_pool_free(&pool);
     return NULL;

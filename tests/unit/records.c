@@ -65,7 +65,7 @@ void record_set_blob(struct ti_record *r, size_t k, const void *data, size_t n)
 struct ti_record record_nest(uint32_t depth, int64_t trips, int64_t volume)
 {
     uint32_t columns = 2 * depth + 1; /* the call has a volume for each arrival */
-    struct ti_buffer pattern = {NULL, 0, 0};
+    struct ti_buffer pattern = {.data = NULL};
     struct ti_record r;
 
     ti_buffer_varint(&pattern, TI_RECORD_VERSION);

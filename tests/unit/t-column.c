@@ -102,7 +102,7 @@ static struct ti_column column_of(const struct values *l)
 
 static struct ti_buffer blob_of(const struct ti_column *c)
 {
-    struct ti_buffer b = {NULL, 0, 0};
+    struct ti_buffer b = {.data = NULL};
 
     ti_column_put(&b, c);
     return b;
@@ -485,7 +485,7 @@ static void test_bomb(void **state)
 static void test_far(void **state)
 {
     const uint64_t last = UINT64_C(1) << 40;
-    struct ti_buffer b = {NULL, 0, 0};
+    struct ti_buffer b = {.data = NULL};
     struct ti_column_stats stats;
     struct ti_cursor cursor;
     uint64_t v;

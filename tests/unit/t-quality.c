@@ -67,7 +67,7 @@ static struct encoded encode(const uint64_t *value, size_t n, const struct ti_qu
 {
     struct ti_pool pool = {.at = NULL};
     struct ti_column column = {.head = NULL};
-    struct encoded e = {{NULL, 0, 0}, 0};
+    struct encoded e = {{.data = NULL}, 0};
 
     for (size_t i = 0; i < n; i++)
         ti_column_add(&pool, &column, value[i]);
@@ -233,7 +233,7 @@ static void histograms_get_other_numbers(void **state)
     (void)state;
     for (int round = 0; round < 1000; round++) {
         size_t n = 100 + rnd(MOST - 100), other = rnd(2) ? n * TIMES : 1 + rnd(rnd(2) ? n : 8);
-        struct encoded e, more = {{NULL, 0, 0}, 0};
+        struct encoded e, more = {{.data = NULL}, 0};
         struct ti_draw *draw;
         uint32_t period;
         double mean, is;

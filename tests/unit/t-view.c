@@ -112,7 +112,7 @@ static void cursors_take_runs(void **state)
     for (int i = 0; i < 2000; i++) {
         struct ti_pool pool = {.at = NULL};
         struct ti_column c = {.head = NULL}, copy = {.head = NULL};
-        struct ti_buffer blob = {NULL, 0, 0};
+        struct ti_buffer blob = {.data = NULL};
         struct ti_run_iterator at;
         const struct ti_column_run *run;
         struct ti_cursor cursor, values;
