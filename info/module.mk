@@ -9,4 +9,6 @@ ti-info_libs := $(timeline_libs) $(libdw_libs)
 $(O)/tests/unit/t-pass $(O)/tests/unit/t-verify $(O)/tests/unit/t-no-memory: LDLIBS += $(libdw_libs) $(timeline_libs)
 t-pass_src := $(filter-out info/main.c,$(ti-info_src)) tests/unit/script.c tests/unit/fold_script.c
 t-verify_src := $(t-pass_src)
-t-no-memory_src = $(t-pass_src) $(filter-out lib/api/silent.c,$(api_src)) tests/unit/failing.c tests/unit/work.c
+t-no-memory_src = $(t-pass_src) $(filter-out lib/api/silent.c,$(api_src)) tests/unit/failing.c tests/unit/work.c \
+                  tests/unit/work_encode.c tests/unit/programs.c
+$(O)/tests/unit/t-no-memory: LDLIBS += -Wl,--wrap=ti_pool_take,--wrap=ti_pool_take_any

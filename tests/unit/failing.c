@@ -4,6 +4,9 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 /* The functions that these take the place of. */
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
@@ -40,15 +43,18 @@ int64_t failing_end(int64_t *held)
 
 bool failing_now(void)
 {
-    int64_t n = failing.n++;
+    int64_t n;
 
+    if (!failing.on)
+        return false;
+    n = failing.n++;
     return failing.at >= 0 && (n == failing.at || (!failing.once && n > failing.at));
 }
 
 /* Whether an allocation is to fail. */
 static bool is_short(void)
 {
-    if (!failing.on || !failing_now())
+    if (!failing_now())
         return false;
     errno = ENOMEM;
     return true;
@@ -92,6 +98,22 @@ void free(void *p)
 {
     failing.held -= failing.on && p;
     REAL(free)(p);
+}
+
+void *mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offset)
+{
+    void *p = MAP_FAILED;
+
+    if (!is_short())
+        p = (void *)syscall(SYS_mmap, at, bytes, protection, flags, fd, offset);
+    failing.held += failing.on && p != MAP_FAILED;
+    return p;
+}
+
+int munmap(void *p, size_t bytes)
+{
+    failing.held -= failing.on;
+    return (int)syscall(SYS_munmap, p, bytes);
 }
 
 /* Sanitizers have these in the place of the C library's, which call malloc(). */

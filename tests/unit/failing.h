@@ -1,7 +1,8 @@
 /*
- * Memory that is short.  A program that is linked with failing.c has malloc() and its like from
- * there, also in the libraries that it uses.  Between failing_begin() and failing_end(),
- * allocations are counted and may fail; so may those of a test that asks failing_now() itself.
+ * Memory that is short.  A program that is linked with failing.c has malloc() and its like, and
+ * mmap(), from there, also in the libraries that it uses.  Between failing_begin() and
+ * failing_end(), allocations are counted and may fail; so may those of a test that asks
+ * failing_now() itself.
  */
 #ifndef TI_TESTS_UNIT_FAILING_H
 #define TI_TESTS_UNIT_FAILING_H
@@ -16,7 +17,7 @@ void failing_begin(int64_t at, bool once);
  * freed. */
 int64_t failing_end(int64_t *held);
 
-/* Count an allocation.  Returns whether it is to fail. */
+/* Count an allocation, if it is between these two.  Returns whether it is to fail. */
 bool failing_now(void);
 
 #endif

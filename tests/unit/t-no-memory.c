@@ -1,7 +1,7 @@
 /*
- * Reading traces when memory is short.  Each allocation fails in turn, alone and with all that
- * follow.  The result is then the right one, or an error that says so; nothing is printed, nothing
- * is leaked, and the program goes on.
+ * Reading and folding traces when memory is short.  Each allocation fails in turn, alone and with
+ * all that follow.  The result is then the right one, or an error that says so; nothing is printed,
+ * nothing is leaked, and the program goes on.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,11 +16,39 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fold/pool.h"
 #include "tests/unit/failing.h"
 #include "tests/unit/fold_script.h"
+#include "tests/unit/programs.h"
 #include "tests/unit/script.h"
 #include "tests/unit/work.h"
 #include "trace/writer.h"
+
+/* --------------------------------------------------------------------------- pools -- */
+
+/* A pool maps memory for many pieces at once.  Here each piece fails, too. */
+void *__real_ti_pool_take(struct ti_pool *p, size_t bytes);
+void *__wrap_ti_pool_take(struct ti_pool *p, size_t bytes);
+void *__real_ti_pool_take_any(struct ti_pool *p, size_t bytes);
+void *__wrap_ti_pool_take_any(struct ti_pool *p, size_t bytes);
+
+static bool is_short(struct ti_pool *p)
+{
+    bool now = failing_now();
+
+    p->no_memory |= now;
+    return now;
+}
+
+void *__wrap_ti_pool_take(struct ti_pool *p, size_t bytes)
+{
+    return is_short(p) ? NULL : __real_ti_pool_take(p, bytes);
+}
+
+void *__wrap_ti_pool_take_any(struct ti_pool *p, size_t bytes)
+{
+    return is_short(p) ? NULL : __real_ti_pool_take_any(p, bytes);
+}
 
 /* --------------------------------------------------------------- with each failure -- */
 
@@ -49,18 +77,22 @@ static bool let_fail(work *do_it, const char *path, int64_t at, bool once, uint6
     return n > at && !problem[0];
 }
 
-/* Do it with each allocation failing in turn; what it says on stderr goes to a file. */
-static void try_all(work *do_it, const char *path)
+/* Do it with allocations failing in turn, one in `step` and the last ones; what it says on stderr
+ * goes to a file. */
+static void try_some(work *do_it, const char *path, int64_t step)
 {
     uint64_t expected = 0, again = 0;
     char said[96];
     struct ti_err err;
     struct stat sb;
     int old, fd;
+    int64_t n;
 
     problem[0] = '\0';
     assert_string_equal(do_it(path, &expected, &err) ? err.text : "", "");
+    failing_begin(-1, true);
     assert_int_equal(do_it(path, &again, &err), TI_OK);
+    n = failing_end(NULL);
     assert_true(expected == again && expected != 0);
     fflush(stderr);
     snprintf(said, sizeof said, "%s/stderr", script_dir());
@@ -69,8 +101,8 @@ static void try_all(work *do_it, const char *path)
     assert_true(fd >= 0 && old >= 0);
     dup2(fd, STDERR_FILENO);
     for (int once = 0; once < 2; once++)
-        for (int64_t at = 0; let_fail(do_it, path, at, once, expected); at++)
-            ;
+        for (int64_t at = 0; let_fail(do_it, path, at, once, expected);)
+            at += at + step + 20 < n ? step : 1;
     dup2(old, STDERR_FILENO);
     if (problem[0])
         fail_msg("%s: %s", path, problem);
@@ -79,6 +111,12 @@ static void try_all(work *do_it, const char *path)
     close(old);
     close(fd);
     unlink(said);
+}
+
+/* The same with each allocation. */
+static void try_all(work *do_it, const char *path)
+{
+    try_some(do_it, path, 1);
 }
 
 /* ------------------------------------------------------------------------- traces -- */
@@ -285,6 +323,80 @@ static void unsound(void **state)
     }
 }
 
+static void encode_all(const char *path)
+{
+    try_all(work_encode, path);
+    try_all(work_encode_bounded, path);
+    try_all(work_encode_statistics, path);
+    try_all(work_encode_shape, path);
+    try_all(work_rebuild, path);
+}
+
+/* Loops in loops, fields and vectors that vary, extra columns. */
+static void encoding(void **state)
+{
+    (void)state;
+    make_all_kinds(4);
+    encode_all(in_dir("rank-000000.ti"));
+    encode_all(in_dir("rank-000002.ti"));
+    for (int i = 0; i < 3; i++) {
+        struct statement *program = program_random((int)program_rnd(4), 1 + program_rnd(6));
+
+        program_trace(in_dir("program.ti"), program, 1 + (int)program_rnd(30), i % 3 == 0, 60,
+                      i % 4 ? TI_END_COMPLETE : TI_END_KILLED);
+        program_free(program);
+        encode_all(in_dir("program.ti"));
+    }
+}
+
+/* A loop that is passed once at first, so that it is found late; bursts that differ by more than
+ * the bound, so that they are levels; members of a communicator in no order. */
+static void encoding_columns(void **state)
+{
+    static char text[8192];
+    char *end = stpcpy(text, "* init level=0\n* COMM 2 d 0,3,1,2\n* comm_dup newcomm=2\n");
+
+    (void)state;
+    for (int i = 0; i < 24; i++) {
+        end += sprintf(end, "0 barrier comm=2 v=%d\n", 100000 + (int)program_rnd(100000));
+        for (int trips = i ? 1 + (int)program_rnd(3) : 1; trips; trips--)
+            end += sprintf(end, "0 allreduce bytes=8 v=%d\n", 5000 + (int)program_rnd(20000));
+    }
+    strcpy(end, "* finalize\n");
+    script_trace(4, -1, text);
+    encode_all(in_dir("rank-000000.ti"));
+}
+
+/* A large file with bursts that all differ, of which only a part is folded: the record is a copy.
+ * The allocations are too many to let each one fail. */
+static void encoding_noise(void **state)
+{
+    struct statement call = program_call(TI_OP_BARRIER, 1000000);
+
+    (void)state;
+    make_all_kinds(4);
+    call.noise = 1 << 24;
+    program_trace(in_dir("program.ti"), &call, 24000, 0, UINT64_MAX, TI_END_COMPLETE);
+    work_copies = 0;
+    try_some(work_encode, in_dir("program.ti"), 257);
+    assert_true(work_copies > 0);
+}
+
+/* Loops and phases of rank files by the functions of libtiara, which fold them. */
+static void library_folds(void **state)
+{
+    static const char trip[] =
+        "0 isend peer=1 tag=2 bytes=8 req=0 site=app+0x10 v=100\n0 waitall v0=0\n"
+        "1 recv peer=-1 tag=2 bytes=8\n* allreduce bytes=8 redop=1\n";
+    char text[1024];
+
+    (void)state;
+    snprintf(text, sizeof text, "* init level=0\n%s%s%s* finalize\n", trip, trip, trip);
+    script_trace(2, -1, text);
+    try_all(work_use_library, script_dir());
+    try_all(work_read_shapes, script_dir());
+}
+
 static int forget(void **state)
 {
     (void)state;
@@ -295,10 +407,12 @@ static int forget(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(run_directory), cmocka_unit_test(rank_file),
-        cmocka_unit_test(merged_trace),  cmocka_unit_test(long_loop),
-        cmocka_unit_test(bundles),       cmocka_unit_test(long_trace),
-        cmocka_unit_test(unsound),
+        cmocka_unit_test(run_directory),    cmocka_unit_test(rank_file),
+        cmocka_unit_test(merged_trace),     cmocka_unit_test(long_loop),
+        cmocka_unit_test(bundles),          cmocka_unit_test(long_trace),
+        cmocka_unit_test(unsound),          cmocka_unit_test(encoding),
+        cmocka_unit_test(encoding_columns), cmocka_unit_test(encoding_noise),
+        cmocka_unit_test(library_folds),
     };
 
     return cmocka_run_group_tests_name("no-memory", tests, NULL, forget);

@@ -21,6 +21,13 @@ work work_pass_over;   /* the pass over all ranks */
 work work_read_shapes; /* ranks with equal loops, added up */
 work work_use_library; /* the functions of libtiara */
 
+/* Of a rank file: its record, exact and in other qualities, or only its shape; and its folded
+ * record made again by a builder. */
+work work_encode, work_encode_bounded, work_encode_statistics, work_encode_shape, work_rebuild;
+
+/* How many of these records so far were copies of the file. */
+extern unsigned work_copies;
+
 /* The events that the last work_check() left out, because trips of loops are alike. */
 extern uint64_t work_left_out;
 
