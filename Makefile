@@ -145,7 +145,7 @@ install: all install-python
 	install -d $(DESTDIR)$(datadir)/tiara/hostfiles $(DESTDIR)$(datadir)/tiara/examples/ring4 \
 	    $(DESTDIR)$(datadir)/tiara/examples/studies
 	install -m 644 $(wildcard hostfiles/*.conf) $(DESTDIR)$(datadir)/tiara/hostfiles
-	install -m 644 $(foreach e,c h f f90 md,$(wildcard examples/*.$(e))) examples/module.mk \
+	install -m 644 $(foreach e,c h f f90 md py,$(wildcard examples/*.$(e))) examples/module.mk \
 	    $(DESTDIR)$(datadir)/tiara/examples
 	install -m 644 $(wildcard examples/ring4/*) $(DESTDIR)$(datadir)/tiara/examples/ring4
 	install $(wildcard examples/studies/*) $(DESTDIR)$(datadir)/tiara/examples/studies

@@ -21,6 +21,13 @@ rm hurt.run/rank-000001.ti
 printf '\377\377\377' | dd of=hurt.run/rank-000003.ti bs=1 seek=300 conv=notrunc 2>/dev/null
 PYTHONPATH=$top/python "$python" -W error::ResourceWarning "$top/tests/python/test_tiara.py" >log 2>&1 || fail "$(cat log)"
 
+# the example, against its twin of libtiara
+${CC:-cc} -I "$top/lib/api" "$top/examples/messages.c" -o messages -L "$o" -ltiara || fail 'messages.c'
+for t in a.ti b.run; do
+    LD_LIBRARY_PATH=$o ./messages $t >twin && PYTHONPATH=$top/python "$python" "$top/examples/messages.py" $t | diff twin - ||
+        fail "messages.py $t"
+done
+
 # the tutorial, in the order of its blocks
 PYTHONPATH=$top/python "$python" "$top/tests/python/blocks.py" "$top/docs/python.md" >log 2>&1 || fail "$(cat log)"
 
