@@ -1,5 +1,5 @@
 # acquire: run a program and trace it.  Rooms, each of which may use those before it: where, plan,
-# fleet, run, skew.
+# fleet, container, run, skew.
 in = $(addprefix acquire/$(strip $(1))/,$(2))
 
 acquire_src := acquire/options.c lib/bundle/output.c lib/bundle/merge_options.c \
@@ -7,6 +7,7 @@ acquire_src := acquire/options.c lib/bundle/output.c lib/bundle/merge_options.c 
   $(call in,plan,plan.c place.c place_capacity.c place_family.c place_policy.c \
                  place_refuse.c place_options.c place_print.c order.c bisect.c rank_map.c \
                  like.c common_isa.c isa.c estimate.c memory_model.c) \
+  acquire/container/container.c \
   $(call in,run,pipeline.c acquisition.c preflight.c environment.c describe.c supervise.c \
                 result.c local.c forward.c mpirun.c choose.c pilot.c measure.c report.c runlog.c) \
   $(sites_src) $(sound_src) $(node_src)
@@ -32,6 +33,7 @@ $(O)/tests/unit/t-fleet: LDLIBS += -Wl,--wrap=ti_now
 t-survey_src := $(nodes_src) $(acquire_src) $(counter_src)
 $(O)/tests/unit/t-survey: LDLIBS += $(remote_libs)
 t-common-isa_src := $(call in,plan,common_isa.c isa.c)
+t-container_src := acquire/container/container.c $(node_src)
 t-order_src := $(call in,plan,order.c bisect.c)
 t-rank-map_src := acquire/plan/rank_map.c
 t-like_src := acquire/plan/like.c $(t-order_src) $(sound_src) tests/unit/script.c

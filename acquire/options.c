@@ -103,6 +103,10 @@ static const struct ti_opt opts[] = {
      "just LEVEL: " TI_ISA_LEVELS "; or\n"
      "native [default: the common level if nodes differ]",
      TI_OPT_FUNCTION(parse_isa)},
+    {0, "container", "IMAGE",
+     "run the program in an image: of Podman by name, of\n"
+     "Apptainer by file",
+     TI_OPT_TEXT(container)},
     {'x', "env", "VAR[=VALUE]", "pass a variable to the ranks, as mpirun does",
      TI_OPT_FUNCTION(parse_env)},
     {0, "times", NULL, "also record how long bursts and calls take", TI_OPT_FLAG(times)},

@@ -32,6 +32,7 @@ struct ti_options {
     int64_t rank_bytes;    /* --mem-per-rank; 0: measure */
     int64_t reserve_bytes;
     bool reserve_given;
+    const char *container; /* --container; NULL: none */
     const char *pin;   /* NULL: all cores */
     int64_t timeout_s; /* 0: none */
     bool no_pilot;     /* --pilot no: do not measure memory */

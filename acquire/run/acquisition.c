@@ -111,12 +111,10 @@ static void add_name(struct ti_acquisition *a, const char *name)
     snprintf(a->application + used, sizeof a->application - used, "%s%s", used ? "+" : "", name);
 }
 
-ti_status ti_acquisition_find_programs(struct ti_acquisition *a,
-                                       ti_status (*find)(const char *given, struct ti_program *p,
-                                                         struct ti_err *err),
+ti_status ti_acquisition_find_programs(struct ti_acquisition *a, ti_find_fn *find,
                                        struct ti_err *err)
 {
-    ti_status st = find(a->o->program.v[0], &a->program, err);
+    ti_status st = find(a, a->o->program.v[0], &a->program, err);
 
     if (st == TI_OK)
         add_name(a, a->program.name);
@@ -125,7 +123,7 @@ ti_status ti_acquisition_find_programs(struct ti_acquisition *a,
     if (st == TI_OK && a->o->nmore && !a->more)
         st = ti_err_errno(err, TI_ERR_IO, "cannot look at the programs");
     for (int i = 0; st == TI_OK && i < a->o->nmore; i++) {
-        st = find(a->o->more[i].words.v[0], &a->more[i], err);
+        st = find(a, a->o->more[i].words.v[0], &a->more[i], err);
         if (st == TI_OK)
             add_name(a, a->more[i].name);
     }

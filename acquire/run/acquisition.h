@@ -161,10 +161,10 @@ struct ti_backend {
 /* The back ends. */
 extern const struct ti_backend ti_backend_local, ti_backend_nodes;
 
-/* Look at all programs of the command line, by ti_program_find() or a function like it. */
-ti_status ti_acquisition_find_programs(struct ti_acquisition *a,
-                                       ti_status (*find)(const char *given, struct ti_program *p,
-                                                         struct ti_err *err),
+/* Look at all programs of the command line, by a function like ti_program_find(). */
+typedef ti_status ti_find_fn(const struct ti_acquisition *a, const char *given,
+                             struct ti_program *p, struct ti_err *err);
+ti_status ti_acquisition_find_programs(struct ti_acquisition *a, ti_find_fn *find,
                                        struct ti_err *err);
 
 /* Program `i` of the command line, from 0 to o->nmore. */

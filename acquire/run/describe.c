@@ -143,6 +143,8 @@ void ti_describe_print(const struct ti_acquisition *a, FILE *out)
     ti_estimate_start_print(a->plan.start_seconds, out);
     ti_estimate_print(a->o->like, a->plan.np, a->plan.folding, program,
                       knows_counter(a) ? counter_name(a) : NULL, out);
+    if (a->o->container)
+        ti_print(out, "  container %s\n", a->o->container);
     print_counter(a, out);
     a->backend->print_traces(a, out);
     ti_print(out, "  bundle    %s\n", a->o->no_gather ? "none (--no-gather)" : a->output);
@@ -248,6 +250,8 @@ static json_t *describe(const struct ti_acquisition *a)
                             json_pack("{s:s, s:s, s:o}", "name",
                                       a->mpirun.hydra ? "MPICH" : "Open MPI", "version",
                                       a->mpirun.version, "command", json_words(a, &a->command)));
+    if (a->o->container)
+        json_object_set_new(json, "container", ti_json_text(a->o->container));
     if (a->o->ranks_per_node)
         json_object_set_new(json, "target_ranks_per_node", json_integer(a->o->ranks_per_node));
     if (a->machine.host[0])

@@ -127,7 +127,8 @@ static void settings(const struct ti_acquisition *a, int64_t ranks, struct ti_ar
 
 void ti_environment_here(const struct ti_acquisition *a, struct ti_args *env)
 {
-    const char *preload = getenv("LD_PRELOAD"), *tunables = getenv("GLIBC_TUNABLES");
+    const char *preload = a->o->container ? NULL : getenv("LD_PRELOAD");
+    const char *tunables = getenv("GLIBC_TUNABLES");
 
     for (int i = 0; i < a->o->env.n; i++) {
         const char *var = a->o->env.v[i], *value = value_of(var);
@@ -139,7 +140,7 @@ void ti_environment_here(const struct ti_acquisition *a, struct ti_args *env)
         else
             ti_args_add(env, var);
     }
-    add_list(env, "LD_PRELOAD", preload, a->paths.library);
+    add_list(env, "LD_PRELOAD", preload, a->o->container ? TI_CONTAINER_LIBRARY : a->paths.library);
     if (a->isa)
         add_list(env, "GLIBC_TUNABLES", tunables, ti_isa_tunables(a->isa));
     ti_args_addf(env, "TIARA_TRACE_DIR=%s", a->dir.path);
@@ -166,6 +167,18 @@ void ti_environment_there(const struct ti_acquisition *a, int64_t ranks, struct 
     if (a->isa)
         add_list(env, "GLIBC_TUNABLES", tunables, ti_isa_tunables(a->isa));
     settings(a, ranks, env);
+}
+
+bool ti_environment_container(const struct ti_acquisition *a, struct ti_container *c)
+{
+    const struct ti_counter_backend *of = a->choice.of;
+
+    *c = (struct ti_container){.image = a->o->container,
+                               .paths = &a->paths,
+                               .folder = {a->dir.path, a->dir.tmp},
+                               .valgrind = !of || a->choice.valgrind,
+                               .perf = !of || (!of->wrapper && !of->compiled && !of->estimate)};
+    return a->o->container != NULL;
 }
 
 void ti_environment_wrapper(const struct ti_acquisition *a, struct ti_args *command)

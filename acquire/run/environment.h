@@ -5,6 +5,7 @@
 #ifndef TI_ACQUIRE_RUN_ENVIRONMENT_H
 #define TI_ACQUIRE_RUN_ENVIRONMENT_H
 
+#include "acquire/container/container.h"
 #include "acquire/run/acquisition.h"
 
 /* Whether volumes sum up all threads.  Only for programs with OpenMP threads: MPI has threads of
@@ -23,7 +24,10 @@ void ti_environment_here(const struct ti_acquisition *a, struct ti_args *env);
  * values, and the settings of the library. */
 void ti_environment_there(const struct ti_acquisition *a, int64_t ranks, struct ti_args *env);
 
-/* The command in front of the program. */
+/* The container of the ranks, as far as it is known; false: they are in none. */
+bool ti_environment_container(const struct ti_acquisition *a, struct ti_container *c);
+
+/* The command in front of the program, in its container if it has one. */
 void ti_environment_wrapper(const struct ti_acquisition *a, struct ti_args *w);
 
 /* The path from which each of several runs reads standard input from its start: the file that it

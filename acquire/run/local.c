@@ -101,14 +101,20 @@ static ti_status make_plan(struct ti_acquisition *a, struct ti_err *err)
     return st;
 }
 
-/* The command between mpirun and the program. */
-static void wrapper(const struct ti_acquisition *a, struct ti_args *w)
+/* The command between mpirun and the program; `env` is what mpirun gives the command. */
+static ti_status wrapper(const struct ti_acquisition *a, struct ti_args *env, struct ti_args *w,
+                         struct ti_err *err)
 {
+    struct ti_container container;
+    ti_status st = TI_OK;
     char path[PATH_MAX];
 
     if (a->plan.idle && ti_find_on_path("chrt", path))
         ti_args_add(w, "chrt", "-i", "0");
+    if (ti_environment_container(a, &container))
+        st = ti_container_words(&container, env, w, err);
     ti_environment_wrapper(a, w);
+    return st;
 }
 
 static ti_status make_command(struct ti_acquisition *a, struct ti_err *err)
@@ -139,8 +145,9 @@ static ti_status make_command(struct ti_acquisition *a, struct ti_err *err)
         return ti_err_set(err, TI_ERR_USAGE, "the run directory's name is too long");
     }
     ti_environment_here(a, &env);
-    wrapper(a, &wrap);
-    st = ti_mpirun_command(&a->mpirun, &a->plan, &run, &a->command, err);
+    st = wrapper(a, &env, &wrap, err);
+    if (st == TI_OK)
+        st = ti_mpirun_command(&a->mpirun, &a->plan, &run, &a->command, err);
     ti_args_free(&env);
     ti_args_free(&wrap);
     free(more);
@@ -238,7 +245,7 @@ static ti_status open_run(struct ti_acquisition *a, struct ti_err *err)
         free(l);
         return st;
     }
-    l->opened = watch_program(a->program.path);
+    l->opened = a->o->container ? -1 : watch_program(a->program.path);
     l->signals = ti_launch_signal_fd();
     a->state = l;
     a->proc = &l->proc;

@@ -33,24 +33,29 @@ static ti_status run_pilot(struct ti_acquisition *a, int64_t np, struct ti_pilot
                            struct ti_err *err)
 {
     struct ti_plan_in in = {.np = np, .cores = a->machine.cores};
-    struct ti_args env = {.n = 0}, none = {.n = 0};
+    struct ti_args env = {.n = 0}, wrapper = {.n = 0};
+    struct ti_container container;
     struct ti_mpirun_job run = {.np = np,
                                 .tmp = a->dir.tmp[0] ? a->dir.tmp : NULL,
                                 .shm = a->dir.shm[0] ? a->dir.shm : NULL,
                                 .env = &env,
                                 .user = &a->o->mpirun,
-                                .wrapper = &none,
+                                .wrapper = &wrapper,
                                 .program = &a->o->program};
     struct ti_plan plan;
-    ti_status st;
+    ti_status st = TI_OK;
 
     announce(a, np);
     ti_args_add_all(&env, &a->o->env, 0);
     ti_args_addf(&env, "TIARA_RUN_ID=%s", a->run_id);
     ti_plan_make(&in, &plan);
-    st = ti_pilot_run(&a->mpirun, &run, &plan, a->run_id, ti_environment_input(),
-                      a->pinned ? &a->pin : NULL, a->overlay > 0, pilot, err);
+    if (ti_environment_container(a, &container))
+        st = ti_container_words(&container, &env, &wrapper, err);
+    if (st == TI_OK)
+        st = ti_pilot_run(&a->mpirun, &run, &plan, a->run_id, ti_environment_input(),
+                          a->pinned ? &a->pin : NULL, a->overlay > 0, pilot, err);
     ti_args_free(&env);
+    ti_args_free(&wrapper);
     if (st != TI_OK)
         return st;
     if (pilot->left)

@@ -3,6 +3,9 @@
  * linked statically to run everywhere and therefore cannot load PAPI.
  *
  *   ti-node-counter NAME sum|caller [PROGRAM [ALSO]]
+ *   ti-node-counter --program PROGRAM
+ *
+ * The second form describes a program, for ti-acquire: it is run in the program's container.
  */
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +29,33 @@ static void print_bool(const char *key, bool v)
     print(key, v ? "true" : "false");
 }
 
-#define USAGE "ti-node-counter NAME sum|caller [PROGRAM [ALSO]]"
+#define USAGE "ti-node-counter NAME sum|caller [PROGRAM [ALSO]] | --program PROGRAM"
+
+static void print_error(const struct ti_err *err)
+{
+    print("error", err->text);
+    if (err->hint[0])
+        print("hint", err->hint);
+}
+
+static void describe(const char *given)
+{
+    struct ti_program p;
+    struct ti_err err = {"", ""};
+
+    if (ti_program_find(given, &p, &err) == TI_OK) {
+        print("path", p.path);
+        print("mpi", ti_mpi_kind_names[p.mpi]);
+        print("library", p.library);
+        print_bool("setid", p.setid);
+        print_bool("elf", p.is_elf);
+        print_bool("openmp", p.openmp);
+        print_bool("blocks", p.blocks);
+    } else {
+        print_error(&err);
+    }
+    ti_program_free(&p);
+}
 
 int main(int argc, char **argv)
 {
@@ -44,6 +73,10 @@ int main(int argc, char **argv)
         fputs("usage: " USAGE "\n", stderr);
         return TI_ERR_USAGE;
     }
+    if (strcmp(argv[1], "--program") == 0) {
+        describe(argv[2]);
+        return 0;
+    }
     memset(&program, 0, sizeof program);
     if (argc > 3 && argv[3][0])
         ti_program_find(argv[3], &program, &err);
@@ -55,9 +88,7 @@ int main(int argc, char **argv)
     if (st == TI_OK && argc > 4 && argv[4][0])
         st = ti_counter_check_also(argv[4], sum, &choice, &err);
     if (st != TI_OK) {
-        print("error", err.text);
-        if (err.hint[0])
-            print("hint", err.hint);
+        print_error(&err);
     } else {
         print("counter", choice.counter);
         print("backend", choice.of->name);
@@ -65,6 +96,8 @@ int main(int argc, char **argv)
         print_bool("exact", choice.exact);
         print_bool("estimate", choice.estimate);
         print_bool("valgrind", choice.valgrind);
+        if (choice.valgrind)
+            print("valgrind_lib", choice.valgrind_lib);
         if (choice.why[0])
             print("why", choice.why);
     }

@@ -73,16 +73,25 @@ static struct ti_nodes_backend *make(struct ti_acquisition *a, struct ti_err *er
 /* --- the checks ---------------------------------------------------------- */
 
 /* Find the program, which may exist on the nodes only; the survey reports what it is. */
-static ti_status find_program(const char *given, struct ti_program *p, struct ti_err *err)
+static ti_status find_program(const struct ti_acquisition *a, const char *given,
+                              struct ti_program *p, struct ti_err *err)
 {
     ti_status st = ti_program_find(given, p, err);
 
+    (void)a;
     if (st == TI_ERR_INPUT) {
         ti_program_free(p);
         *err = (struct ti_err){"", ""};
         st = ti_program_elsewhere(given, p, err);
     }
     return st == TI_OK ? ti_program_check_nodes(p, err) : st;
+}
+
+static ti_status find_elsewhere(const struct ti_acquisition *a, const char *given,
+                                struct ti_program *p, struct ti_err *err)
+{
+    (void)a;
+    return ti_program_elsewhere(given, p, err);
 }
 
 /* Requests to nodes are JSON, which is UTF-8. */
@@ -136,7 +145,7 @@ static ti_status check_dry_run(struct ti_acquisition *a, struct ti_err *err)
 
     if (a->o->pilot)
         return ti_preflight_here(a, err);
-    st = ti_acquisition_find_programs(a, ti_program_elsewhere, err);
+    st = ti_acquisition_find_programs(a, find_elsewhere, err);
     return st == TI_OK ? ti_preflight_names(a, err) : st;
 }
 

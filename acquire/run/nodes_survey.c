@@ -106,19 +106,12 @@ static void say_findings(struct ti_nodes_backend *b)
 /* Take over the counter that the nodes reported. */
 static void use_counter(struct ti_nodes_backend *b)
 {
-    struct ti_counter_choice *choice = &b->a->choice;
     const json_t *counter = NULL;
 
     for (int64_t i = 0; i < b->survey.n && !counter; i++)
         if (b->survey.usable[i])
             counter = json_object_get(b->survey.facts[i], "counter");
-    snprintf(choice->counter, sizeof choice->counter, "%s", ti_json_string(counter, "counter"));
-    choice->of = ti_counter_find(ti_json_string(counter, "backend"), NULL);
-    snprintf(choice->event, sizeof choice->event, "%s", ti_json_string(counter, "event"));
-    snprintf(choice->why, sizeof choice->why, "%s", ti_json_string(counter, "why"));
-    choice->valgrind = json_is_true(json_object_get(counter, "valgrind"));
-    choice->exact = json_is_true(json_object_get(counter, "exact"));
-    choice->estimate = json_is_true(json_object_get(counter, "estimate"));
+    ti_preflight_take_counter(b->a, counter);
     ti_preflight_say_counter(b->a);
 }
 

@@ -7,6 +7,7 @@
 
 #include "acquire/run/environment.h"
 #include "bundle/output.h"
+#include "common/json.h"
 
 /* --- names --------------------------------------------------------------- */
 
@@ -53,6 +54,21 @@ ti_status ti_preflight_output(const struct ti_acquisition *a, struct ti_err *err
 }
 
 /* --- program and counter ------------------------------------------------- */
+
+void ti_preflight_take_counter(struct ti_acquisition *a, const json_t *counter)
+{
+    struct ti_counter_choice *choice = &a->choice;
+
+    snprintf(choice->counter, sizeof choice->counter, "%s", ti_json_string(counter, "counter"));
+    choice->of = ti_counter_find(ti_json_string(counter, "backend"), NULL);
+    snprintf(choice->event, sizeof choice->event, "%s", ti_json_string(counter, "event"));
+    snprintf(choice->why, sizeof choice->why, "%s", ti_json_string(counter, "why"));
+    snprintf(choice->valgrind_lib, sizeof choice->valgrind_lib, "%s",
+             ti_json_string(counter, "valgrind_lib"));
+    choice->valgrind = json_is_true(json_object_get(counter, "valgrind"));
+    choice->exact = json_is_true(json_object_get(counter, "exact"));
+    choice->estimate = json_is_true(json_object_get(counter, "estimate"));
+}
 
 void ti_preflight_say_counter(const struct ti_acquisition *a)
 {
@@ -107,6 +123,14 @@ static ti_status check_mpi(const struct ti_acquisition *a, struct ti_err *err)
             return ti_err_set(err, TI_ERR_INPUT, "'%s' and '%s' are linked with different MPIs",
                               a->program.given, p->given);
     }
+    if (mpich && a->o->container) {
+        ti_err_set(err, TI_ERR_INPUT,
+                   "'%s' is linked with MPICH, whose ranks cannot be in a container each",
+                   a->program.given);
+        ti_err_hint(err, "MPICH's mpiexec hands each rank a descriptor, which does not reach it "
+                         "there; build the program with Open MPI");
+        return TI_ERR_INPUT;
+    }
     for (int i = 0; mpich && i < a->o->mpirun.n; i++)
         if (strcmp(a->o->mpirun.v[i], "--mca") == 0)
             return ti_err_set(err, TI_ERR_USAGE, "--mca is of Open MPI, and '%s' is of MPICH",
@@ -146,9 +170,15 @@ static ti_status check_processes(const struct ti_acquisition *a, struct ti_err *
     return TI_ERR_INPUT;
 }
 
-static ti_status find_here(const char *given, struct ti_program *p, struct ti_err *err)
+static ti_status find_here(const struct ti_acquisition *a, const char *given, struct ti_program *p,
+                           struct ti_err *err)
 {
-    ti_status st = ti_program_find(given, p, err);
+    struct ti_container container;
+    ti_status st;
+
+    if (ti_environment_container(a, &container))
+        return ti_container_find(&container, given, p, err);
+    st = ti_program_find(given, p, err);
 
     if (st == TI_ERR_INPUT && strchr(given, '/') && !err->hint[0])
         ti_hint_file(err, given);
@@ -165,9 +195,33 @@ static const struct ti_program *deciding(const struct ti_acquisition *a)
     return p;
 }
 
+/* A counter that counts here, or in the container. */
+static ti_status choose_counter(struct ti_acquisition *a, struct ti_err *err)
+{
+    struct ti_container container;
+    json_t *answer;
+    ti_status st;
+
+    if (ti_environment_container(a, &container)) {
+        st = ti_container_counter(&container, a->o->counter, a->sum, deciding(a)->path, a->o->also,
+                                  &answer, err);
+        ti_preflight_take_counter(a, answer);
+        json_decref(answer);
+        return st;
+    }
+    st = ti_counter_choose(a->o->counter, a->sum, deciding(a),
+                           a->paths.valgrind[0] ? a->paths.valgrind : NULL, &a->choice, err);
+    if (st == TI_OK && a->o->also)
+        st = ti_counter_check_also(a->o->also, a->sum, &a->choice, err);
+    return st;
+}
+
 ti_status ti_preflight_here(struct ti_acquisition *a, struct ti_err *err)
 {
-    ti_status st = ti_acquisition_find_programs(a, find_here, err);
+    ti_status st = a->o->container ? ti_paths_find(&a->paths, err) : TI_OK;
+
+    if (st == TI_OK)
+        st = ti_acquisition_find_programs(a, find_here, err);
 
     if (st == TI_OK)
         st = ti_preflight_machine(a, err);
@@ -175,10 +229,7 @@ ti_status ti_preflight_here(struct ti_acquisition *a, struct ti_err *err)
         st = ti_machine_pin(a->o->pin, &a->pin, &a->machine.cores, err);
     a->pinned = a->o->pin != NULL;
     if (st == TI_OK)
-        st = ti_counter_choose(a->o->counter, a->sum, deciding(a),
-                               a->paths.valgrind[0] ? a->paths.valgrind : NULL, &a->choice, err);
-    if (st == TI_OK && a->o->also)
-        st = ti_counter_check_also(a->o->also, a->sum, &a->choice, err);
+        st = choose_counter(a, err);
     if (st == TI_OK)
         st = check_processes(a, err);
     if (st != TI_OK)

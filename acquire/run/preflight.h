@@ -20,6 +20,9 @@ ti_status ti_preflight_here(struct ti_acquisition *a, struct ti_err *err);
 /* The bundle must not exist yet (a dry run only warns) and its directory must be writable. */
 ti_status ti_preflight_output(const struct ti_acquisition *a, struct ti_err *err);
 
+/* Take over the answer of ti-node-counter, as JSON; NULL: nothing is known. */
+void ti_preflight_take_counter(struct ti_acquisition *a, const json_t *counter);
+
 /* Say which counter was chosen, and why; warn if the program may leave no trace or does not fit the
  * counter. */
 void ti_preflight_say_counter(const struct ti_acquisition *a);

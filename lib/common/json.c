@@ -29,3 +29,22 @@ json_t *ti_json_u64(uint64_t v)
     snprintf(digits, sizeof digits, "%" PRIu64, v);
     return json_string(digits);
 }
+
+json_t *ti_json_lines(char *text)
+{
+    json_t *j = json_object();
+    char *save = NULL;
+
+    for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+        char *value = strchr(line, ' ');
+
+        if (!value)
+            continue;
+        *value++ = '\0';
+        if (strcmp(value, "true") == 0 || strcmp(value, "false") == 0)
+            json_object_set_new(j, line, json_boolean(value[0] == 't'));
+        else
+            json_object_set_new(j, line, ti_json_text(value));
+    }
+    return j;
+}

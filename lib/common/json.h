@@ -12,6 +12,10 @@ json_t *ti_json_text(const char *text);
 /* The same of an integer.  Numbers above INT64_MAX, which JSON readers refuse, become strings. */
 json_t *ti_json_u64(uint64_t v);
 
+/* A new object of the lines "KEY VALUE" of a text, which is changed.  The values true and false are
+ * booleans, all others strings. */
+json_t *ti_json_lines(char *text);
+
 /* The member `key` of an object: "" or 0 if there is none of that type. */
 static inline const char *ti_json_string(const json_t *object, const char *key)
 {

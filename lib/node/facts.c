@@ -89,9 +89,6 @@ static void add_machine(json_t *facts)
 
 static json_t *program_facts(const char *given)
 {
-    static const char *const kinds[] = {
-        [TI_MPI_OPEN] = "openmpi", [TI_MPI_MPICH] = "mpich",     [TI_MPI_OTHER] = "other",
-        [TI_MPI_NONE] = "none",    [TI_MPI_UNKNOWN] = "unknown", [TI_MPI_STATIC] = "static"};
     struct ti_program p;
     struct ti_err err = {"", ""};
     struct stat sb;
@@ -111,7 +108,7 @@ static json_t *program_facts(const char *given)
         json_object_set_new(j, "path", ti_json_text(realpath(p.path, path) ? path : p.path));
         json_object_set_new(j, "bytes", json_integer(sb.st_size));
         json_object_set_new(j, "sha256", json_string(hex));
-        json_object_set_new(j, "mpi", json_string(kinds[p.mpi]));
+        json_object_set_new(j, "mpi", json_string(ti_mpi_kind_names[p.mpi]));
         json_object_set_new(j, "elf", json_boolean(p.is_elf));
         json_object_set_new(j, "blocks", json_boolean(p.blocks));
         json_object_set_new(j, "setid", json_boolean(p.setid));
@@ -207,7 +204,7 @@ static json_t *trace_dir_facts(const char *dir)
 static json_t *counter_facts(const char *name, bool sum, const char *program, const char *also,
                              const char *folder)
 {
-    char path[PATH_MAX + 32], *text, *save = NULL;
+    char path[PATH_MAX + 32], *text;
     char *argv[] = {path,
                     (char *)(uintptr_t)name,
                     sum ? "sum" : "caller",
@@ -236,19 +233,7 @@ static json_t *counter_facts(const char *name, bool sum, const char *program, co
         free(text);
         return ti_facts_error(&err);
     }
-    /* the output is "KEY VALUE" lines */
-    j = json_object();
-    for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-        char *value = strchr(line, ' ');
-
-        if (!value)
-            continue;
-        *value++ = '\0';
-        if (strcmp(value, "true") == 0 || strcmp(value, "false") == 0)
-            json_object_set_new(j, line, json_boolean(value[0] == 't'));
-        else
-            json_object_set_new(j, line, ti_json_text(value));
-    }
+    j = ti_json_lines(text);
     free(text);
     return j;
 }

@@ -25,6 +25,10 @@
 #define OUR_CLASS ELFCLASS32
 #endif
 
+const char *const ti_mpi_kind_names[TI_MPI_KINDS] = {
+    [TI_MPI_OPEN] = "openmpi", [TI_MPI_MPICH] = "mpich",     [TI_MPI_OTHER] = "other",
+    [TI_MPI_NONE] = "none",    [TI_MPI_UNKNOWN] = "unknown", [TI_MPI_STATIC] = "static"};
+
 /* --- finding ------------------------------------------------------------- */
 
 static ti_status not_found(const char *given, struct ti_err *err)

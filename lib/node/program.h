@@ -16,7 +16,11 @@ enum ti_mpi_kind {
     TI_MPI_NONE,    /* no MPI library among those it names, itself or through them */
     TI_MPI_UNKNOWN, /* a script, say */
     TI_MPI_STATIC,  /* statically linked: nothing can be preloaded */
+    TI_MPI_KINDS
 };
+
+/* "openmpi", "none", ... */
+extern const char *const ti_mpi_kind_names[TI_MPI_KINDS];
 
 struct ti_program {
     char *given;      /* as on the command line */
