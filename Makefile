@@ -178,7 +178,7 @@ endif
 
 install-python:
 	install -d $(DESTDIR)$(pythondir)/tiara
-	install -m 644 python/tiara/*.py python/tiara/py.typed lib/api/tiara.h $(DESTDIR)$(pythondir)/tiara
+	install -m 644 $(package_parts) $(DESTDIR)$(pythondir)/tiara
 
 # Removes what `make install` with the same variables installs, and the folders of ours that are then
 # empty.

@@ -253,10 +253,11 @@ STATES = {"compute": 0, "computing": 0, "burst": 0}
 def timeline(d):
     if not d.timeline:
         raise Empty("No timeline was given (--timeline FILE.csv, of ti-replay --timeline).")
-    return build_timeline(d.events())
+    np = d.info()["np"]
+    return build_timeline(d.events(-(-np // ROWS)), np)
 
 
-def build_timeline(rows):
+def build_timeline(rows, np=0):
     """Pieces of each rank: computing, communicating, waiting.  Short neighbours are one piece, whose
     kind is the one with most time, until few enough are left."""
     ranks, names, end = {}, ["computing"], 0.0
@@ -282,12 +283,12 @@ def build_timeline(rows):
         raise Empty("The timeline has no events.")
     order = sorted(ranks)
     step = -(-len(order) // ROWS)
-    order, left = order[::step], len(order)
+    order, left = order[::step], max(len(order), np)
     most = max(PIECES // len(order), 50)
     whole = sum(len(ranks[r]) for r in order)
     out = [pack(thin(ranks[r], most), end) for r in order]
     note = []
-    if step > 1:
+    if len(order) < left:
         note.append(f"{len(order)} of {left:,} ranks are shown.")
     kept = sum(len(o) // 3 for o in out)
     if joined or kept < whole:

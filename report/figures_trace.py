@@ -195,24 +195,19 @@ def operations(d):
 
 
 def traffic(d):
-    info = d.info("--traffic")
-    column = {name: i for i, name in enumerate(info["columns"])}
-    pairs = info["pairs"]
-    if not pairs:
+    t = d.read("traffic")
+    if not len(t.source):
         raise Empty("No rank sends a message to another.")
-    names = [c for c in info["columns"] if c.endswith("bytes")]
-    numbers = [c for c in info["columns"] if c in ("messages", "one_sided", "number")]
-    cells = {}
-    np = info["np"]
-    group = -(-np // SIDE)
-    for row in pairs:
-        key = (row[column["from"]] // group, row[column["to"]] // group)
-        cell = cells.setdefault(key, [0, 0])
-        cell[0] += sum(row[column[c]] or 0 for c in names)
-        cell[1] += sum(row[column[c]] or 0 for c in numbers)
-    return matrix(cells, np, group, "sender", "receiver", "bytes", "messages") | {
-        "marks": marks.ranks(d) + ([f"Partial: {info['unsound_events']:,} events make no sense; traffic "
-                                    "may be missing."] if info.get("unsound_events") else [])}
+    group, cells = -(-t.ranks // SIDE), {}
+    for source, target, *values in zip(*(column.tolist() for column in (
+            t.source, t.target, t.bytes, t.one_sided_bytes, t.messages, t.one_sided))):
+        cell = cells.setdefault((source // group, target // group), [0, 0])
+        cell[0] += values[0] + values[1]
+        cell[1] += values[2] + values[3]
+    unsound = t.coverage.unsound
+    return matrix(cells, t.ranks, group, "sender", "receiver", "bytes", "messages") | {
+        "marks": marks.ranks(d) + ([f"Partial: {unsound:,} events make no sense; traffic may be missing."]
+                                   if unsound else [])}
 
 
 def matrix(cells, np, group, rows, columns, fmt, counts=None):
@@ -242,10 +237,10 @@ def matrix(cells, np, group, rows, columns, fmt, counts=None):
 
 
 def sizes(d):
-    info = d.info("--histogram")
-    series = [histogram(info["messages"], "messages", "bytes"),
-              histogram(info["collectives"], "collectives, a rank's share", "bytes"),
-              histogram(info["one_sided"], "one-sided", "bytes")]
+    h = d.read("histogram")
+    series = [classes(h, "messages", h.messages, h.message_bytes),
+              classes(h, "collectives, a rank's share", h.collectives, h.collective_bytes),
+              classes(h, "one-sided", h.one_sided, h.one_sided_bytes)]
     series = [s for s in series if s]
     if not series:
         raise Empty("No rank sends anything.")
@@ -253,22 +248,22 @@ def sizes(d):
 
 
 def bursts(d):
-    info = d.info("--histogram")
-    one = histogram(info["bursts"], "bursts", "volume")
+    h = d.read("histogram")
+    one = classes(h, "bursts", h.bursts, h.volumes)
     if not one:
         raise Empty("The trace has no bursts.")
-    return {"kind": "columns", "unit": "count", "series": [one], "xlabel": info.get("volume_unit"),
+    return {"kind": "columns", "unit": "count", "series": [one], "xlabel": h.unit,
             "marks": marks.ranks(d) + marks.volumes(d)}
 
 
-def histogram(part, name, key):
-    classes = part["classes"]
-    if not part["number"]:
+def classes(h, name, count, total):
+    """The classes of a histogram from the first to the last that has values; None if none has."""
+    used = count.nonzero()[0].tolist()
+    if not used:
         return None
-    while classes and not classes[0]["number"]:
-        classes = classes[1:]
-    return {"name": name, "from": [c["from"] for c in classes],
-            "number": [c["number"] for c in classes], "sum": [c[key] for c in classes]}
+    part = slice(used[0], used[-1] + 1)
+    return {"name": name, "from": h.first[part].tolist(), "number": count[part].tolist(),
+            "sum": total[part].tolist()}
 
 
 def phases(d):

@@ -1,4 +1,5 @@
-"""What a report is made of: the output of the tools with --json, and the files that they write.
+"""What a report is made of: a trace, read by the Python package tiara and by ti-info --json, and the
+files that other tools write.
 
 This is the only module that knows where numbers come from.  Figures ask `Inputs`; each answer is
 read once and kept.
@@ -8,9 +9,9 @@ import csv
 import json
 import os
 import subprocess
+import sys
 import tempfile
 import zipfile
-from concurrent.futures import ThreadPoolExecutor
 
 RANKS_READ = 1024  # ranks of which totals are read one by one; of more, this many, evenly spread
 
@@ -49,6 +50,20 @@ def parse(text, path):
     return value
 
 
+def package():
+    """The Python package tiara, which ti-report found."""
+    try:
+        import tiara
+    except ImportError as err:
+        hint = "Tiara's package python3-tiara" if err.name == "tiara" else \
+            "Debian's packages python3-cffi and python3-numpy"
+        raise Fault(f"cannot load the Python package tiara: {sys.executable}: {err}\n"
+                    f"hint: install {hint}", 4) from err
+    except Exception as err:  # tiara.Error, which cannot be imported: there is no libtiara
+        raise Fault(str(err), 4) from err
+    return tiara
+
+
 class Inputs:
     """All inputs of one report.  Attributes are what the command line names; methods read."""
 
@@ -62,9 +77,22 @@ class Inputs:
         self.timeline = None  # path of a timeline in CSV
         self.picture = None  # path of a drawn platform in SVG
         self.warnings = []
+        self._trace = None
         self._kept = {}
 
     # --- the trace ---
+
+    def read(self, what, *arguments):
+        """What a method of tiara.Trace returns, such as read("traffic")."""
+        tiara = package()
+        try:
+            if self._trace is None:
+                self._trace = tiara.open(self.path)
+            if (what, arguments) not in self._kept:
+                self._kept[what, arguments] = getattr(self._trace, what)(*arguments)
+            return self._kept[what, arguments]
+        except tiara.Error as err:
+            raise Fault(str(err), err.status or 3) from err
 
     def command(self, *options):
         """The command that prints what info() returns."""
@@ -122,19 +150,20 @@ class Inputs:
     def ranks(self):
         """Totals of ranks, by rank: `ti-info --rank N`.  Of many ranks, of some: see RANKS_READ."""
         if "ranks" not in self._kept:
-            info = self.info()
-            absent = {r for a, b in info.get("missing", []) for r in range(a, b + 1)}
-            np = info["np"]
-            step = -(-np // RANKS_READ)
-            wanted = [r for r in range(0, np, step) if r not in absent]
-            with ThreadPoolExecutor(os.cpu_count()) as pool:
-                self._kept["ranks"] = list(pool.map(self._rank, wanted))
+            np, traffic = self.info()["np"], self.read("traffic")
+            sent = [0] * np
+            for source, size in zip(traffic.source.tolist(), traffic.bytes.tolist()):
+                sent[source] += size
+            self._kept["ranks"] = [self._rank(r, sent[r]) for r in range(0, np, -(-np // RANKS_READ))
+                                   if r in self._trace]
         return self._kept["ranks"]
 
-    def _rank(self, rank):
+    def _rank(self, rank, sent):
         try:
-            return self._run("ti-info", ["--rank", str(rank), "--json", self.path])
-        except Fault:  # a damaged rank: its number says that there is one
+            with self._trace.rank(rank) as one:
+                events, volume, _ = one.totals()
+            return {"rank": rank, "events": events, "volume": volume, "message_bytes": sent}
+        except package().Error:  # a damaged rank: its number says that there is one
             return {"rank": rank, "events": None, "volume": None}
 
     # --- results ---
@@ -157,20 +186,22 @@ class Inputs:
         if not isinstance(self.skew.get("np"), list):
             raise Fault(f"'{path}' is not a result of ti-skew --json: it has no list np")
 
-    def events(self):
-        """Rows of the timeline: (rank, start, end, state, waiting, source line)."""
-        columns = ["rank", "start_s", "end_s", "state", "waiting_s", "function", "file", "line"]
+    def events(self, step=1):
+        """Rows of the timeline: (rank, start, end, state, waiting); of each `step`-th rank only."""
+        columns = ["rank", "start_s", "end_s", "state", "waiting_s"]
         try:
             with open(self.timeline, encoding="utf-8", errors="replace", newline="") as file:
                 rows = csv.reader(file)
                 head = next(rows, [])
-                if not set(columns[:5]) <= set(head):
+                if not set(columns) <= set(head):
                     raise Fault(f"'{self.timeline}' is not a timeline in CSV of ti-replay --timeline")
-                at = [head.index(c) if c in head else -1 for c in columns]
+                at = [head.index(c) for c in columns]
                 for number, row in enumerate(rows, 2):
                     try:
-                        yield (int(row[at[0]]), float(row[at[1]]), float(row[at[2]]), row[at[3]],
-                               float(row[at[4]] or 0))
+                        rank = int(row[at[0]])
+                        if rank % step == 0:
+                            yield (rank, float(row[at[1]]), float(row[at[2]]), row[at[3]],
+                                   float(row[at[4]] or 0))
                     except (ValueError, IndexError) as err:
                         raise Fault(f"{self.timeline}:{number}: not a row of a timeline") from err
         except OSError as err:

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 from figures import FIGURES
-from inputs import Fault, Inputs, quoted
+from inputs import Fault, Inputs, package, quoted
 from page import content, render
 
 # (short, long, argument, help): the only list of options.
@@ -160,6 +160,7 @@ def library(path):
 
 
 def gathered(values, trace, tools):
+    package()
     d = Inputs(trace, tools)
     d.debug_dir, d.timeline, d.picture = (values.get(k) for k in ("debug-dir", "timeline", "platform"))
     if not os.path.exists(trace):

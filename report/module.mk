@@ -2,7 +2,10 @@
 report_parts := $(addprefix report/,main.py inputs.py words.py marks.py figure.py figures.py figures_trace.py \
                 figures_replay.py answer.py picture.py page.py base.js charts.js canvas.js page.js page.css)
 
-$(O)/ti-report: report/ti-report.in $(report_parts) report/module.mk Makefile
-	@mkdir -p $(O)/report
-	$(call say,COPY)cp $(report_parts) $(O)/report && \
-	    sed 's|@DATADIR@|$(datadir)|; s|@VERSION@|$(VERSION)|' $< >$@ && chmod +x $@
+# In the build folder the Python package stands beside it, with the header that it reads.
+package_parts := $(wildcard python/tiara/*.py) python/tiara/py.typed lib/api/tiara.h
+$(O)/ti-report: report/ti-report.in $(report_parts) $(package_parts) report/module.mk Makefile
+	@mkdir -p $(O)/report $(O)/python/tiara
+	$(call say,COPY)cp $(report_parts) $(O)/report && cp $(package_parts) $(O)/python/tiara && \
+	    sed 's|@DATADIR@|$(datadir)|; s|@PYTHONDIR@|$(pythondir)|; s|@VERSION@|$(VERSION)|' $< >$@ && \
+	    chmod +x $@

@@ -8,6 +8,8 @@ for p in ti-info ti-replay tests/mktrace examples/lu; do
     [ -x "$o/$p" ] || skip "$o/$p was not built"
 done
 command -v smpirun >/dev/null || skip 'there is no smpirun'
+/usr/bin/python3 -c 'import cffi, numpy' || skip 'there is no Python with cffi and numpy'
+case $o in *build) ;; *) skip 'not with sanitizers: Python cannot load libtiara' ;; esac
 PATH=$o:$o/tests:$PATH
 # No test of the page depends on the library but one: any file that is called d3 will do for the others.
 echo '/* d3: a stand-in, never executed here */' >d3.js
@@ -128,6 +130,14 @@ head -c 300 lu.tib >cut.tib
 run 3 cut.tib --json
 grep -q '^ti-report: .*cut.tib' ../err || { fail 'a bundle that is cut off'; cat ../err; }
 grep -q Traceback ../err && fail 'a traceback'
+mkdir none
+for module in cffi numpy; do # as if it were not installed
+    echo "raise ImportError(\"No module named '$module'\", name='$module')" >none/$module.py
+    PYTHONPATH=none refused 4 "No module named '$module'" lu.tib --json
+    says err "hint: install Debian's packages python3-cffi and python3-numpy"
+    rm none/$module.py
+done
+TIARA_LIBRARY=/none/libtiara.so.1 refused 4 'cannot load libtiara.so.1: ' lu.tib --json
 run 0 --list
 says out 'The trace: Who sends to whom.'
 finish
