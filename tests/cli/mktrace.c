@@ -22,6 +22,7 @@
  *     --as RANK:NAME     write that rank's file under NAME
  *     --untraced         one call that is not traced
  *     --plain            barriers only
+ *     --lean             no call in which all ranks send to all: for many ranks
  *     --times[=N]        extra columns: bursts that last N (2) times as many nanoseconds
  *                        as their volume, calls of 100, and a counter with an odd name
  *     --add WHAT         at the end, something that is not sound, or looks so:
@@ -45,7 +46,7 @@ static long as_rank = -1;
 static const char *as_name = "", *add_what = "", *sites = "app", *counter = "papi",
                   *isa = "x86-64-v3";
 static uint8_t run_id[TI_RUN_ID_BYTES] = "0123456789abcde";
-static bool untraced, plain, exact;
+static bool untraced, plain, lean, exact;
 static uint64_t times; /* 0: none */
 
 static struct ti_writer *w;
@@ -82,12 +83,13 @@ static void iterate(long rank, long i)
 {
     int64_t right = rank + 1 < np ? 1 : TI_NULL, left = rank > 0 ? -1 : TI_NULL;
     int64_t bytes = 1000 * (i + 1);
-    int32_t requests[2] = {0, 1}, *counts = calloc(2 * (size_t)np, sizeof *counts);
+    int32_t requests[2] = {0, 1}, *counts = NULL;
     int64_t matched[3] = {0, -1, 7};
 
     if (rank == change_rank && i == change_iteration)
         bytes += 8;
-    for (long k = 0; k < np; k++) {
+    counts = lean ? NULL : calloc(2 * (size_t)np, sizeof *counts);
+    for (long k = 0; !lean && k < np; k++) {
         counts[k] = (int32_t)(k + i);         /* what the k-th gets */
         counts[np + k] = (int32_t)(rank + i); /* what we get */
     }
@@ -105,8 +107,9 @@ static void iterate(long rank, long i)
           none, none);
     event(3000, TI_OP_ALLREDUCE, 3, TI_M_COLL | TI_M_REDOP, ARGS(0, 40, 8, TI_REDOP_SUM), none,
           none);
-    event(7, TI_OP_ALLTOALLV, 3, TI_M_COMM | TI_M_ESIZE | TI_M_ESIZE2, ARGS(0, 4, 4),
-          (struct ti_vec){counts, 4, np}, (struct ti_vec){counts + np, 4, np});
+    if (!lean)
+        event(7, TI_OP_ALLTOALLV, 3, TI_M_COMM | TI_M_ESIZE | TI_M_ESIZE2, ARGS(0, 4, 4),
+              (struct ti_vec){counts, 4, np}, (struct ti_vec){counts + np, 4, np});
     free(counts);
 }
 
@@ -208,8 +211,9 @@ static void events(long rank)
         for (long i = 0; i < iterations; i++)
             iterate(rank, i);
         event(10, TI_OP_BCAST, 2, TI_M_COLL | TI_M_ROOT, ARGS(2, 16, 4, 0), none, none);
-        event(10, TI_OP_ALLTOALL, 2, TI_M_COLL | TI_M_BYTES2 | TI_M_ESIZE2, ARGS(0, 8, 4, 8, 4),
-              none, none);
+        if (!lean)
+            event(10, TI_OP_ALLTOALL, 2, TI_M_COLL | TI_M_BYTES2 | TI_M_ESIZE2, ARGS(0, 8, 4, 8, 4),
+                  none, none);
     }
     add(rank);
     if (untraced) {
@@ -307,7 +311,7 @@ int main(int argc, char **argv)
         {"as", 1, NULL, 'a'},         {"untraced", 0, NULL, 'u'},   {"plain", 0, NULL, 'p'},
         {"exact", 0, NULL, 'x'},      {"add", 1, NULL, 'A'},        {"isa", 1, NULL, 'S'},
         {"times", 2, NULL, 'T'},      {"seed", 1, NULL, 'D'},       {"bytes", 1, NULL, 'b'},
-        {NULL, 0, NULL, 0},
+        {"lean", 0, NULL, 'l'},       {NULL, 0, NULL, 0},
     };
     int id;
 
@@ -361,6 +365,9 @@ int main(int argc, char **argv)
             break;
         case 'x':
             exact = true;
+            break;
+        case 'l':
+            lean = true;
             break;
         case 'p':
             plain = true;

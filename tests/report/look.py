@@ -24,6 +24,7 @@ INK = """(() => { const d = seen.getContext("2d").getImageData(0, 0, seen.width,
     for (let i = 0; i < d.length; i += 4) { const k = (d[i] << 16) | (d[i + 1] << 8) | d[i + 2]; s.set(k, (s.get(k) || 0) + 1); }
     return JSON.stringify([...s].sort((a, b) => b[1] - a[1]).slice(0, 40)); })()"""
 TIP = """(() => { const t = document.querySelector(".tip"); return t && t.style.display !== "none" ? t.innerText : ""; })()"""
+MOST = 3_000_000  # bytes of a page
 SCALE = "d3.zoomTransform(seen).k"
 
 
@@ -102,6 +103,8 @@ def look(browser, page, folder):
                 if empty:
                     faults.append(f"{kind}: {empty} figures do not name their command")
                 faults += [f"{kind}: in use: {c}" for c in browser.complaints()]
+    if os.path.getsize(page) > MOST:
+        faults.append(f"it is larger than {MOST:,} bytes")
     if len(backgrounds) != 2:
         faults.append("light and dark look the same")
     print(f"{page}: {os.path.getsize(page):,} bytes, first picture after {seconds:.2f} s, "

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Make reports as users do, and look at them in headless Chromium: of a program with its replays and
-# sweep, of 1,024 ranks, of a run that failed, and of hostile inputs.  `make check-report` builds
+# sweep, of 1,024 ranks, of 10 million events, of a run that failed, and of hostile inputs.  `make check-report` builds
 # first.  Pictures are left in $TI_BUILD/report-pictures: look at them.
 
 top=$PWD
@@ -20,9 +20,19 @@ ti-skew -q --np 2 -r 2 -c cputime --json "$o/examples/lu" S 2 >skew.json
 ti-report -q lu.tib --replay fast.json --replay slow.json --replay tolerance.json --study study \
     --timeline lu.csv --skew skew.json -o lu.html
 
-mktrace --np 1024 --iterations 1 many.run
+mktrace --np 1024 --iterations 2 --lean many.run
 ti-gather -q many.run -o many.tib
-ti-report -q many.tib -o many.html
+ti-replay -q many.tib --topology 'fat-tree:2;32,32;1,32;1,1' --speed 8Gf --profile --causes --links --json >many.json
+ti-report -q many.tib --replay many.json -o many.html
+
+# 10 million events at 1,024 ranks, none with the volume of another.  Their timeline, of 1.4 GB, goes
+# through a pipe.
+mktrace --np 1024 --iterations 2000 --lean --noise 500 --times big.run
+ti-gather -q big.run -o big.tib
+mkfifo big.csv
+ti-info -q --timeline big.csv big.tib >../out &
+ti-report -q big.tib --timeline big.csv -o big.html
+wait $!
 
 # Ended before it was through: the traces are cut off, and cannot be replayed.
 ti-acquire -q --np 4 -c cputime --mem-per-rank 10M --timeout 5 --trace-dir cut.run -o cut.tib \
@@ -44,5 +54,5 @@ END
 ti-report -q evil.tib --replay evil.json --platform evil.svg -o evil.html
 
 rm -rf "$o/report-pictures"
-python3 -B "$top/tests/report/look.py" "$o/report-pictures" lu.html many.html cut.html evil.html
+python3 -B "$top/tests/report/look.py" "$o/report-pictures" lu.html many.html big.html cut.html evil.html
 echo "pictures: $o/report-pictures"
