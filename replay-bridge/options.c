@@ -121,12 +121,27 @@ static ti_status parse_start(void *options, const char *arg, struct ti_err *err)
                         &o->nstarts, err);
 }
 
+#define LINK_SLICES 10000 /* most of --links */
+
 static ti_status parse_steady(void *options, const char *arg, struct ti_err *err)
 {
     struct ti_replay_options *o = options;
 
     o->steady = arg ? arg : "0.1%";
     return ti_unit_check(o->steady, TI_UNIT_SHARE, "--steady", err);
+}
+
+static ti_status parse_links(void *options, const char *arg, struct ti_err *err)
+{
+    struct ti_replay_options *o = options;
+    char *end = NULL;
+
+    o->links = true;
+    o->link_slices = arg ? strtoll(arg, &end, 10) : 0;
+    if (arg && (*end || o->link_slices < 2 || o->link_slices > LINK_SLICES))
+        return ti_err_set(err, TI_ERR_USAGE, "--links: '%s' is not a number of slices from 2 to %d",
+                          arg, LINK_SLICES);
+    return TI_OK;
 }
 
 static ti_status parse_noise(void *options, const char *arg, struct ti_err *err)
@@ -325,7 +340,10 @@ static const struct ti_opt opts[] = {
      "print the critical path, what its time consists of, and\n"
      "the ten things that would help most",
      TI_OPT_FLAG(causes)},
-    {0, "links", NULL, "print what each link carries, the busiest first", TI_OPT_FLAG(links)},
+    {0, "links", "[=SLICES]",
+     "print what each link carries, the busiest first; with\n"
+     "--json also in each of up to SLICES slices of time",
+     TI_OPT_FUNCTION(parse_links)},
     {0, "timeline", "FILE",
      "write what ranks do when, for viewers: NAME.json (Perfetto),\n"
      "NAME.otf2 (Vampir), NAME.paje, or NAME.csv",

@@ -92,6 +92,7 @@ struct ti_replay_options {
     bool causes;          /* print the critical path, and what would help */
     const char *debug_dir; /* folders with debug information, separated by ':'; NULL: none */
     bool links;           /* print the load of links */
+    int64_t link_slices;  /* ... and in at most so many slices of time; 0: not */
     const char *keep;     /* folder for all files of the replay; NULL: none */
     int64_t width;        /* of tables; -1: not given */
     bool quiet, verbose, json;

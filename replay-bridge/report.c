@@ -360,6 +360,8 @@ static void add_times(json_t *j, const struct ti_replay_options *o,
         json_object_set(j, "causes", res->causes);
     if (res->links)
         json_object_set(j, "links", res->links);
+    if (res->links && res->messages.slices)
+        json_object_set_new(j, "link_slice_s", json_real(res->messages.slice_s));
     if (res->wall_s > 0) {
         snprintf(wall, sizeof wall, "%.6f", res->wall_s);
         json_object_set_new(j, "wall_time_s", json_real(strtod(wall, NULL)));

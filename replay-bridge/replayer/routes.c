@@ -3,10 +3,11 @@
  *
  *   smpirun -np 1 ... ti-smpi-routes PAIRS LINKS
  *
- * PAIRS is read: lines "FROM TO MESSAGES BYTES" of two hosts.  LINKS is written: a JSON array of
- * the links on the routes of these messages, each with bandwidth (bytes per second), latency
- * (seconds), whether messages share it, and its messages and bytes.  Nothing is simulated: the
- * program runs under smpirun because only SimGrid knows the routes of a platform.
+ * PAIRS is read: lines "FROM TO SLICE MESSAGES BYTES" of two hosts and a slice of time.  LINKS is
+ * written: a JSON array of the links on the routes of these messages, each with bandwidth (bytes
+ * per second), latency (seconds), whether messages share it, its messages and bytes, and in
+ * `slices` the bytes of each slice.  Nothing is simulated: the program runs under smpirun because
+ * only SimGrid knows the routes of a platform.
  */
 #include <inttypes.h>
 #include <jansson.h>
@@ -25,6 +26,8 @@
 struct carried {
     sg_link_t link;
     uint64_t messages, bytes;
+    uint64_t *slice; /* bytes of each slice */
+    size_t slices, room;
 };
 
 struct carriers {
@@ -33,14 +36,20 @@ struct carriers {
     size_t room;
 };
 
-static void add(struct carriers *all, sg_link_t link, uint64_t messages, uint64_t bytes)
+static void add(struct carriers *all, sg_link_t link, size_t slice, uint64_t messages,
+                uint64_t bytes)
 {
     int64_t i = ti_map_add(&all->of, (int64_t)(uintptr_t)link, 0, 0, 0);
+    struct carried *c;
 
     all->list = ti_grow(all->list, &all->room, all->of.n, sizeof *all->list);
-    all->list[i].link = link;
-    all->list[i].messages += messages;
-    all->list[i].bytes += bytes;
+    c = &all->list[i];
+    c->link = link;
+    c->messages += messages;
+    c->bytes += bytes;
+    c->slice = ti_grow(c->slice, &c->room, slice + 1, sizeof *c->slice);
+    c->slice[slice] += bytes;
+    c->slices = c->slices > slice + 1 ? c->slices : slice + 1;
 }
 
 /* Takes a line of PAIRS; false if it is malformed. */
@@ -49,12 +58,14 @@ static bool add_pair(struct carriers *all, char *line)
     char *from = strtok(line, " "), *to = strtok(NULL, " "), *counts = strtok(NULL, "");
     xbt_dynar_t route = xbt_dynar_new(sizeof(sg_link_t), NULL);
     uint64_t messages, bytes;
-    bool good = counts && sscanf(counts, "%" SCNu64 " %" SCNu64, &messages, &bytes) == 2;
+    size_t slice;
+    bool good =
+        counts && sscanf(counts, "%zu %" SCNu64 " %" SCNu64, &slice, &messages, &bytes) == 3;
 
     if (good)
         sg_host_get_route(sg_host_by_name(from), sg_host_by_name(to), route);
     for (unsigned i = 0; good && i < xbt_dynar_length(route); i++)
-        add(all, xbt_dynar_get_as(route, i, sg_link_t), messages, bytes);
+        add(all, xbt_dynar_get_as(route, i, sg_link_t), slice, messages, bytes);
     xbt_dynar_free(&route);
     return good;
 }
@@ -81,12 +92,16 @@ static bool write_links(const struct carriers *all, const char *path)
 
     for (size_t i = 0; i < all->of.n; i++) {
         const struct carried *c = &all->list[i];
+        json_t *slices = json_array();
 
+        for (size_t k = 0; k < c->slices; k++)
+            json_array_append_new(slices, json_integer((json_int_t)c->slice[k]));
         json_array_append_new(
-            list, json_pack("{s:s, s:f, s:f, s:b, s:I, s:I}", "link", sg_link_get_name(c->link),
-                            "bandwidth", sg_link_get_bandwidth(c->link), "latency",
-                            sg_link_get_latency(c->link), "shared", sg_link_is_shared(c->link),
-                            "messages", (json_int_t)c->messages, "bytes", (json_int_t)c->bytes));
+            list, json_pack("{s:s, s:f, s:f, s:b, s:I, s:I, s:o}", "link",
+                            sg_link_get_name(c->link), "bandwidth", sg_link_get_bandwidth(c->link),
+                            "latency", sg_link_get_latency(c->link), "shared",
+                            sg_link_is_shared(c->link), "messages", (json_int_t)c->messages,
+                            "bytes", (json_int_t)c->bytes, "slices", slices));
     }
     good = json_dump_file(list, path, JSON_COMPACT | JSON_REAL_PRECISION(15)) == 0;
     json_decref(list);
@@ -117,6 +132,8 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     good = argc == 3 && read_pairs(&all, argv[1]) && write_links(&all, argv[2]);
     MPI_Finalize();
+    for (size_t i = 0; i < all.of.n; i++)
+        free(all.list[i].slice);
     ti_map_free(&all.of);
     free(all.list);
     return good ? TI_OK : TI_ERR_IO;

@@ -61,8 +61,12 @@ static void raise_files(int64_t np)
 /* ---- the command ---- */
 
 /* Options that make SimGrid trace each message. */
-static const char *const tracing[] = {":yes", "/smpi:yes", "/smpi/internals:yes",
-                                      "/smpi/display-sizes:yes", ("/filename:" TI_SIM_MESSAGES)};
+static const char *const tracing[] = {":yes",
+                                      "/smpi:yes",
+                                      "/smpi/internals:yes",
+                                      "/smpi/display-sizes:yes",
+                                      "/precision:9",
+                                      ("/filename:" TI_SIM_MESSAGES)};
 
 /*
  * smpirun splits at blanks, so no name here has any.  Paths are relative to the scratch directory.

@@ -211,7 +211,8 @@ static ti_status find_links(const struct ti_replay_options *o, struct ti_replay_
     struct ti_args command = {0};
     double wall_s;
     int exit_status;
-    ti_status st = ti_messages_write(&res->messages, &res->hosts, TI_SIM_PAIRS, err);
+    const double seconds = ti_verdict_seconds(&res->verdict);
+    ti_status st = ti_messages_write(&res->messages, seconds, &res->hosts, TI_SIM_PAIRS, err);
 
     ti_beside_helper("ti-smpi-routes", routes);
     if (!st)
@@ -229,8 +230,7 @@ static ti_status find_links(const struct ti_replay_options *o, struct ti_replay_
                         exit_status);
     if (st)
         return st;
-    res->links =
-        ti_messages_links(ti_scratch_path(TI_SIM_LINKS), ti_verdict_seconds(&res->verdict), err);
+    res->links = ti_messages_links(&res->messages, ti_scratch_path(TI_SIM_LINKS), seconds, err);
     return res->links ? TI_OK : TI_ERR_IO;
 }
 
@@ -256,6 +256,7 @@ ti_status ti_smpirun_run(const struct ti_replay_options *o, struct ti_replay_res
         sim.message = show_message;
     res->messages.host_of = res->host_of;
     res->messages.np = res->np;
+    res->messages.slices = o->link_slices;
     st = ti_sim_script(&sim, err);
     res->runnable = st == TI_OK;
     if (!st)

@@ -299,7 +299,34 @@ down = sum(x['bytes'] for x in j['links'] if x['link'].endswith('_DOWN'))
 assert up == down == 10 * 100000 + 7 * 1000, (up, down)
 first = j['links'][0]
 assert first['bytes'] >= 1000000 and first['link'] in ('nodes_link_0_UP', 'nodes_link_1_DOWN'), first
-near(first['use'], first['bytes'] / 125e6 / j['clock_s'], 1e-12)" "links, $engine"
+near(first['use'], first['bytes'] / 125e6 / j['clock_s'], 1e-12)
+assert 'slices' not in first and 'link_slice_s' not in j" "links, $engine"
+done
+
+# A message, a second without any, and one that takes a second on its link.
+printf '%s\n' rank '0 init' '0 send 1 0 1000000 2' '0 compute 1e9' '0 send 1 0 125000000 2' '0 finalize' \
+    rank '1 init' '1 recv 0 0 1000000 2' '1 recv 0 0 125000000 2' '1 finalize' | made paused
+for engine in stock tiara; do
+    for slices in 2 8 100; do
+        replay paused --speed 1Gf --json --links=$slices --engine $engine || { fail "links=$slices"; cat err; }
+        json "
+width, n, clock = j['link_slice_s'], len(j['links'][0]['slices']), j['clock_s']
+assert 2 < clock < 2.5 and (n - 1) * width < clock <= n * width and $slices / 2 <= n <= $slices, (width, n, clock)
+for link in j['links']:
+    assert sum(link['slices']) == link['bytes'] and len(link['slices']) == n, link
+    assert all(b <= link['bandwidth'] * width for b in link['slices'][:-1]), link
+if n > 4:
+    link = j['links'][0]
+    quiet = [b for i, b in enumerate(link['slices']) if width * i > 0.1 and width * (i + 1) < 1]
+    busy = [b for i, b in enumerate(link['slices']) if width * i > 1.1 and width * (i + 2) < 2]
+    assert link['slices'][0] == 1000000 and quiet and busy, link
+    assert not any(quiet) and all(near(b, link['bandwidth'] * width, 1) is None for b in busy), link
+" "links=$slices, $engine"
+    done
+done
+for slices in 1 0 -2 10001 x 3x ''; do
+    replay paused --links=$slices && fail "--links=$slices"
+    grep -q 'a number of slices from 2 to 10000' err || { fail "--links=$slices"; cat err; }
 done
 
 # ---- timelines ----
