@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 from figures import FIGURES
+from frames import write_frames
 from inputs import Fault, Inputs, package, quoted
 from page import content, render
 
@@ -22,6 +23,8 @@ OPTIONS = [
     ("", "debug-dir", "DIR", "look here first for debug information, as ti-info does\n[default: the folder of TRACE]"),
     ("Output", None, None, None),
     ("o", "output", "FILE", "the page to write [default: TRACE with .html]"),
+    ("", "frames", "DIR", "write the load of the network over simulated time as pictures\nthat make a film, and no page; "
+     "needs a --replay of\nti-replay --links=60 --json"),
     ("", "d3", "FILE", "d3.min.js, version 5 or later [default: Debian's, of node-d3]"),
     ("", "list", "", "list the figures and exit"),
     ("", "json", "", "print what the page shows as JSON, and write no page"),
@@ -37,6 +40,7 @@ Examples:
   ti-report lu.tib -o lu.html
   ti-replay lu.tib --profile --causes --links --json >r.json; ti-report lu.tib --replay r.json
   ti-report lu.tib --replay fast.json --replay slow.json --study study
+  ti-replay lu.tib --links=60 --json >r.json; ti-report lu.tib --replay r.json --frames film
 """
 TAIL = """
 The page needs no network and no other file.
@@ -201,8 +205,13 @@ def work(arguments, tools, version):
         return
     if len(operands) != 1:
         raise Usage("one TRACE is needed" if not operands else f"one TRACE is needed, not {len(operands)}")
-    code = None if "json" in values else library(values.get("d3"))
+    code = None if "json" in values or "frames" in values else library(values.get("d3"))
     d = gathered(values, operands[0], tools)
+    if "frames" in values:
+        n = write_frames(d, values["frames"])
+        if "quiet" not in values:
+            note(f"ti-report: wrote {quoted(values['frames'])}: {n} pictures; its README says how to make a film")
+        return
     data = content(d, version)
     for text in d.warnings:
         note(f"ti-report: warning: {text}")

@@ -1,6 +1,6 @@
 # report: ti-report, in Python; its parts are in a folder beside it.
 report_parts := $(addprefix report/,main.py inputs.py words.py marks.py figure.py figures.py figures_trace.py \
-                figures_replay.py answer.py picture.py page.py base.js charts.js canvas.js page.js page.css)
+                figures_replay.py answer.py picture.py frames.py page.py base.js charts.js canvas.js page.js page.css)
 
 # In the build folder the Python package stands beside it, with the header that it reads.
 package_parts := $(wildcard python/tiara/*.py) python/tiara/py.typed lib/api/tiara.h

@@ -16,7 +16,8 @@ KEPT = {"d", "x", "y", "x1", "y1", "x2", "y2", "cx", "cy", "r", "rx", "ry", "wid
 MOST = 400000  # characters
 
 
-def platform(d):
+def drawing(d):
+    """The box of the drawn platform, and its shapes."""
     text = d.drawing()
     if not text:
         raise Empty("The platform was not drawn: give its picture (--platform FILE.svg, of ti-replay "
@@ -36,7 +37,12 @@ def platform(d):
     except ValueError as err:
         raise Empty("The picture of the platform has no sound viewBox.") from err
     shapes = [shape(c) for c in root if local(c.tag) in SHAPES and not background(c)]
-    return {"kind": "drawing", "box": (box + [100] * 4)[:4], "shapes": shapes, **loaded(d, shapes)}
+    return (box + [100] * 4)[:4], shapes
+
+
+def platform(d):
+    box, shapes = drawing(d)
+    return {"kind": "drawing", "box": box, "shapes": shapes, **loaded(d, shapes)}
 
 
 # --- the load of links ---
@@ -49,11 +55,8 @@ ENDS = [  # names of links, without _UP and _DOWN, of networks whose links are d
 ]
 
 
-def loaded(d, shapes):
-    """Colour the lines between two nodes by the use of their links, where a replay has it."""
-    links = next((r["links"] for _, r in d.replays if r.get("links")), None)
-    if not links:
-        return {"note": "Links have no load: it takes a replay with --links."}
+def lines_of(shapes):
+    """The lines between two nodes, each with their names; and the names of all nodes."""
     centres, lines = {}, []
     for name, a, _, inner in shapes[-1][3] if shapes else []:
         if name == "rect" and inner and inner[0][0] == "title":
@@ -63,7 +66,16 @@ def loaded(d, shapes):
         lines += [(s, tuple(sorted(ends))) for s in group[3] if s[0] == "path"
                   and None not in (ends := [centres.get(p) for p in end_points(s[1].get("d", ""))])
                   and len(ends) == 2]
-    use = loads(links, centres.values())
+    return lines, list(centres.values())
+
+
+def loaded(d, shapes):
+    """Colour the lines between two nodes by the use of their links, where a replay has it."""
+    links = next((r["links"] for _, r in d.replays if r.get("links")), None)
+    if not links:
+        return {"note": "Links have no load: it takes a replay with --links."}
+    lines, names = lines_of(shapes)
+    use = loads(links, names)
     most, found = max(use.values(), default=0), 0
     for line, ends in lines:
         found += ends in use and most > 0

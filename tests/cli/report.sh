@@ -39,6 +39,15 @@ run 0 -q lu.tib "${all[@]}" --d3 d3.js -o again.html
 [ -s ../err ] && fail '-q prints'
 cmp lu.html again.html || fail 'two pages of the same inputs differ'
 
+# --- pictures over time --------------------------------------------------------
+"${replay[@]}" --links=12 --json >slices.json || fail 'ti-replay --links=12'
+run 0 lu.tib --replay lu.json --replay slices.json --frames film
+says err 'ti-report: wrote film: '
+check report frames_have_the_load_of_links slices.json film || fail 'pictures over time'
+ti-replay -q lu.tib --topology 'dragonfly:1,1;2,1;1,1;2' --speed 8Gf --links=5 --json >cells.json || fail 'a dragonfly'
+run 0 -q lu.tib --replay cells.json --frames cells
+check report cells_have_the_load_of_links cells.json cells || fail 'pictures of cells'
+
 # --- red lines ----------------------------------------------------------------
 check report says_in_red page.json 'What each rank does' Estimated || fail 'an estimate is not marked'
 check report says_in_red page.json 'What would help' Bounded || fail 'bounds are not marked'
@@ -86,6 +95,10 @@ run 0 -q evil.tib --replay evil.json --platform evil.svg --d3 d3.js -o evil.html
 check report nothing_becomes_code lu.html evil.html || fail 'a text became HTML'
 run 0 evil.tib --replay evil.json --platform evil.svg --json
 check report shapes_only ../out || fail 'more than shapes of a picture'
+cp slices.json evil-slices.json
+json -w evil-slices.json "platform=\"$evil\"" "links.0.link=\"$evil\""
+run 0 -q evil.tib --replay evil-slices.json --platform evil.svg --frames evil-film
+check report only_drawing evil-film || fail 'a text became more than text in a picture'
 # Results whose values have other types cost their figures, not the page.
 cp lu.json odd.json
 json -w odd.json 'profile.ranks=7' 'causes.path="x"' 'links.0.use=null' 'platform=[1]'
@@ -120,6 +133,10 @@ refused 3 "cannot read 'empty/results.json'" lu.tib --study empty
 refused 3 "'empty.json' is not a result of ti-skew" lu.tib --skew empty.json
 refused 3 "cannot read 'none.csv': No such file" lu.tib --timeline none.csv
 refused 3 "cannot read 'none.svg': No such file" lu.tib --platform none.svg
+refused 4 "'film' is not empty" lu.tib --replay slices.json --frames film
+refused 3 '--frames needs a result with the load of links over time' lu.tib --replay lu.json --frames new
+says err 'hint: ti-replay --links=60 --json makes such a result'
+[ ! -e new ] || fail 'a folder for pictures that are not there'
 refused 3 "'d3.js' is not JSON" lu.tib --replay d3.js
 refused 4 "cannot read '/none/d3.js'" lu.tib --d3 /none/d3.js
 refused 3 "'empty.json' is not d3" lu.tib --d3 empty.json

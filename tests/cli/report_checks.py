@@ -10,9 +10,13 @@ import re
 import struct
 import subprocess
 import sys
+import xml.etree.ElementTree as ET
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import jsonfile  # noqa: E402
+
+
+SVG = "{http://www.w3.org/2000/svg}"
 
 
 def tool(*command):
@@ -167,6 +171,82 @@ def links_have_their_load(result_path, path):
         title = next(t for t in titles if t.startswith(f"node-{host} to switch-1-{host // 2}:"))
         shown_use = float(re.search(r"in use ([0-9.e-]+) %", title)[1])
         close(shown_use, 100 * use[str(host), str(7 - host // 2)], 1e-2)
+
+
+def pictures(folder, wanted):
+    """The roots of all pictures, in order, which have one size."""
+    names = sorted(n for n in os.listdir(folder) if n != "README")
+    assert names == [f"frame-{i + 1:04d}.svg" for i in range(wanted)], names
+    roots = [ET.parse(os.path.join(folder, n)).getroot() for n in names]
+    assert len({(r.get("width"), r.get("height"), r.get("viewBox")) for r in roots}) == 1
+    times = [next(t.text for t in r.iter(SVG + "text") if " of " in t.text) for r in roots]
+    assert len(set(times)) == wanted and times[0].startswith("0.0"), times
+    with open(os.path.join(folder, "README"), encoding="utf-8") as file:
+        text = file.read()
+    assert f"{wanted} pictures" in text and "Estimated" in text and "frame-%04d.svg" in text
+    return roots
+
+
+def slice_uses(result):
+    """The use of each link in each slice, and the greatest."""
+    width, clock = result["link_slice_s"], result["clock_s"]
+    n = len(result["links"][0]["slices"])
+    out = [{link["link"]: link["slices"][i] / link["bandwidth"] / min(width, clock - i * width)
+            for link in result["links"]} for i in range(n)]
+    return out, max(max(o.values()) for o in out)
+
+
+def rgb(colour):
+    return [int(colour[i:i + 2], 16) for i in (1, 3, 5)]
+
+
+def as_colour(colour, share):
+    """Whether a colour is the one of idle links, or is not, as the share says."""
+    return colour == "#c3cad2" if share == 0 else colour != "#c3cad2"
+
+
+def frames_have_the_load_of_links(result_path, folder):
+    result = load(result_path)
+    slices, most = slice_uses(result)
+    roots = pictures(folder, len(slices))
+    for use, root in zip(slices, roots):
+        shown = [(float(p.get("stroke-width")), p.get("stroke")) for p in root.iter(SVG + "path")
+                 if p.get("stroke-opacity") == "1"]  # not of the legend
+        lines = {}
+        for name, value in use.items():
+            found = re.match(r"link_from_(\d+)_(\d+)_", name)
+            if found:
+                lines[found.groups()] = max(lines.get(found.groups(), 0), value)
+        expected = sorted(1.5 + 2.5 * v / most for v in lines.values())
+        assert len(shown) == len(expected) == 8, (shown, expected)
+        for (width, colour), wanted in zip(sorted(shown), expected):
+            close(width, wanted, 1e-2)
+            assert as_colour(colour, wanted - 1.5), (colour, wanted)
+    assert any(sum(u.values()) for u in slices)
+
+
+def cells_have_the_load_of_links(result_path, folder):
+    result = load(result_path)
+    slices, most = slice_uses(result)
+    for use, root in zip(slices, pictures(folder, len(slices))):
+        cells = {r.find(SVG + "title").text: r.get("fill") for r in root.iter(SVG + "rect")
+                 if r.find(SVG + "title") is not None}
+        assert cells.keys() == use.keys()
+        for name, fill in cells.items():
+            assert as_colour(fill, use[name]), (name, fill, use[name])
+        order = sorted(use, key=use.get)  # busier is darker
+        light = [sum(rgb(cells[n])) for n in order if use[n]]
+        assert light == sorted(light, reverse=True), light
+
+
+def only_drawing(folder):
+    for name in os.listdir(folder):
+        if name == "README":
+            continue
+        for element in ET.parse(os.path.join(folder, name)).iter():
+            assert element.tag.removeprefix(SVG) in ("svg", "g", "path", "rect", "text", "title"), element.tag
+            assert not any(k.startswith("on") or "href" in k for k in element.attrib), element.attrib
+            assert "url(" not in str(element.attrib)
 
 
 def every_figure_draws_or_says_why(path):
