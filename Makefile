@@ -84,14 +84,18 @@ $(foreach p,$(progs) $(helpers),$(eval $(call program,$(p))))
 
 # Completion of the tools for shells, from their tables of options.
 AWK        ?= awk
-bash_completion := $(progs:%=$(O)/completion/%.bash)
-zsh_completion  := $(progs:%=$(O)/completion/%.zsh)
-fish_completion := $(progs:%=$(O)/completion/%.fish)
+completed       := $(progs) ti-report
+bash_completion := $(completed:%=$(O)/completion/%.bash)
+zsh_completion  := $(completed:%=$(O)/completion/%.zsh)
+fish_completion := $(completed:%=$(O)/completion/%.fish)
 all: $(bash_completion) $(zsh_completion) $(fish_completion)
 define completion
 $(O)/completion/%.$(1): $(O)/% tools/gen-completion
 	@mkdir -p $$(@D)
 	$$(call say,GEN)$$< --option-table | $$(AWK) -f tools/gen-completion -v shell=$(1) >$$@
+$(O)/completion/ti-report.$(1): $(report_table) tools/gen-completion
+	@mkdir -p $$(@D)
+	$$(call say,GEN)$$(AWK) -f tools/gen-completion -v shell=$(1) <$$< >$$@
 endef
 $(foreach s,bash zsh fish,$(eval $(call completion,$(s))))
 
@@ -156,7 +160,7 @@ install: all install-python
 	install -m 644 README.md CHANGELOG.md LICENSE $(DESTDIR)$(docdir)
 	install -m 644 $(wildcard docs/*.md) $(DESTDIR)$(docdir)/docs
 	install -d $(DESTDIR)$(bashcompdir) $(DESTDIR)$(zshcompdir) $(DESTDIR)$(fishcompdir)
-	for f in $(progs); do \
+	for f in $(completed); do \
 	    install -m 644 $(O)/completion/$$f.bash $(DESTDIR)$(bashcompdir)/$$f && \
 	    install -m 644 $(O)/completion/$$f.zsh $(DESTDIR)$(zshcompdir)/_$$f && \
 	    install -m 644 $(O)/completion/$$f.fish $(DESTDIR)$(fishcompdir)/$$f.fish || exit; done
@@ -192,11 +196,12 @@ uninstall: all
 	rm -rf $(staged)
 
 # A release: what is committed, and what is generated.
-dist: $(made)
+dist: $(made) $(report_table)
 	rm -rf $(O)/dist
 	mkdir -p $(O)/dist/tiara-$(VERSION)/generated/minitrace
 	git archive HEAD | tar -x -C $(O)/dist/tiara-$(VERSION)
 	cp $(made) $(O)/dist/tiara-$(VERSION)/generated/minitrace
+	cp $(report_table) $(O)/dist/tiara-$(VERSION)/generated
 	git rev-parse --short=12 HEAD >$(O)/dist/tiara-$(VERSION)/generated/commit
 	tar -c -C $(O)/dist --owner=0 --group=0 --sort=name --mode=u=rwX,go=rX \
 	    --mtime=@$$(git log -1 --format=%ct) tiara-$(VERSION) | gzip -n9 >$(O)/tiara-$(VERSION).tar.gz

@@ -101,6 +101,13 @@ def help_text():
     return "\n".join(out) + "\n" + TAIL
 
 
+def option_table():
+    """The table of options as the tools in C print it, for tools/gen-completion."""
+    rows = [(short, name, argument, "", text.replace("\n", " "), "")
+            for short, name, argument, text in OPTIONS if name]
+    return "\n".join("\t".join(row) for row in [("ti-report", "", ""), *rows])
+
+
 def version_text(tools, version):
     """Version, commit and libraries: those of the ti-info that it runs."""
     try:
@@ -193,6 +200,9 @@ def write(path, text):
 
 
 def work(arguments, tools, version):
+    if arguments == ["--option-table"]:
+        say(option_table())
+        return
     values, operands = parse_line(arguments)
     if "help" in values:
         say(help_text())

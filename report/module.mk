@@ -2,6 +2,14 @@
 report_parts := $(addprefix report/,main.py inputs.py words.py marks.py figure.py figures.py figures_trace.py \
                 figures_replay.py answer.py picture.py frames.py page.py base.js charts.js canvas.js page.js page.css)
 
+# Its table of options, for completion; a release has it, so that building needs no Python.
+report_table := $(made_dir)/report.options
+ifneq ($(made_dir),generated)
+$(report_table): $(O)/ti-report
+	@mkdir -p $(@D)
+	$(call say,GEN)$< --option-table >$@
+endif
+
 # In the build folder the Python package stands beside it, with the header that it reads.
 package_parts := $(wildcard python/tiara/*.py) python/tiara/py.typed lib/api/tiara.h
 $(O)/ti-report: report/ti-report.in $(report_parts) $(package_parts) report/module.mk Makefile

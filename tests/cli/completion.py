@@ -18,6 +18,7 @@ LINES = [
     ("ti-replay --platf\tplat\t", "<ti-replay><--platform><platform.xml>"),
     ("ti-replay --keep some\t", "<ti-replay><--keep><somewhere>"),
     ("ti-replay --hosts lu.8\t", "<ti-replay><--hosts><lu.8>"),  # a number, and no file
+    ("ti-report --repl\tlu.8\t --fram\tsome\t", "<ti-report><--replay><lu.8.tib><--frames><somewhere>"),
     ("ti-acquire -np 8 --transp\topen\t ./x", "<ti-acquire><-np><8><--transport><openssh><./x>"),
     ("ti-acquire --np 8 ./x --transp\t", "<ti-acquire><--np><8><./x><--transp>"),  # the program's
 ]

@@ -20,13 +20,13 @@ tools=$(cd "$share/bash-completion/completions" && echo *)
 # --- all options of all tools: bash and fish say it without a terminal, zsh's are in its file ---
 # shellcheck disable=SC2016  # for the inner shell
 for tool in $tools; do
-    "$o/$tool" --help | grep -oE '^  (-., |    )--[a-z-]+' | grep -oE -- '--[a-z-]+' | sort >"$tmp/expected"
+    "$o/$tool" --help | grep -oE '^  (-., |    )--[a-z0-9-]+' | grep -oE -- '--[a-z0-9-]+' | sort >"$tmp/expected"
     [ "$(wc -l <"$tmp/expected")" -ge 8 ] || fail "$tool --help has hardly any options"
     bash --norc -c '. "$1" && COMP_WORDS=("$2" --) COMP_CWORD=1 && compopt() { :; } && _"${2//-/_}" &&
         printf "%s\n" "${COMPREPLY[@]}"' - "$share/bash-completion/completions/$tool" "$tool" | sort >"$tmp/bash"
     fish --no-config -c 'source $argv[1]; complete -C "$argv[2] --"' \
         "$share/fish/vendor_completions.d/$tool.fish" "$tool" | cut -f 1 | tr -d '=' | sort -u >"$tmp/fish"
-    sed -n 's/^    \([^[]*\)\[.*/\1/p' "$share/zsh/site-functions/_$tool" | grep -oE -- '--[a-z-]+' | sort >"$tmp/zsh"
+    sed -n 's/^    \([^[]*\)\[.*/\1/p' "$share/zsh/site-functions/_$tool" | grep -oE -- '--[a-z0-9-]+' | sort >"$tmp/zsh"
     for shell in bash zsh fish; do
         diff "$tmp/expected" "$tmp/$shell" >"$tmp/diff" ||
             { fail "$tool: options in $shell (< --help, > completion)"; cat "$tmp/diff"; }
