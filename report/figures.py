@@ -41,8 +41,8 @@ FIGURES = [
     Figure("The trace", "Operations", t.operations,
            "MPI calls of all ranks. The axis is logarithmic.", "ti-info {trace}"),
     Figure("The trace", "Size of the trace", t.stored,
-           "What the trace takes as text, as a file for each rank, and as it is. The axis is "
-           "logarithmic.", "ti-info {trace}"),
+           "What the trace takes as text, as a file for each rank, and as it is, with its parts. "
+           "The axis is logarithmic.", "unzip -lv {trace}; ti-info {trace}"),
     Figure("The trace", "Is the trace sound?", t.soundness,
            "Whether each message that is sent is received, and all ranks call the same collectives.",
            "ti-info --verify {trace}"),

@@ -172,14 +172,21 @@ def stored(d):
     info, totals = d.info(), d.manifest().get("totals", {})
     if not info["events"]:
         raise Empty("The trace has no events.")
-    rows = [{"label": "as text (estimate)", "values": [2 * info["events"] * TEXT_ACTION]},
-            {"label": "a file for each rank", "values": [totals.get("bytes")]}
-            if totals.get("bytes") else None,
-            {"label": f"this {info.get('kind')}", "values": [info["bytes"]]}]
+    parts = {k: v for k, v in d.parts().items() if v}
+    kind = info.get("kind")
+    rows = [("as text (estimate)", 2 * info["events"] * TEXT_ACTION),
+            ("a file for each rank", totals.get("bytes")),
+            (f"this {kind}", sum(parts.values()) or info["bytes"]),
+            *((f"its {name}", size) for name, size in sorted(parts.items(), key=lambda p: -p[1]))]
     return {"kind": "bars", "format": "bytes", "scale": "log", "series": ["stored"],
-            "rows": [r for r in rows if r],
-            "note": f"{info['bytes_per_action']:.3g} bytes for each action (a burst or a call).",
-            "marks": ["Estimated: the size as text is 15 bytes an action, not measured."]}
+            "rows": [{"label": label, "values": [size], "note": per_event(size, info["events"])}
+                     for label, size in rows if size],
+            "note": f"{words.count(info['events'])} events; an event is two actions, a burst and a call.",
+            "marks": ["Estimated: the size as text is 15 bytes an action, as in the papers, not measured."]}
+
+
+def per_event(size, events):
+    return f"{size / events:.3g} bytes an event, {size / events / 2:.3g} an action"
 
 
 def operations(d):

@@ -15,7 +15,7 @@ COLOURS = ["#ffeda0", "#fed976", "#feb24c", "#fd8d3c", "#fc4e2a", "#e31a1c", "#b
 IDLE, INK, PAPER = "#c3cad2", "#1f2933", "#ffffff"
 HEAD, FOOT, LEAST = 52, 44, 560  # heights of what stands above and below, least width of a picture
 CELL = 12  # width and height of a link that has no line
-HINT = "\nhint: ti-replay --links=60 --json makes such a result"
+HINT = "\nhint: ti-replay TRACE ... --links=60 --json >FILE makes one"
 
 
 def result_of(d):

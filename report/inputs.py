@@ -24,12 +24,14 @@ class Fault(Exception):
         self.status = status
 
 
-def read_text(path):
+def read_text(path, option=None):
+    """The text of a file, which an option may have named."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             return file.read()
     except OSError as err:
-        raise Fault(f"cannot read '{path}': {err.strerror}", 4 if os.path.exists(path) else 3) from err
+        raise Fault(f"cannot read '{path}': {err.strerror}" + HINTS.get(option, ""),
+                    4 if os.path.exists(path) else 3) from err
 
 
 def finite(text):
@@ -40,14 +42,22 @@ def finite(text):
     return value
 
 
-def parse(text, path):
+def parse(text, path, option=None):
     try:
         value = json.loads(text, parse_float=finite, parse_constant=finite)
     except (ValueError, RecursionError) as err:
-        raise Fault(f"'{path}' is not JSON: {err}") from err
+        raise Fault(f"'{path}' is not JSON: {err}" + HINTS.get(option, "")) from err
     if not isinstance(value, dict):
-        raise Fault(f"'{path}' is not a JSON object")
+        raise Fault(f"'{path}' is not a JSON object" + HINTS.get(option, ""))
     return value
+
+
+HINTS = {  # the command that makes what an option takes
+    "replay": "\nhint: ti-replay TRACE ... --profile --causes --links --json >FILE makes one",
+    "study": "\nhint: ti-replay TRACE ... --sweep OPTION=VALUES -o DIR makes one",
+    "skew": "\nhint: ti-skew --np N --json PROGRAM >FILE makes one",
+    "timeline": "\nhint: ti-replay TRACE ... --timeline FILE.csv makes one",
+    "platform": "\nhint: ti-replay ... --show-platform=FILE.svg makes one"}
 
 
 def package():
@@ -141,6 +151,24 @@ class Inputs:
         except (OSError, zipfile.BadZipFile, ValueError) as err:
             raise Fault(f"'{self.path}': {err}") from err
 
+    def parts(self):
+        """The parts of a bundle or run directory as they are stored: {kind: bytes}."""
+        out, sizes = {}, {}
+        try:
+            if os.path.isdir(self.path):
+                sizes = {e.name: e.stat().st_size for e in os.scandir(self.path) if e.is_file()}
+            elif zipfile.is_zipfile(self.path):
+                with zipfile.ZipFile(self.path) as bundle:
+                    sizes = {m.filename: m.compress_size for m in bundle.infolist()}
+                sizes["zip directory"] = os.path.getsize(self.path) - sum(sizes.values())
+        except (OSError, zipfile.BadZipFile) as err:
+            raise Fault(f"'{self.path}': {err}") from err
+        for name, size in sorted(sizes.items()):
+            kind = "traces" if name.endswith(".ti") else \
+                name if name in ("MANIFEST.json", "RUN.json", "zip directory") else "other files"
+            out[kind] = out.get(kind, 0) + size
+        return out
+
     def run(self):
         """What RUN.json says of the acquisition, wherever it is; {} if it is not known."""
         manifest = self.manifest()
@@ -169,22 +197,24 @@ class Inputs:
     # --- results ---
 
     def add_replay(self, path):
-        result = parse(read_text(path), path)
+        result = parse(read_text(path, "replay"), path, "replay")
         if "simulated_time_s" not in result and "error" not in result and "tolerance" not in result:
-            raise Fault(f"'{path}' is not a result of ti-replay --json: it has no simulated_time_s")
+            raise Fault(f"'{path}' is not a result of ti-replay --json: it has no simulated_time_s"
+                        + HINTS["replay"])
         self.replays.append((os.path.basename(path), result))
 
     def add_study(self, folder):
         path = os.path.join(folder, "results.json")
-        result = parse(read_text(path), path)
+        result = parse(read_text(path, "study"), path, "study")
         if not isinstance(result.get("points"), list) or not isinstance(result.get("sweep"), list):
-            raise Fault(f"'{path}' is not the result of a sweep: it lacks points or sweep")
+            raise Fault(f"'{path}' is not the result of a sweep: it lacks points or sweep"
+                        + HINTS["study"])
         self.studies.append((os.path.basename(folder.rstrip("/")), result))
 
     def set_skew(self, path):
-        self.skew = parse(read_text(path), path)
+        self.skew = parse(read_text(path, "skew"), path, "skew")
         if not isinstance(self.skew.get("np"), list):
-            raise Fault(f"'{path}' is not a result of ti-skew --json: it has no list np")
+            raise Fault(f"'{path}' is not a result of ti-skew --json: it has no list np" + HINTS["skew"])
 
     def events(self, step=1):
         """Rows of the timeline: (rank, start, end, state, waiting); of each `step`-th rank only."""

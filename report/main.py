@@ -7,7 +7,7 @@ import sys
 
 from figures import FIGURES
 from frames import write_frames
-from inputs import Fault, Inputs, package, quoted
+from inputs import HINTS, Fault, Inputs, package, quoted
 from page import content, render
 
 # (short, long, argument, help): the only list of options.
@@ -176,9 +176,10 @@ def gathered(values, trace, tools):
     d.debug_dir, d.timeline, d.picture = (values.get(k) for k in ("debug-dir", "timeline", "platform"))
     if not os.path.exists(trace):
         raise Fault(f"cannot open '{trace}': No such file or directory")
-    for path in filter(None, [d.timeline, d.picture]):
-        if not os.access(path, os.R_OK):
-            raise Fault(f"cannot read '{path}': {'Permission denied' if os.path.exists(path) else 'No such file or directory'}")
+    for option, path in (("timeline", d.timeline), ("platform", d.picture)):
+        if path and not os.access(path, os.R_OK):
+            why = "Permission denied" if os.path.exists(path) else "No such file or directory"
+            raise Fault(f"cannot read '{path}': {why}{HINTS[option]}")
     for path in values.get("replay", []):
         d.add_replay(path)
     for folder in values.get("study", []):

@@ -129,13 +129,18 @@ refused 3 "cannot open 'none.tib'" none.tib
 refused 3 "'broken.json' is not JSON" lu.tib --replay broken.json
 refused 3 "'nan.json' is not JSON" lu.tib --replay nan.json
 refused 3 "'empty.json' is not a result of ti-replay" lu.tib --replay empty.json
+says err 'hint: ti-replay TRACE ... --profile --causes --links --json >FILE makes one'
 refused 3 "cannot read 'empty/results.json'" lu.tib --study empty
+says err 'hint: ti-replay TRACE ... --sweep OPTION=VALUES -o DIR makes one'
 refused 3 "'empty.json' is not a result of ti-skew" lu.tib --skew empty.json
+says err 'hint: ti-skew --np N --json PROGRAM >FILE makes one'
 refused 3 "cannot read 'none.csv': No such file" lu.tib --timeline none.csv
+says err 'hint: ti-replay TRACE ... --timeline FILE.csv makes one'
 refused 3 "cannot read 'none.svg': No such file" lu.tib --platform none.svg
+says err 'hint: ti-replay ... --show-platform=FILE.svg makes one'
 refused 4 "'film' is not empty" lu.tib --replay slices.json --frames film
 refused 3 '--frames needs a result with the load of links over time' lu.tib --replay lu.json --frames new
-says err 'hint: ti-replay --links=60 --json makes such a result'
+says err 'hint: ti-replay TRACE ... --links=60 --json >FILE makes one'
 [ ! -e new ] || fail 'a folder for pictures that are not there'
 refused 3 "'d3.js' is not JSON" lu.tib --replay d3.js
 refused 4 "cannot read '/none/d3.js'" lu.tib --d3 /none/d3.js

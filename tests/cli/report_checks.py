@@ -11,6 +11,7 @@ import struct
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+import zipfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import jsonfile  # noqa: E402
@@ -83,6 +84,12 @@ def trace_is_as_ti_info_says(trace, path):
     losses = tool("ti-info", "-q", "--imbalance", "--json", trace)["measures"]["volume"]["phases"]
     assert [r["values"][0] for r in part(page, "Imbalance")["rows"]] == [
         100 * p["loss"] for p in losses[:15] if p["loss"] > 0]
+    rows = {r["label"]: r["values"][0] for r in part(page, "Size of the trace")["rows"]}
+    assert rows["as text (estimate)"] == 30 * info["events"]  # 15 bytes an action, as the papers have it
+    assert rows["this bundle"] == os.path.getsize(trace) == sum(v for k, v in rows.items() if k.startswith("its "))
+    with zipfile.ZipFile(trace) as bundle:
+        assert rows["its MANIFEST.json"] == bundle.getinfo("MANIFEST.json").compress_size
+    assert rows["its traces"] == info["bytes"]
     steps = jsonfile.read(trace)["acquisition"]["steps"]
     assert [(r["label"], r["seconds"]) for r in part(page, "Steps of the acquisition")["rows"]] == [
         (s["name"], s["seconds"]) for s in steps]
