@@ -165,12 +165,13 @@ CHARTS.ranks = (data) => {
       ctx.fillStyle = colour("grid");
       for (const t of c.y.ticks(5)) ctx.fillRect(PAD.left, Math.round(c.y(t)), c.width, 1);
       data.x.forEach((rank, i) => {
-        const x = c.x(rank), w = c.x(rank + gap) - x;
+        // Whole pixels: a share of one would be a stripe.  Of ranks that share one, the highest is seen.
+        const x = Math.floor(c.x(rank)), w = Math.max(1, Math.floor(c.x(rank + gap)) - x);
         let base = 0;
         shown.forEach((s, k) => {
           const v = s.values[i] || 0;
           ctx.fillStyle = paint[k];
-          ctx.fillRect(x, c.y(base + v), Math.max(w - (w > 4 ? 1 : 0), 0.7), c.y(base) - c.y(base + v));
+          ctx.fillRect(x, c.y(base + v), w - (w > 4 ? 1 : 0), c.y(base) - c.y(base + v));
           base += v;
         });
       });
@@ -324,7 +325,7 @@ CHARTS.timeline = (data) => {
       ctx.fillStyle = colour("sunken");
       ctx.fillRect(0, 0, c.width, c.height);
       pieces.forEach((p, row) => {
-        const y = c.y(row), h = Math.max(1, c.y(row + 1) - y - (c.y(1) - c.y(0) > 9 ? 1 : 0));
+        const y = Math.floor(c.y(row)), h = Math.max(1, Math.floor(c.y(row + 1)) - y - (c.y(1) - c.y(0) > 9 ? 1 : 0));
         let pixel = -1, last = 0, time = [0, 0, 0];
         const flush = () => { // a pixel with several pieces has the colour of most of it
           if (pixel < 0) return;
@@ -358,7 +359,7 @@ CHARTS.timeline = (data) => {
       }
     },
     axes(c) {
-      axisBelow(c, "simulated time", (v) => words("s", Number(v.toPrecision(12))));
+      axisBelow(c, "time", (v) => words("s", Number(v.toPrecision(12))));
       const step = Math.max(1, Math.ceil(rows / 12)), { ctx } = c;
       ctx.textAlign = "right";
       ctx.textBaseline = "middle";

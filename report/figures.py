@@ -68,7 +68,8 @@ FIGURES = [
            "How long each rank computes, communicates, and waits for a partner that is not ready.",
            REPLAY, "replays"),
     Figure("The replay", "Timeline", r.timeline,
-           "What each rank does over simulated time. Zoom in to see calls.",
+           "What each rank does over time: simulated (of ti-replay) or measured (of ti-info). Zoom in to "
+           "see calls.",
            "ti-replay {trace} ... --timeline FILE.csv"),
     Figure("The replay", "The platform", platform,
            "The simulated machine, with its links in the colour of their use by the first replay.", "ti-replay --show-platform=FILE.svg ..."),

@@ -186,7 +186,8 @@ def stored(d):
 
 
 def per_event(size, events):
-    return f"{size / events:.3g} bytes an event, {size / events / 2:.3g} an action"
+    return f"{size / events:.3g} bytes an event, {size / events / 2:.3g} an action" \
+        if size > events / 1000 else "hardly anything an event"
 
 
 def operations(d):
@@ -345,7 +346,7 @@ def imbalance(d):
     if not rows:
         raise Empty("All ranks have the same volume in each phase.")
     return {"kind": "bars", "format": "pct", "series": ["excess"], "rows": rows,
-            "note": f"Over the whole run, the rank with most work has {100 * measure['all']['loss']:.1f} % "
+            "note": f"Over the whole run, the rank with most work has {words.percent(measure['all']['loss'])} "
             "more than the mean.", "marks": marks.ranks(d) + marks.volumes(d)}
 
 

@@ -30,6 +30,8 @@ def seconds(value, digits=3):
 
 def percent(share):
     share *= 100
+    if abs(share) < 0.05:
+        return "< 0.1 %" if share else "0 %"
     return f"{share:.0f} %" if share >= 10 else f"{share:.1f} %"
 
 

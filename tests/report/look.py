@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Open pages of ti-report in headless Chromium, use them as people do, and take pictures.
 
-Usage: look.py FOLDER PAGE...
+Usage: look.py FOLDER PAGE...     a page, or a drawing (.svg)
 
 The pictures go to FOLDER.  Prints a line for each page.  Exit status: 0 all is well, 1 a page is at
 fault (each fault is printed), 2 usage.
@@ -114,6 +114,25 @@ def look(browser, page, folder):
     return faults
 
 
+def look_at_drawing(browser, path, folder):
+    """A picture of ti-report --frames: all of it is within its sheet."""
+    faults = []
+    browser.open(path, 1400, 900)
+    faults += browser.complaints()
+    outside = browser.run("""(() => { const sheet = document.documentElement.getBoundingClientRect();
+        return [...document.querySelectorAll("text, path, rect")].map(e => [e.getBoundingClientRect(), e])
+            .filter(([r]) => r.right > sheet.right + 1 || r.bottom > sheet.bottom + 1 || r.left < -1 || r.top < -1)
+            .map(([, e]) => e.outerHTML.slice(0, 80)).join("; "); })()""")
+    if outside:
+        faults.append(f"outside of the sheet: {outside}")
+    browser.picture(os.path.join(folder, os.path.basename(os.path.dirname(path)) + "-"
+                                 + os.path.basename(path) + ".png"))
+    print(f"{path}: {len(faults)} faults")
+    for fault in faults:
+        print(f"{path}: {fault}")
+    return faults
+
+
 def main(arguments):
     if len(arguments) < 2:
         print("Usage: look.py FOLDER PAGE...", file=sys.stderr)
@@ -122,7 +141,8 @@ def main(arguments):
     os.makedirs(folder, exist_ok=True)
     browser = Browser()
     try:
-        faults = [f for page in pages for f in look(browser, page, folder)]
+        faults = [f for page in pages for f in
+                  (look_at_drawing if page.endswith(".svg") else look)(browser, page, folder)]
     finally:
         browser.close()
     return 1 if faults else 0

@@ -1,6 +1,7 @@
 #!/bin/bash
 # Make reports as users do, and look at them in headless Chromium: of a program with its replays and
-# sweep, of 1,024 ranks, of 10 million events, of a run that failed, and of hostile inputs.  `make check-report` builds
+# sweep, of 1,024 ranks, of 10 million events, of a run that failed, and of hostile inputs; and at
+# pictures over time.  `make check-report` builds
 # first.  Pictures are left in $TI_BUILD/report-pictures: look at them.
 
 top=$PWD
@@ -20,10 +21,15 @@ ti-skew -q --np 2 -r 2 -c cputime --json "$o/examples/lu" S 2 >skew.json
 ti-report -q lu.tib --replay fast.json --replay slow.json --replay tolerance.json --study study \
     --timeline lu.csv --skew skew.json -o lu.html
 
+"${replay[@]}" --links=60 --json >slices.json
+ti-report -q lu.tib --replay slices.json --frames film
+
 mktrace --np 1024 --iterations 2 --lean many.run
 ti-gather -q many.run -o many.tib
 ti-replay -q many.tib --topology 'fat-tree:2;32,32;1,32;1,1' --speed 8Gf --profile --causes --links --json >many.json
 ti-report -q many.tib --replay many.json -o many.html
+ti-replay -q many.tib --topology 'fat-tree:2;32,32;1,32;1,1' --speed 8Gf --links=4 --json >many-slices.json
+ti-report -q many.tib --replay many-slices.json --frames many-film
 
 # 10 million events at 1,024 ranks, none with the volume of another.  Their timeline, of 1.4 GB, goes
 # through a pipe.
@@ -54,5 +60,6 @@ END
 ti-report -q evil.tib --replay evil.json --platform evil.svg -o evil.html
 
 rm -rf "$o/report-pictures"
-python3 -B "$top/tests/report/look.py" "$o/report-pictures" lu.html many.html big.html cut.html evil.html
+python3 -B "$top/tests/report/look.py" "$o/report-pictures" lu.html many.html big.html cut.html evil.html \
+    film/frame-00{01,20}.svg many-film/frame-0001.svg
 echo "pictures: $o/report-pictures"
