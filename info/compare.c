@@ -6,6 +6,7 @@
 #include "callsite/symbolizer.h"
 #include "common/cli.h"
 #include "fold/shape.h"
+#include "fold/trips.h"
 #include "info/event_json.h"
 #include "trace/alike.h"
 #include "trace/rankname.h"
@@ -101,10 +102,11 @@ static bool steady(void *arg, uint32_t depth)
 
 static bool leave_out(void *arg, uint32_t depth, uint64_t times, uint64_t events)
 {
+    const struct ti_trip_period trip = {1, events};
     struct ti_reader *const *r = arg;
 
     (void)depth;
-    return ti_reader_leave_out(r[0], times, events) && ti_reader_leave_out(r[1], times, events);
+    return ti_reader_leave_out(r[0], times, &trip) && ti_reader_leave_out(r[1], times, &trip);
 }
 
 static bool same_loops(struct ti_reader *const r[2])

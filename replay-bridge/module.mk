@@ -32,7 +32,7 @@ t-sweep_src := $(sweep_src) $(replay_src)
 # the tools is compiled for shared objects, since smpirun loads it as one.
 replayer_files := $(addprefix replay-bridge/replayer/,main.c replay.c p2p.c request.c coll.c comm.c \
                   rma.c file.c options.c profile.c profile_actions.c critical.c steady.c \
-                  converge.c profile/loops.c profile/partners.c profile/path.c profile/waiting.c)
+                  converge.c trip.c profile/loops.c profile/partners.c profile/path.c profile/waiting.c)
 live_files := $(replayer_files) $(addprefix replay-bridge/replayer/,engine_live.c places.c)
 replayer_tools := $(lower_src) replay-bridge/simulation/state.c lib/timeline/intervals.c $(lib_src)
 SMPICC  ?= smpicc

@@ -4,8 +4,9 @@
 
 #include "fold/decode_internal.h"
 
-/* Runs of a column that are read to compare trips.  Trips with more are taken to differ. */
-#define RUNS_MOST 4096
+#define RUNS_MOST   4096                /* of a column, that are read; trips with more differ */
+#define SEARCH_MOST (UINT64_C(1) << 16) /* runs that are read to find a period */
+#define PERIOD_MOST (UINT64_C(1) << 12) /* trips of a period */
 
 uint64_t ti__arrivals(const struct ti_folded *f, const uint64_t *passes, uint32_t leaf, uint32_t a)
 {
@@ -46,15 +47,15 @@ static uint64_t sum_ahead(const struct ti_cursor *c, uint64_t n)
     return sum;
 }
 
-/* Find out how often the present trip passes each node of its loop, which goes to f->passes; false
- * if that would take too long. */
-static bool count_passes(struct ti_folded *f)
+/* Find out how often `trips` trips, from the present one on, pass each node of their loop, which
+ * goes to f->passes; false if that would take too long. */
+static bool count_passes(struct ti_folded *f, uint64_t trips)
 {
     uint32_t loop = present_loop(f), end = f->node[loop].end, depth = 0;
     struct {
         uint32_t end;
         uint64_t passes;
-    } level[TI_SHAPE_DEPTH + 1] = {{end, 1}};
+    } level[TI_SHAPE_DEPTH + 1] = {{end, trips}};
 
     if (!f->passes)
         f->passes = calloc(f->nnodes, sizeof *f->passes);
@@ -76,39 +77,53 @@ static bool count_passes(struct ti_folded *f)
     return true;
 }
 
+/* ------------------------------------------------------------------- circles -- */
+
+/* Runs that a column repeats. */
+struct circle {
+    uint64_t values, runs;
+};
+
+/* Read the circle in which a column is, unless it has more than `most` values or *runs runs, which
+ * are subtracted.  False if there is none, or values are others each time. */
+static bool circle_of(const struct ti_cursor *c, uint64_t most, uint64_t *runs, struct circle *out)
+{
+    struct ti_cursor once = *c;
+
+    *out = (struct circle){0, 0};
+    if (!c->again)
+        return false;
+    once.next = c->circle;
+    do {
+        once.again = 1;
+        if (*runs == 0 || !ti_cursor_run(&once))
+            return false;
+        --*runs;
+        once.last += once.left * once.stride;
+        out->values += once.left;
+        out->runs++;
+    } while (once.next != c->circle_end && out->values <= most);
+    return out->values <= most && once.last == c->last;
+}
+
 /* -------------------------------------------------------------------- alike -- */
 
-/*
- * Of how many trips, each of which takes `n` values of a column, are these the same?  Within a run
- * of equal values, and at the end of a column, that is clear.  In a circle, a trip must end where
- * it began: at the same value, and at the same place of the circle.
- */
+/* Of how many stretches, each of which takes `n` values of a column, are these the same?  Within a
+ * run of equal values, and at the end of a column, that is clear.  In a circle, a stretch must be
+ * whole circles. */
 static uint64_t alike_in(const struct ti_cursor *c, uint64_t n)
 {
-    struct ti_cursor ahead = *c;
-    uint64_t left = n, runs = 0;
+    uint64_t runs = RUNS_MOST, same;
+    struct circle circle;
 
     if (is_constant(c))
         return UINT64_MAX;
     if (!c->stride && c->left / n > 1)
         return c->left / n;
-    for (;;) {
-        uint64_t some = left < ahead.left ? left : ahead.left;
-
-        ahead.left -= some;
-        ahead.last += some * ahead.stride;
-        left -= some;
-        if (!left)
-            break;
-        if (!ahead.again || runs++ == RUNS_MOST || !ti_cursor_run(&ahead))
-            return 1;
-    }
-    if (!runs || ahead.last != c->last || ahead.left != c->left ||
-        (c->left && ahead.stride != c->stride) ||
-        (ahead.next != c->next && !(ahead.next == c->circle && c->next == c->circle_end) &&
-         !(ahead.next == c->circle_end && c->next == c->circle)))
+    if (!circle_of(c, n, &runs, &circle) || n % circle.values)
         return 1;
-    return 1 + ahead.again / runs;
+    same = c->again / circle.runs / (n / circle.values);
+    return same ? same : 1;
 }
 
 /* The columns of a node after those of its volumes: their first, and their number. */
@@ -128,17 +143,16 @@ static uint32_t other_columns(const struct ti_folded *f, uint32_t i, uint32_t *f
     return n;
 }
 
-uint64_t ti_folded_alike(struct ti_folded *f, uint64_t *events)
+/* How many stretches of trips that pass the nodes as in f->passes are alike. */
+static uint64_t alike_passes(const struct ti_folded *f, struct ti_trip_period *p)
 {
     uint32_t loop = present_loop(f), first;
-    uint64_t alike = f->frame[f->depth - 1].left;
+    uint64_t alike = f->frame[f->depth - 1].left / p->trips;
 
-    *events = 0;
-    if (alike == 1 || !count_passes(f))
-        return 1;
+    p->events = 0;
     for (uint32_t i = loop + 1; i < f->node[loop].end; i++) {
         if (f->node[i].symbol != LOOP)
-            *events += f->passes[i];
+            p->events += f->passes[i];
         for (uint32_t n = other_columns(f, i, &first); n && alike > 1; n--) {
             uint64_t same = alike_in(&f->cursor[first++], f->passes[i]);
 
@@ -148,9 +162,17 @@ uint64_t ti_folded_alike(struct ti_folded *f, uint64_t *events)
     return alike;
 }
 
-uint64_t ti_folded_alike_volumes(struct ti_folded *f, uint64_t *events)
+uint64_t ti_folded_alike(struct ti_folded *f, struct ti_trip_period *p)
 {
-    uint64_t alike = ti_folded_alike(f, events);
+    p->events = 0;
+    if (f->frame[f->depth - 1].left / p->trips <= 1 || !count_passes(f, p->trips))
+        return 1;
+    return alike_passes(f, p);
+}
+
+uint64_t ti_folded_alike_volumes(struct ti_folded *f, struct ti_trip_period *p)
+{
+    uint64_t alike = ti_folded_alike(f, p);
     uint32_t loop = present_loop(f);
 
     for (uint32_t i = loop + 1; alike > 1 && i < f->node[loop].end; i++) {
@@ -167,6 +189,61 @@ uint64_t ti_folded_alike_volumes(struct ti_folded *f, uint64_t *events)
     return alike;
 }
 
+/* -------------------------------------------------------------------- period -- */
+
+static uint64_t common_divisor(uint64_t a, uint64_t b)
+{
+    while (b) {
+        uint64_t rest = a % b;
+
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* By how much a stretch must be longer to be whole circles of a column of which it takes `n`
+ * values; 0 if it cannot be. */
+static uint64_t stretch_column(const struct ti_cursor *c, uint64_t n, uint64_t *runs)
+{
+    struct circle circle;
+
+    if (is_constant(c))
+        return 1;
+    if (circle_of(c, INT64_MAX, runs, &circle))
+        return circle.values / common_divisor(circle.values, n);
+    return !c->stride && c->left / n > 1;
+}
+
+/* The same for all columns but those of volumes: what the first one needs that needs more. */
+static uint64_t stretch(const struct ti_folded *f, uint64_t *runs)
+{
+    uint32_t loop = present_loop(f), first;
+    uint64_t longer = 1;
+
+    for (uint32_t i = loop + 1; longer == 1 && i < f->node[loop].end; i++)
+        for (uint32_t n = other_columns(f, i, &first); longer == 1 && n; n--)
+            longer = stretch_column(&f->cursor[first++], f->passes[i], runs);
+    return longer;
+}
+
+/* Columns of trip counts come before those of what is inside, so that a stretch has whole circles
+ * of them once it is compared with these. */
+uint64_t ti_folded_find_period(struct ti_folded *f, struct ti_trip_period *p, uint64_t *runs)
+{
+    uint64_t most = f->frame[f->depth - 1].left / 2, left = SEARCH_MOST, longer;
+
+    most = most < PERIOD_MOST ? most : PERIOD_MOST;
+    do {
+        longer = p->trips <= most && count_passes(f, p->trips) ? stretch(f, &left) : 0;
+        longer = longer <= most / p->trips ? longer : 0;
+        p->trips *= longer ? longer : 1;
+    } while (longer > 1);
+    *runs = SEARCH_MOST - left;
+    longer = longer ? alike_passes(f, p) : 0;
+    return longer > 1 ? longer : 0;
+}
+
 /* ---------------------------------------------------------------- leave out -- */
 
 /* Pass `n` values of a column. */
@@ -178,12 +255,12 @@ static bool skip(struct ti_cursor *c, uint64_t n)
     return true;
 }
 
-bool ti_folded_leave_out(struct ti_folded *f, uint64_t trips)
+bool ti_folded_leave_out(struct ti_folded *f, uint64_t n, const struct ti_trip_period *p)
 {
     struct frame *frame = &f->frame[f->depth - 1];
     const struct node *loop = &f->node[frame->loop];
 
-    if (!count_passes(f))
+    if (!count_passes(f, p->trips))
         return false;
     for (uint32_t i = frame->loop + 1; i < loop->end; i++) {
         const struct node *node = &f->node[i];
@@ -192,13 +269,13 @@ bool ti_folded_leave_out(struct ti_folded *f, uint64_t trips)
         if (node->symbol != LOOP)
             for (; a < node->arrivals; a++)
                 for (uint32_t k = 0; k < f->nvolumes; k++)
-                    if (!skip(&f->cursor[column++], trips * ti__arrivals(f, f->passes, i, a)))
+                    if (!skip(&f->cursor[column++], n * ti__arrivals(f, f->passes, i, a)))
                         return false;
         for (others = other_columns(f, i, &column); others; others--)
-            if (!skip(&f->cursor[column++], trips * f->passes[i]))
+            if (!skip(&f->cursor[column++], n * f->passes[i]))
                 return false;
     }
-    frame->left -= trips;
+    frame->left -= n * p->trips;
     if (!frame->left) {
         f->at = loop->end;
         f->end = frame->end;

@@ -156,8 +156,9 @@ uint64_t ti_walk_leave_out(struct ti_walk *w, const struct ti_walk_mark *m, uint
                            uint64_t trips, bool *fine)
 {
     uint64_t events = w->index - m->index;
+    struct ti_trip_period trip = {1, events};
     bool follows = !w->ahead.r || is_ahead(w) ||
-                   ti_wildcards_leave_out(&w->ahead, w->index, depth, trips, events);
+                   ti_wildcards_leave_out(&w->ahead, w->index, depth, trips, &trip);
 
     for (size_t i = 0; i < w->nlive; i++) {
         struct request *q = &w->live[i];
@@ -179,7 +180,7 @@ uint64_t ti_walk_leave_out(struct ti_walk *w, const struct ti_walk_mark *m, uint
         w->count[i].next += trips * (w->count[i].next - m->count[i].next);
         w->count[i].placed += trips * (w->count[i].placed - m->count[i].placed);
     }
-    *fine = ti_reader_leave_out(w->r, trips, events) && follows;
+    *fine = ti_reader_leave_out(w->r, trips, &trip) && follows;
     w->left_out = true;
     w->index += trips * events;
     return trips * events;

@@ -166,8 +166,8 @@ ti_status ti_wildcards_ask(struct ti_wildcards *w, struct ti_source *s, int64_t 
     return st;
 }
 
-bool ti_wildcards_leave_out(struct ti_wildcards *w, uint64_t event, uint32_t depth, uint64_t trips,
-                            uint64_t events)
+bool ti_wildcards_leave_out(struct ti_wildcards *w, uint64_t event, uint32_t depth, uint64_t n,
+                            const struct ti_trip_period *p)
 {
     struct ti_trip_start trip;
     struct ti_err err;
@@ -178,8 +178,8 @@ bool ti_wildcards_leave_out(struct ti_wildcards *w, uint64_t event, uint32_t dep
     drop(w, event);
     while (ti_reader_trip(w->r, &trip))
         if (trip.depth == depth) {
-            w->index += trips * events;
-            return ti_reader_leave_out(w->r, trips, events);
+            w->index += n * p->events;
+            return ti_reader_leave_out(w->r, n, p);
         }
     return false;
 }

@@ -50,11 +50,11 @@ ti_status ti_wildcards_ask(struct ti_wildcards *w, struct ti_source *s, int64_t 
 
 /*
  * Trips of loops that are left out (fold/trips.h).  For a reader that has not run ahead of event
- * `event`, where a trip begins in the loop at `depth`: leave out `trips` trips of `events` events
- * each.  False if the record is malformed, or memory is short (errno is ENOMEM).
+ * `event`, where a trip begins in the loop at `depth`: leave out `n` times *p.  False if the record
+ * is malformed, or memory is short (errno is ENOMEM).
  */
-bool ti_wildcards_leave_out(struct ti_wildcards *w, uint64_t event, uint32_t depth, uint64_t trips,
-                            uint64_t events);
+bool ti_wildcards_leave_out(struct ti_wildcards *w, uint64_t event, uint32_t depth, uint64_t n,
+                            const struct ti_trip_period *p);
 
 /* Before the first question: begin at event `event` of a folded trace.  `nrequests` numbers of
  * requests are known there.  The caller sets `persistent` of those that post wildcards.  Leaves

@@ -49,10 +49,12 @@ static struct ti_alike_level *level_at(struct ti_alike *a, uint32_t depth)
 /* How many trips from this one on are alike, and the events of each. */
 static uint64_t count_alike(const struct ti_alike *a, struct ti_reader *r, uint64_t *events)
 {
-    uint64_t twins = UINT64_MAX, alike, of_twin;
+    struct ti_trip_period trip = {1, 0}, of_twin = {1, 0};
+    uint64_t twins = UINT64_MAX, alike;
 
-    alike = a->volumes ? ti_folded_alike_volumes(ti_reader_folded(r), events)
-                       : ti_folded_alike(ti_reader_folded(r), events);
+    alike = a->volumes ? ti_folded_alike_volumes(ti_reader_folded(r), &trip)
+                       : ti_folded_alike(ti_reader_folded(r), &trip);
+    *events = trip.events;
     if (a->twin)
         twins = a->volumes ? ti_folded_alike_volumes(ti_reader_folded(a->twin), &of_twin)
                            : ti_folded_alike(ti_reader_folded(a->twin), &of_twin);

@@ -70,10 +70,11 @@ int ti_reader_seek(struct ti_reader *r, uint32_t columns, uint64_t value, struct
                    struct ti_err *err);
 
 /* ti_folded_trip() and ti_folded_leave_out() (fold/trips.h) for a reader.  No trip begins
- * in a trace that is not folded.  `events` is what each trip has. */
+ * in a trace that is not folded. */
 struct ti_trip_start;
+struct ti_trip_period;
 bool ti_reader_trip(struct ti_reader *r, struct ti_trip_start *out);
-bool ti_reader_leave_out(struct ti_reader *r, uint64_t trips, uint64_t events);
+bool ti_reader_leave_out(struct ti_reader *r, uint64_t n, const struct ti_trip_period *p);
 
 /* Open another reader of the same trace, at its start; close it before `r`.  Errors as above. */
 ti_status ti_reader_again(const struct ti_reader *r, struct ti_reader **out, struct ti_err *err);

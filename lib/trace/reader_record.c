@@ -207,10 +207,10 @@ bool ti_reader_trip(struct ti_reader *r, struct ti_trip_start *out)
     return r->folded && !r->file.at_end && ti_folded_trip(r->folded, out);
 }
 
-bool ti_reader_leave_out(struct ti_reader *r, uint64_t trips, uint64_t events)
+bool ti_reader_leave_out(struct ti_reader *r, uint64_t n, const struct ti_trip_period *p)
 {
-    r->events += trips * events;
-    return ti_folded_leave_out(r->folded, trips);
+    r->events += n * p->events;
+    return ti_folded_leave_out(r->folded, n, p);
 }
 
 ti_status ti_reader_again(const struct ti_reader *r, struct ti_reader **out, struct ti_err *err)

@@ -9,6 +9,7 @@
 
 #include "common/map.h"
 #include "common/sums.h"
+#include "fold/trips.h"
 #include "fold/values.h"
 #include "trace/alike.h"
 
@@ -150,7 +151,7 @@ static bool repeat_scan(void *arg, uint32_t depth, uint64_t times, uint64_t even
     struct scanning *g = arg;
 
     ti_scan_repeat(g->scan, &g->mark[depth].counts, times);
-    return ti_reader_leave_out(g->r, times, events);
+    return ti_reader_leave_out(g->r, times, &(struct ti_trip_period){1, events});
 }
 
 /* Whether all events must be read, because only they give the hash.  TI_ERR_IO: no memory. */

@@ -6,13 +6,15 @@
 #include <string.h>
 
 #include "common/map.h"
-#include "fold/seek.h"
 #include "fold/trips.h"
 #include "replay-bridge/replayer/converge.h"
 #include "replay-bridge/replayer/engine.h"
+#include "replay-bridge/replayer/trip.h"
 
 #define TRIPS_LEAST 5    /* a loop with fewer that are alike is not worth it */
 #define EQUAL_LEAST 64   /* trips with equal work are left out even if many others follow */
+#define PERIOD_MOST 4096 /* trips that differ, of several ranks together */
+#define RUNS_EVENT  4    /* of columns: these take about as long to read as an event to replay */
 #define TIMES_FIRST 3    /* times of each rank, before they are compared */
 #define TIMES_MOST  4096 /* that a rank keeps */
 #define TIMES_ALL   ((size_t)1 << 24) /* and all ranks together */
@@ -37,8 +39,9 @@ struct left_out {
     uint64_t trips;       /* all of them, from the first one that was considered */
     uint64_t out;         /* those left out */
     double out_s, error_s;
-    bool mean;  /* trips had different work */
-    char *site; /* of the first call of a trip; "" if it is not known */
+    uint64_t period; /* trips that differ, which come again and again */
+    bool mean;       /* trips had different work */
+    char *site;      /* of the first call of a trip; "" if it is not known */
 };
 
 /* Shared by all ranks. */
@@ -46,6 +49,7 @@ struct ti_steady {
     struct ti_steady_rank *rank;
     struct ti_trip_times *times; /* of each rank, for converge.h */
     size_t np;
+    uint64_t common;        /* trips: periods must be multiples of it */
     size_t needed, lacking; /* times that each rank needs for a decision; ranks without */
     double left_out_s;
     uint64_t events, events_left_out; /* of all ranks */
@@ -54,18 +58,20 @@ struct ti_steady {
     size_t nloops, loops_room;
 };
 
-/* State of one rank. */
+/* State of one rank.  If trips are noted in periods of several, a "trip" is such a period. */
 struct ti_steady_rank {
     struct ti_steady *all;
     struct ti_replayer *p;
     bool begins;  /* the rank is at the begin of a trip, before its first event */
     bool tracked; /* the rank is in a loop of which it notes the trips; until it comes to another */
-    uint32_t depth, site; /* of the loop; of the first call of a trip */
-    uint64_t events;      /* of each trip */
-    uint64_t first;       /* event at which the first noted trip began */
-    uint64_t end;         /* event at which trips cease to be alike */
-    uint64_t equal;       /* the same with their volumes */
-    double *time;         /* at which trips began */
+    uint32_t depth, site;         /* of the loop; of the first call of a trip */
+    struct ti_trip_period period; /* trips that are noted as one */
+    uint64_t search;              /* event before which no other period is searched for */
+    uint64_t first;               /* event at which the first noted trip began */
+    uint64_t next;                /* event at which the next one begins */
+    uint64_t end;                 /* event at which trips cease to be alike */
+    uint64_t equal;               /* the same with their volumes */
+    double *time;                 /* at which trips began */
     size_t n, room;
     uint64_t skip, stand_in;     /* trips to leave out at the begin of the next one, and how many
                                     after it stand for them in a profile */
@@ -108,6 +114,7 @@ void ti_steady_start(struct ti_replayer *p)
         all = p->setup->left_out = ti_grow(NULL, &none, 1, sizeof *all);
         all->np = all->lacking = (size_t)p->all_ranks;
         all->needed = TIMES_FIRST;
+        all->common = 1;
         none = 0;
         all->rank = ti_grow(NULL, &none, all->np, sizeof *all->rank);
         none = 0;
@@ -129,9 +136,10 @@ static void end_all(struct ti_steady *all)
 
 static json_t *loop_json(const struct left_out *l)
 {
-    return json_pack("{s:s, s:I, s:I, s:f, s:f, s:b}", "site", l->site, "trips_simulated",
+    return json_pack("{s:s, s:I, s:I, s:I, s:f, s:f, s:b}", "site", l->site, "trips_simulated",
                      (json_int_t)(l->trips - l->out), "trips_left_out", (json_int_t)l->out,
-                     "left_out_s", l->out_s, "expected_error_s", l->error_s, "mean", l->mean);
+                     "period", (json_int_t)l->period, "left_out_s", l->out_s, "expected_error_s",
+                     l->error_s, "mean", l->mean);
 }
 
 /* The trips that were left out, of a replay that ends at `end` on the reported clock. */
@@ -195,21 +203,17 @@ uint64_t ti_steady_weight(const struct ti_replayer *p)
 
 /* ---- what a trip does ---- */
 
-static uint64_t mix(uint64_t hash, uint64_t more)
-{
-    hash = (hash ^ more) * 0x9e3779b97f4a7c15u;
-    return hash ^ hash >> 29;
-}
-
 void ti_steady_message(struct ti_replayer *p, const struct ti_message_key *key, bool sends)
 {
     uint64_t hash;
 
     if (!p->steady)
         return;
-    hash = mix(mix(mix(mix(mix(1, key->comm), (uint64_t)key->from), (uint64_t)key->to),
-                   (uint64_t)key->tag),
-               2);
+    hash = ti_trip_mix(
+        ti_trip_mix(ti_trip_mix(ti_trip_mix(ti_trip_mix(1, key->comm), (uint64_t)key->from),
+                                (uint64_t)key->to),
+                    (uint64_t)key->tag),
+        2);
     p->steady->balance += sends ? hash : -hash;
 }
 
@@ -223,26 +227,10 @@ void ti_steady_wild(struct ti_replayer *p)
 void ti_steady_collective(struct ti_replayer *p, uint64_t comm, uint32_t op, int64_t own,
                           int64_t members)
 {
-    uint64_t hash = mix(mix(mix(3, comm), op), 4);
+    uint64_t hash = ti_trip_mix(ti_trip_mix(ti_trip_mix(3, comm), op), 4);
 
     if (p->steady)
         p->steady->balance += own ? hash : hash - (uint64_t)members * hash;
-}
-
-/* Whether a trip with such an event must be simulated. */
-static bool changes_more(const struct ti_event *ev)
-{
-    uint32_t op = ev->op;
-    bool sends = ti_op_is(op, TI_T_SENDS) || ti_op_is(op, TI_T_RECEIVES);
-    bool requests =
-        ti_op_is(op, TI_T_REQUEST) || ti_op_is(op, TI_T_STARTS) || ti_op_is(op, TI_T_COMPLETES);
-    bool probes = ti_op_is(op, TI_T_PROBES) || ti_op_is(op, TI_T_PROBED) || op == TI_OP_PROBE ||
-                  op == TI_OP_IPROBE;
-    bool uses = ti_op_is(op, TI_T_PARTITIONED) || ti_op_is(op, TI_T_PUTS) ||
-                ti_op_is(op, TI_T_GETS) || ti_op_is(op, TI_T_READS) || ti_op_is(op, TI_T_WRITES);
-
-    return uses || (ev->mask & TI_M_NEWCOMM) ||
-           !(sends || requests || probes || ti_op_collective(op) || op == TI_OP_PCONTROL);
 }
 
 void ti_steady_event(struct ti_replayer *p)
@@ -251,23 +239,8 @@ void ti_steady_event(struct ti_replayer *p)
         return;
     if (p->index == p->steady->first)
         p->steady->site = p->ev->site;
-    if (changes_more(p->ev))
+    if (ti_trip_changes(p->ev))
         p->steady->changes = true;
-}
-
-/* The requests of the rank: which numbers are in use, and for what. */
-static uint64_t hash_of_requests(const struct ti_replayer *p)
-{
-    uint64_t hash = 5;
-
-    for (size_t i = 0; i < p->nrequests; i++) {
-        const struct ti_replay_request *q = &p->request[i];
-
-        if (q->used)
-            hash = mix(mix(hash, i), (uint64_t)(1 + q->active + 2 * q->persistent +
-                                                4 * q->receives + 8 * q->partitioned_send));
-    }
-    return hash;
 }
 
 static bool is_ahead(const struct ti_replayer *p)
@@ -278,10 +251,11 @@ static bool is_ahead(const struct ti_replayer *p)
 /* A trip begins: notes what it must leave as it is. */
 static void note_state(struct ti_steady_rank *m)
 {
+    m->next = m->p->index + m->period.events;
     m->last_balance = m->balance;
     m->balance = 0;
     m->changes = false;
-    m->requests = hash_of_requests(m->p);
+    m->requests = ti_trip_requests(m->p);
     m->asked = m->p->ahead.asked;
     m->ahead = is_ahead(m->p);
 }
@@ -294,37 +268,18 @@ static uint64_t trips_left(const struct ti_steady_rank *m, uint64_t end)
 {
     uint64_t from = m->tracked ? m->p->index + !m->begins : end;
 
-    return end > from ? (end - from) / m->events : 0;
-}
-
-/* The sum of the volumes of events `from` to `to`, in what bursts take; false: it is not known. */
-static bool volume(struct ti_reader *r, const struct ti_replayer *p, uint64_t from, uint64_t to,
-                   double *out)
-{
-    int column = p->setup->job[p->job].bursts.as == TI_BURSTS_TIMES ? 1 + p->bursts.column : 0;
-    struct ti_place a, b;
-    struct ti_err err;
-
-    if (ti_reader_seek(r, 0, from, &a, &err) != 1 || ti_reader_seek(r, 0, to, &b, &err) != 1)
-        return false;
-    *out = (double)(b.before[column] - a.before[column]);
-    return true;
+    return end > from ? (end - from) / m->period.events : 0;
 }
 
 /* The work of a trip: of the last `trips` noted ones, and of those that are left out. */
 static bool find_work(const struct ti_steady_rank *m, uint64_t trips, uint64_t skip, double *noted,
                       double *out)
 {
-    uint64_t to = m->first + (m->n - 1) * m->events, next = to + (m->begins ? 0 : m->events);
-    struct ti_reader *r;
-    struct ti_err err;
-    bool known;
+    uint64_t to = m->first + (m->n - 1) * m->period.events;
+    uint64_t next = to + (m->begins ? 0 : m->period.events);
+    bool known = ti_trip_work(m->p, to - trips * m->period.events, to, noted) &&
+                 ti_trip_work(m->p, next, next + skip * m->period.events, out);
 
-    if (ti_source_reader(m->p->source, m->p->rank, &r, &err) != TI_OK)
-        return false;
-    known = volume(r, m->p, to - trips * m->events, to, noted) &&
-            volume(r, m->p, next, next + skip * m->events, out);
-    ti_reader_close(r);
     *noted /= (double)trips;
     *out /= (double)skip;
     return known;
@@ -345,6 +300,31 @@ static double work_differs(const struct ti_steady *all, uint64_t trips, uint64_t
     return most > 0 ? differs / most : differs > 0;
 }
 
+/* Trips of ranks are not closed.  If ranks have periods of different lengths, lets them note
+ * multiples of all of these instead. */
+static void find_common(struct ti_steady *all)
+{
+    uint64_t common = 1, most = 1, least = UINT64_MAX;
+
+    for (size_t r = 0; r < all->np; r++) {
+        uint64_t trips = all->rank[r].period.trips, step = common;
+
+        while (common % trips && common <= PERIOD_MOST)
+            common += step;
+        least = trips < least ? trips : least;
+        most = trips > most ? trips : most;
+    }
+    if (least == most || common > PERIOD_MOST)
+        return;
+    all->common = common;
+    for (size_t r = 0; r < all->np; r++) {
+        struct ti_steady_rank *m = &all->rank[r];
+
+        forget(m);
+        m->next = m->end = m->equal = 0; /* it is considered again at its next trip */
+    }
+}
+
 /* Whether a trip of each rank is closed; else why not, and whether any further trip can be. */
 static bool is_closed(struct ti_steady *all)
 {
@@ -356,8 +336,10 @@ static bool is_closed(struct ti_steady *all)
         if (!trips_left(&all->rank[r], all->rank[r].end))
             reason = TI_STEADY_APART;
     }
-    if (!reason && sum)
+    if (!reason && sum) {
         reason = TI_STEADY_OPEN;
+        find_common(all);
+    }
     all->reason = reason > all->reason ? reason : all->reason;
     return !reason;
 }
@@ -385,16 +367,18 @@ static void leave_out(struct ti_steady *all, uint64_t skip, const struct ti_trip
     struct left_out *l;
 
     if (!all->nloops || all->loop[all->nloops - 1].end != m->end ||
-        all->loop[all->nloops - 1].events != m->events) {
+        all->loop[all->nloops - 1].events != m->period.events) {
         all->loop = ti_grow(all->loop, &all->loops_room, all->nloops + 1, sizeof *all->loop);
         site = m->site ? ti_reader_string(m->p->r, TI_STRING_SITE, m->site) : NULL;
-        all->loop[all->nloops++] = (struct left_out){.events = m->events,
-                                                     .end = m->end,
-                                                     .trips = (m->end - m->first) / m->events,
-                                                     .site = strdup(site ? site : "")};
+        all->loop[all->nloops++] =
+            (struct left_out){.events = m->period.events,
+                              .period = m->period.trips,
+                              .end = m->end,
+                              .trips = (m->end - m->first) / m->period.events * m->period.trips,
+                              .site = strdup(site ? site : "")};
     }
     l = &all->loop[all->nloops - 1];
-    l->out += skip;
+    l->out += skip * l->period;
     l->out_s += out_s;
     l->error_s += error_s;
     l->mean |= mean;
@@ -421,7 +405,7 @@ static void decide(struct ti_steady *all, const struct ti_replay_setup *setup)
     for (size_t r = 0; r < all->np; r++)
         all->times[r] = (struct ti_trip_times){all->rank[r].time, all->rank[r].n};
     for (size_t r = 0; r < all->np; r++)
-        events = fmax(events, (double)all->rank[r].events);
+        events = fmax(events, (double)all->rank[r].period.events);
     all->reason = all->reason > TI_STEADY_TIMES ? all->reason : TI_STEADY_TIMES;
     converged = mean ? ti_trips_have_mean(all->times, all->np, setup->steady, &time)
                      : ti_trips_converged(all->times, all->np, setup->steady,
@@ -462,21 +446,42 @@ static void note_time(struct ti_steady_rank *m)
         all->lacking += all->rank[r].n < all->needed;
 }
 
+/* How many trips from here on are alike, in periods of m->period. */
+static uint64_t find_period(struct ti_steady_rank *m, const struct ti_trip_start *trip)
+{
+    struct ti_folded *f = ti_reader_folded(m->p->r);
+    struct ti_trip_period period = {m->all->common, 0};
+    uint64_t alike, longer, runs;
+
+    m->period = period;
+    alike = ti_folded_alike(f, &m->period);
+    if (alike >= trip->left / period.trips || m->p->index < m->search)
+        return alike;
+    longer = ti_folded_find_period(f, &period, &runs);
+    m->search = m->p->index + runs / RUNS_EVENT;
+    if (longer < TRIPS_LEAST || longer * period.trips <= alike * m->period.trips)
+        return alike;
+    m->period = period;
+    return longer;
+}
+
 /* A trip begins in a loop whose trips are not noted yet. */
 static void consider(struct ti_steady_rank *m, const struct ti_trip_start *trip)
 {
     struct ti_steady *all = m->all;
-    uint64_t events, alike = ti_folded_alike(ti_reader_folded(m->p->r), &events);
+    uint64_t alike;
 
     forget(m);
+    if (trip->first)
+        all->common = 1;
+    alike = find_period(m, trip);
     m->tracked = alike >= TRIPS_LEAST;
     if (!m->tracked)
         return;
     all->reason = all->reason > TI_STEADY_APART ? all->reason : TI_STEADY_APART;
     m->depth = trip->depth;
-    m->events = events;
     m->first = m->p->index;
-    m->equal = m->end = m->p->index + alike * events;
+    m->equal = m->end = m->p->index + alike * m->period.events;
     note_state(m);
     note_time(m);
 }
@@ -485,7 +490,7 @@ static void consider(struct ti_steady_rank *m, const struct ti_trip_start *trip)
 static bool is_same(struct ti_steady_rank *m)
 {
     enum reason reason = m->changes ? TI_STEADY_CALLS : TI_STEADY_NO_LOOP;
-    bool same = !m->changes && m->requests == hash_of_requests(m->p) &&
+    bool same = !m->changes && m->requests == ti_trip_requests(m->p) &&
                 (m->asked == m->p->ahead.asked || !(m->ahead || is_ahead(m->p))) &&
                 (m->n < 2 || m->balance == m->last_balance);
 
@@ -500,7 +505,7 @@ static bool is_same(struct ti_steady_rank *m)
 static uint64_t equal_until(const struct ti_steady_rank *m)
 {
     const struct ti_bursts *bursts = &m->p->setup->job[m->p->job].bursts;
-    uint64_t events, alike;
+    struct ti_trip_period period = m->period;
 
     if (bursts->as == TI_BURSTS_NOTHING)
         return m->end;
@@ -508,39 +513,47 @@ static uint64_t equal_until(const struct ti_steady_rank *m)
     if (bursts->as == TI_BURSTS_TIMES || bursts->as == TI_BURSTS_THREADS ||
         bursts->noise.burst > 0 || bursts->noise.rate)
         return m->p->index;
-    alike = ti_folded_alike_volumes(ti_reader_folded(m->p->r), &events);
-    return m->p->index + alike * events;
+    return m->p->index +
+           ti_folded_alike_volumes(ti_reader_folded(m->p->r), &period) * period.events;
 }
 
 static void leave_out_of(struct ti_steady_rank *m)
 {
     struct ti_replayer *p = m->p;
-    uint64_t events = m->skip * m->events;
+    uint64_t events = m->skip * m->period.events;
     bool follows = !p->ahead.r || is_ahead(p) ||
-                   ti_wildcards_leave_out(&p->ahead, p->index, m->depth, m->skip, m->events);
+                   ti_wildcards_leave_out(&p->ahead, p->index, m->depth, m->skip, &m->period);
 
-    if (!ti_reader_leave_out(p->r, m->skip, m->events) || !follows)
+    if (!ti_reader_leave_out(p->r, m->skip, &m->period) || !follows)
         ti_replay_fail(p, TI_ERR_INPUT, "its record is malformed");
     p->index += events;
     m->all->events_left_out += events;
     if (m->stand_in) {
         m->weight = 1 + m->skip / m->stand_in;
-        m->weight_end = p->index + m->stand_in * m->events;
+        m->weight_end = p->index + m->stand_in * m->period.events;
     }
     m->skip = 0;
+}
+
+/* The rank is where it leaves out trips. */
+static void jump(struct ti_steady_rank *m, const struct ti_trip_start *trip)
+{
+    bool ends = trip->left == m->skip * m->period.trips;
+
+    leave_out_of(m);
+    if (ends)
+        m->tracked = false;
+    else
+        consider(m, trip);
 }
 
 /* A further trip begins in the loop. */
 static void next_trip(struct ti_steady_rank *m, const struct ti_trip_start *trip)
 {
+    if (m->p->index < m->next)
+        return;
     if (m->skip) {
-        bool ends = trip->left == m->skip;
-
-        leave_out_of(m);
-        if (ends)
-            m->tracked = false;
-        else
-            consider(m, trip);
+        jump(m, trip);
         return;
     }
     if (m->p->index >= m->end || !is_same(m)) {
@@ -552,7 +565,7 @@ static void next_trip(struct ti_steady_rank *m, const struct ti_trip_start *trip
     note_state(m);
     note_time(m);
     if (m->skip)
-        next_trip(m, trip);
+        jump(m, trip);
 }
 
 void ti_steady_trip(struct ti_replayer *p)

@@ -7,12 +7,15 @@
  * number of trips, each at the begin of its next one.  The time of these trips is added to the
  * clock that is reported.  No rank sleeps, so what is under way stays under way.
  *
- * The replay is then that of a trace whose loop has fewer trips.  This trace is sound, because each
- * trip is closed: over one trip of each rank, all that is sent on a channel is received on it, all
- * members of a communicator call its collectives equally often, and each rank has the same requests
- * at the end as at the begin.  It does not matter that ranks are at different trips, or begin them
- * at different places of the program.  Whatever else a trip does, such as making a communicator,
- * keeps it from being left out.
+ * Trips that differ, but come again in the same order, are noted and left out in periods of
+ * several.  All that is said of a trip is then true of such a period.
+ *
+ * The replay with trips left out is that of a trace whose loop has fewer trips.  This trace is
+ * sound, because each trip is closed: over one trip of each rank, all that is sent on a channel is
+ * received on it, all members of a communicator call its collectives equally often, and each rank
+ * has the same requests at the end as at the begin.  It does not matter that ranks are at different
+ * trips, or begin them at different places of the program.  Whatever else a trip does, such as
+ * making a communicator, keeps it from being left out.
  *
  * All ranks of a simulation are in one process and share one decision.  All functions do nothing if
  * p->steady is NULL: without --steady, and in a live run.

@@ -15,7 +15,7 @@
 
 int main(int argc, char **argv)
 {
-    static char text[1 << 20];
+    static char text[1 << 22];
     size_t n = fread(text, 1, sizeof text - 1, stdin);
     char *command;
 

@@ -305,25 +305,30 @@ static void leave_out(struct ti_reader *r, const struct trace *t, const struct o
     struct ti_trip_start trip;
     struct ti_reader *whole;
     struct ti_err err;
-    uint64_t at = 0, n, events, alike, hash;
+    uint64_t at = 0, n, alike, runs, hash;
 
     if (!ti_reader_folded(r) || all->last < 0)
         return;
     must(open_trace(t, &whole, &err) == TI_OK, "opened once, but not again");
     while (at < all->events) {
         while (ti_reader_trip(r, &trip)) {
-            alike = ti_folded_alike(ti_reader_folded(r), &events);
-            must(alike >= 1 && alike <= trip.left, "more trips are alike than there are");
-            if (trip.first || alike == 1 || events > (all->events - at) / alike)
+            struct ti_trip_period p = {1, 0};
+
+            alike = ti_folded_alike(ti_reader_folded(r), &p);
+            if (alike == 1)
+                alike = ti_folded_find_period(ti_reader_folded(r), &p, &runs);
+            must(p.trips >= 1 && alike <= trip.left / p.trips,
+                 "more trips are alike than there are");
+            if (trip.first || alike <= 1 || p.events > (all->events - at) / alike)
                 continue;
-            hash = calls_of(whole, events, &n);
+            hash = calls_of(whole, p.events, &n);
             for (uint64_t k = 1; k < alike; k++)
-                must(calls_of(whole, events, &n) == hash && n == events, "trips are not alike");
-            must(ti_reader_leave_out(r, alike, events), "trips cannot be left out");
-            at += alike * events;
+                must(calls_of(whole, p.events, &n) == hash && n == p.events, "trips are not alike");
+            must(ti_reader_leave_out(r, alike, &p), "trips cannot be left out");
+            at += alike * p.events;
         }
         hash = calls_of(r, 1, &n);
-        must(hash == calls_of(whole, 1, &events) && n == events, "other events after trips");
+        must(hash == calls_of(whole, 1, &runs) && n == runs, "other events after trips");
         at++;
     }
     ti_reader_close(whole);

@@ -50,8 +50,10 @@ def calls(result):
     return [rank['calls'] for rank in result['profile']['ranks']]
 
 
-def case(name, ranks, lines, left_out=None, reason=None, seconds=None, options=(), mean=False):
-    """At least `left_out` trips are left out, or none are for `reason`."""
+def case(name, ranks, lines, left_out=None, reason=None, seconds=None, options=(), mean=False,
+         period=None):
+    """At least `left_out` trips are left out, or none are for `reason`; `period` is among the
+    periods."""
     trace = trace_of(name, ranks, lines)
     whole = replay(trace, '--profile', *(o for o in options if '--steady' not in o))
     for more in ('--steady',), ('--steady', '--profile'):
@@ -75,6 +77,8 @@ def case(name, ranks, lines, left_out=None, reason=None, seconds=None, options=(
             fail(f'{name}: too few trips are left out: {steady}')
         if left_out and steady['loops'] and steady['loops'][0]['mean'] != mean:
             fail(f'{name}: mean is not {mean}')
+        if period and all(loop['period'] != period for loop in steady['loops']):
+            fail(f'{name}: no period of {period}')
         if 'profile' in result and calls(result) != calls(whole):
             fail(f'{name}: profile of {calls(result)} calls, not {calls(whole)}')
 
@@ -166,6 +170,32 @@ case('cancelled', 2,
      each(100, '0 send peer=1 tag=1 bytes=9 site=d v=50000',
           '1 irecv peer=-1 tag=1 bytes=9 req=0 site=a', '1 wait req=0 site=c', '* barrier site=e'),
      left_out=90)
+
+
+# ---- trips that differ and come again ----
+
+def inner(rank, trips, period):
+    """Steps that end with a sum; before it, ranks 0 and 1 exchange 21 messages.  These are 3 in the
+    last step of each period."""
+    peer = 1 - 2 * rank
+    return times(trips, lambda i: (
+        [] if rank > 1 else [
+            f'{rank} irecv peer={peer} tag=1 bytes=2000 req=0 site=irecv v={1000 + 500 * rank}',
+            f'{rank} isend peer={peer} tag=1 bytes=2000 req=1 site=isend',
+            f'{rank} waitall all=1 site=waitall'] * (3 if i % period == period - 1 else 21)) + [
+                f'{rank} allreduce bytes=8 redop=sum site=sum v=3000'])
+
+
+case('inner', 2, [line for r in range(2) for line in inner(r, 200, 10)], left_out=120, period=10)
+case('inner-some', 3, [line for r in range(3) for line in inner(r, 200, 10)], left_out=90,
+     period=10)
+case('inner-odd', 2, [line for r in range(2) for line in inner(r, 150, 7)], left_out=80, period=7)
+random.seed(2)
+draws = [random.randrange(1, 6) for _ in range(200)]
+case('inner-apart', 2,
+     [line for r in range(2) for line in times(200, lambda i, r=r: [
+         f'{r} {["send", "recv"][r]} peer={1 - 2 * r} tag=1 bytes=9 site=a v={5000 + r}'] * draws[i]
+         + [f'{r} barrier site=barrier'])])
 
 
 def made_up(seed):

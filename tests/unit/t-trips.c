@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "common/map.h"
-#include "fold/decode.h"
+#include "fold/trips.h"
 #include "merged/encode.h"
 #include "tests/unit/programs.h"
 #include "trips/internal.h"
@@ -505,6 +505,71 @@ static void periods_are_found(void **state)
     assert_true(seen.lead > 80 && seen.period > 100 && seen.begins > 30 && seen.alike > 50);
 }
 
+/* Read a record, and leave out what is said to be periods of several trips.  Returns how many were
+ * found. */
+static int leave_out(struct ti_record *record)
+{
+    struct events all = events_of(record);
+    struct ti_record borrowed = *record;
+    struct ti_reader *r;
+    struct ti_trip_start trip;
+    struct ti_event ev;
+    struct ti_err err;
+    size_t at = 0;
+    int found = 0;
+
+    borrowed.memory = NULL;
+    assert_int_equal(ti_reader_open_record(&borrowed, 8, program_run_id, "record", &r, &err),
+                     TI_OK);
+    for (int got = 1; got == 1; at += (size_t)got) {
+        while (ti_reader_trip(r, &trip)) {
+            struct ti_trip_period p = {1 + program_rnd(2), 0};
+            uint64_t runs, n = ti_folded_find_period(ti_reader_folded(r), &p, &runs);
+
+            assert_true(n != 1 && n <= trip.left / p.trips);
+            assert_true(at + n * p.events <= all.n);
+            for (size_t k = at + p.events; n && k < at + n * p.events; k++)
+                assert_true(all.e[k].call == all.e[k - p.events].call);
+            found += n && p.trips > 1;
+            if (trip.first || !n || program_rnd(2))
+                continue;
+            n = 1 + program_rnd(n);
+            assert_true(ti_reader_leave_out(r, n, &p));
+            at += n * p.events;
+        }
+        got = ti_reader_next(r, &ev, &err);
+        ev.volume = 0;
+        assert_true(got != 1 ||
+                    all.e[at].call == ti_hash_word(ti_hash_event(TI_HASH_START, &ev), ev.site));
+    }
+    assert_int_equal(at, all.n);
+    ti_reader_close(r);
+    free(all.e);
+    return found;
+}
+
+static void periods_are_left_out(void **state)
+{
+    int found = 0;
+
+    (void)state;
+    for (int i = 0; i < 600; i++) {
+        struct ti_record record;
+        uint32_t loop;
+
+        if (!random_record(i, NULL, &record))
+            continue;
+        loop = random_loop(&record);
+        if (loop != UINT32_MAX) {
+            record = patterned(&record, loop);
+            found += leave_out(&record);
+        }
+        ti_record_free(&record);
+    }
+    printf("# %d periods\n", found);
+    assert_true(found > 500);
+}
+
 static void trips_are_those_of_the_rule(void **state)
 {
     static const struct ti_qualities bound = {{TI_BOUNDED, 100000}, {TI_BOUNDED, 200000}};
@@ -672,6 +737,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(trips_are_those_of_the_rule),
         cmocka_unit_test(periods_are_found),
+        cmocka_unit_test(periods_are_left_out),
         cmocka_unit_test(a_billion_trips_cost_nothing),
         cmocka_unit_test(loops_have_names),
     };
