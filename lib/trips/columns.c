@@ -152,7 +152,7 @@ static bool leave(struct in *in, uint64_t n)
 struct offsets {
     struct {
         uint64_t trip, value;
-    } at[7];
+    } at[8];
     int n;
 };
 
@@ -180,6 +180,7 @@ static bool find_offsets(struct ti__counter *counter, const struct ti__pass *p, 
 
     *o = (struct offsets){.n = 0};
     add_offset(o, p->kept);
+    add_offset(o, p->had - p->tail);
     add_offset(o, p->had);
     if (p->length) {
         add_offset(o, p->from);
@@ -202,7 +203,7 @@ struct values {
     const struct ti__pass *pass;
     struct offsets offsets;
     bool before; /* the window has one value more: that before a repetition of the first trip */
-    struct ti_column all, window;
+    struct ti_column all, window, tail;
 };
 
 /* The values of the first `trips` trips that are repeated. */
@@ -231,13 +232,15 @@ static bool change_pass(struct in *in, struct ti__counter *counter, const struct
 {
     struct values v = {.pass = p, .before = counter->back && p->length && !p->from};
     struct out window = {.pool = o->pool, .runs = o->runs};
-    uint64_t kept, had;
+    uint64_t kept, end, had;
 
     if (!find_offsets(counter, p, &v.offsets))
         return false;
     kept = offset_of(&v.offsets, p->kept);
+    end = offset_of(&v.offsets, p->had - p->tail);
     had = offset_of(&v.offsets, p->had);
-    if (!take(in, kept, o->pool, &v.all) || !leave(in, had - kept))
+    if (!take(in, kept, o->pool, &v.all) || !leave(in, end - kept) ||
+        !take(in, had - end, o->pool, &v.tail))
         return false;
     add_part(o, &v.all, 0, UINT64_MAX);
     if (p->length) {
@@ -249,8 +252,10 @@ static bool change_pass(struct in *in, struct ti__counter *counter, const struct
         v.window = window.column;
         add_more(&v, o);
     }
+    add_part(o, &v.tail, 0, UINT64_MAX);
     ti_column_free(o->pool, &v.all);
     ti_column_free(o->pool, &v.window);
+    ti_column_free(o->pool, &v.tail);
     return o->runs && window.runs;
 }
 
@@ -266,7 +271,7 @@ struct column {
     struct ti_cursor trips; /* of the loop */
 };
 
-/* The next pass. */
+/* The next pass.  Values that were compared repeat with its period. */
 static bool next_pass(struct column *c, struct ti__pass *out)
 {
     uint64_t had;
@@ -274,6 +279,9 @@ static bool next_pass(struct column *c, struct ti__pass *out)
     if (!ti_cursor_next(&c->trips, &had))
         return false;
     *out = ti__pass_of(c->change, had);
+    if (c->is.tokens && c->is.part.kind != TI_PART_EXTRAS &&
+        (c->is.part.kind != TI_PART_VOLUMES || out->volumes))
+        ti__pass_shorten(out);
     return true;
 }
 
@@ -308,7 +316,7 @@ static const char *change_values(struct column *c, struct ti_draw *levels, struc
  * each must have whole periods, unless there is only one. */
 static const char *count_values(struct column *c, uint64_t period, uint64_t *n)
 {
-    uint64_t passes = ti_shape_node(c->f, c->loop).passes, kept, had;
+    uint64_t passes = ti_shape_node(c->f, c->loop).passes, rest, had;
     struct ti__pass pass;
     struct offsets at;
 
@@ -321,17 +329,17 @@ static const char *count_values(struct column *c, uint64_t period, uint64_t *n)
         if (!next_pass(c, &pass) || !find_offsets(&c->counter, &pass, &at))
             return malformed;
         had = offset_of(&at, pass.had);
-        kept = offset_of(&at, pass.kept);
+        rest = offset_of(&at, pass.kept) + had - offset_of(&at, pass.had - pass.tail);
         if (pass.length) {
             struct values v = {
-                &pass, at, c->counter.back && !pass.from, {.head = NULL}, {.head = NULL}};
+                .pass = &pass, .offsets = at, .before = c->counter.back && !pass.from};
 
             more = in_window(&v, pass.start + pass.first) - in_window(&v, pass.start) +
                    pass.whole * in_window(&v, pass.length) + in_window(&v, pass.last);
         }
-        if (passes > 1 && (had % period || (kept + more) % period))
+        if (passes > 1 && (had % period || (rest + more) % period))
             return "its volumes are statistics with a period that does not fit the trips";
-        *n += kept + more;
+        *n += rest + more;
     }
     return NULL;
 }

@@ -22,9 +22,10 @@
 #include "trips/names.h"
 #include "trips/trips.h"
 
-/* From trip `lead` on, trip i + `length` is like trip i; length 0: there is no such period. */
+/* From trip `lead` on, but for the last `tail` trips, trip i + `length` is like trip i; length 0:
+ * there is no such period. */
 struct ti__period {
-    uint64_t lead, length;
+    uint64_t lead, length, tail;
 };
 
 /* The period of trips that have both; no period if any has none. */
@@ -38,12 +39,18 @@ struct ti__change {
 
 /* A pass of a loop, by numbers of trips, from 0.  The new pass is the first `kept` trips; then of
  * the window, which are `length` trips from number `from` on, the `first` trips from its number
- * `start` on; `whole` times the window; and the `last` first trips of the window. */
+ * `start` on; `whole` times the window; the `last` first trips of the window; and the last `tail`
+ * trips. */
 struct ti__pass {
     uint64_t had; /* trips before the change */
-    uint64_t kept, from, length, start, first, whole, last;
+    uint64_t kept, from, length, start, first, whole, last, tail;
+    uint64_t period; /* of the trips in the window; 0: none is known */
+    bool volumes;    /* it holds of volumes, too */
 };
 struct ti__pass ti__pass_of(const struct ti__change *change, uint64_t had);
+
+/* Make the window a single period.  This says the same of columns that repeat with it. */
+void ti__pass_shorten(struct ti__pass *p);
 
 /* A counter of the values of a column in the body of a loop, trip by trip. */
 struct ti__counter {
@@ -67,8 +74,9 @@ bool ti__counter_next(struct ti__counter *c, uint64_t trips, bool first, uint64_
 /* Whether the values of a column are levels (fold/levels.h). */
 bool ti__column_is_levels(const struct ti_shape_column *c);
 
-/* Find out how the trips of a loop repeat, in passes that get more of them: without regard to
- * volumes, and with.  False if the record is malformed. */
+/* Find out how the trips of a loop repeat: without regard to volumes, and with.  Passes that get
+ * more trips are looked at; if there are none, those that get fewer.  False if the record is
+ * malformed. */
 bool ti__periods_find(struct ti_folded *f, uint32_t loop, uint64_t trips, struct ti__period *same,
                       struct ti__period *alike);
 

@@ -5,6 +5,7 @@
 #include "trips/internal.h"
 
 #define TRIPS_MOST  (UINT64_C(1) << 22) /* of all passes, that are compared */
+#define TAIL_MOST   16                  /* trips that are no tail any more, if there are more */
 #define VALUES_MOST (UINT64_C(1) << 26) /* that are read for that */
 
 /* ------------------------------------------------------------------ counting -- */
@@ -67,53 +68,77 @@ struct ti__period ti__period_both(struct ti__period a, struct ti__period b)
     uint64_t x = a.length, y = b.length, rest;
 
     if (!a.length || !b.length)
-        return (struct ti__period){0, 0};
+        return (struct ti__period){0, 0, 0};
     for (; y; y = rest) {
         rest = x % y;
         x = y;
     }
     if (a.length / x > TRIPS_MOST / b.length)
-        return (struct ti__period){0, 0};
-    return (struct ti__period){a.lead > b.lead ? a.lead : b.lead, a.length / x * b.length};
+        return (struct ti__period){0, 0, 0};
+    return (struct ti__period){a.lead > b.lead ? a.lead : b.lead, a.length / x * b.length,
+                               a.tail > b.tail ? a.tail : b.tail};
 }
 
 /* Whether a pass of so many trips has a period long enough to be one: at least twice, and in no
  * less than half of its trips. */
 static bool fits(struct ti__period p, uint64_t trips)
 {
-    return p.length && p.lead <= trips / 2 && (trips - p.lead) / 2 >= p.length;
+    uint64_t ends = p.lead + p.tail;
+
+    return p.length && ends <= trips / 2 && (trips - ends) / 2 >= p.length;
+}
+
+/* Divide `more` trips into parts of windows of `length` trips. */
+static void set_window(struct ti__pass *p, uint64_t length, uint64_t more)
+{
+    p->length = length;
+    p->start = (p->had - p->tail - p->from) % length;
+    p->first = p->start ? length - p->start : 0;
+    p->first = p->first < more ? p->first : more;
+    p->whole = (more - p->first) / length;
+    p->last = (more - p->first) % length;
 }
 
 struct ti__pass ti__pass_of(const struct ti__change *change, uint64_t had)
 {
     struct ti__pass p = {.had = had, .kept = had < change->trips ? had : change->trips};
-    struct ti__period period = fits(change->alike, had)  ? change->alike
-                               : fits(change->same, had) ? change->same
-                                                         : (struct ti__period){0, 0};
-    uint64_t more = change->trips - p.kept;
+    struct ti__period period = {0, 0, 0};
+    uint64_t window = had;
 
-    if (!more)
+    if (fits(change->alike, had))
+        period = change->alike;
+    else if (fits(change->same, had))
+        period = change->same;
+    if (p.kept > period.tail && p.kept >= period.lead + period.tail) {
+        p.tail = period.tail;
+        p.kept -= p.tail;
+    }
+    if (had >= change->trips)
         return p;
-    p.length = had;
+    p.period = period.length;
+    p.volumes = fits(change->alike, had);
     if (period.length) {
         p.from = period.lead ? period.lead : period.length;
-        p.length = (had - p.from) / period.length * period.length;
+        window = (p.kept - p.from) / period.length * period.length;
     }
-    p.start = (had - p.from) % p.length;
-    p.first = p.start ? p.length - p.start : 0;
-    p.first = p.first < more ? p.first : more;
-    p.whole = (more - p.first) / p.length;
-    p.last = (more - p.first) % p.length;
+    set_window(&p, window, change->trips - had);
     return p;
 }
 
-/* The period of trips that have these hashes.  `border` has room for as many numbers. */
-static struct ti__period period_of(const uint64_t *hash, uint64_t n, uint64_t *border)
+void ti__pass_shorten(struct ti__pass *p)
 {
+    if (p->period)
+        set_window(p, p->period, p->first + p->whole * p->length + p->last);
+}
+
+/* The first period of trips that have these hashes, but for the last `tail` ones of `all`. `border`
+ * has room for as many numbers. */
+static struct ti__period period_before(const uint64_t *hash, uint64_t all, uint64_t tail,
+                                       uint64_t *border)
+{
+    uint64_t n = all - tail;
     const uint64_t *last = hash + n - 1;
 
-    if (n == 1)
-        return (struct ti__period){0, 1};
     /* border[k]: how many of the last k + 1 trips, but not all, are also the first of these */
     border[0] = 0;
     for (uint64_t k = 1, b = 0; k < n; k++) {
@@ -122,13 +147,23 @@ static struct ti__period period_of(const uint64_t *hash, uint64_t n, uint64_t *b
         b += last[-(int64_t)k] == last[-(int64_t)b];
         border[k] = b;
     }
-    for (uint64_t lead = 0; lead <= n / 2; lead++) {
-        struct ti__period p = {lead, n - lead - border[n - lead - 1]};
+    for (uint64_t lead = 0; lead + tail <= all / 2; lead++) {
+        struct ti__period p = {lead, n - lead - border[n - lead - 1], tail};
 
-        if (fits(p, n))
+        if (fits(p, all))
             return p;
     }
-    return (struct ti__period){0, 0};
+    return (struct ti__period){0, 0, 0};
+}
+
+/* The period with the shortest tail. */
+static struct ti__period period_of(const uint64_t *hash, uint64_t n, uint64_t *border)
+{
+    struct ti__period p = {0, n == 1, 0};
+
+    for (uint64_t tail = 0; !p.length && tail <= TAIL_MOST && tail <= n / 2; tail++)
+        p = period_before(hash, n, tail, border);
+    return p;
 }
 
 /* ------------------------------------------------------------------- hashing -- */
@@ -170,7 +205,7 @@ static bool hash_values(struct ti_cursor *cursor, uint64_t n, uint64_t *hash)
 static bool hash_column(struct trips *t, uint32_t node, const struct ti_shape_column *c)
 {
     struct ti_cursor counts = trip_counts(t), cursor;
-    uint64_t *hash = t->hash, trips, n;
+    uint64_t *hash = t->hash, trips = 0, n;
     struct ti__counter counter;
     bool fine = true;
 
@@ -228,8 +263,8 @@ static bool hash_columns(struct trips *t, bool volumes, bool *some, bool *none)
     return true;
 }
 
-/* The period of all passes that get more trips. */
-static bool all_passes(const struct trips *t, uint64_t trips, struct ti__period *out)
+/* The period of all passes that get more trips, or fewer. */
+static bool all_passes(const struct trips *t, uint64_t trips, bool more, struct ti__period *out)
 {
     struct ti_cursor counts = trip_counts(t);
     const uint64_t *hash = t->hash;
@@ -239,7 +274,7 @@ static bool all_passes(const struct trips *t, uint64_t trips, struct ti__period 
 
     for (uint64_t p = 0; p < t->passes && out->length && fine; p++, hash += had) {
         fine = ti_cursor_next(&counts, &had);
-        if (!fine || had >= trips)
+        if (!fine || (more ? had >= trips : had <= trips))
             continue;
         border = ti_grow(border, &cap, (size_t)had, sizeof *border);
         *out = ti__period_both(*out, period_of(hash, had, border));
@@ -252,18 +287,19 @@ bool ti__periods_find(struct ti_folded *f, uint32_t loop, uint64_t trips, struct
                       struct ti__period *alike)
 {
     struct trips t = {f, loop, ti_shape_node(f, loop).passes, 0, NULL, VALUES_MOST};
-    struct ti_cursor counts = trip_counts(&t);
-    bool some = false, none = false, fine = ti_cursor_sum(&counts, t.passes, &t.n);
+    struct ti_column_stats had;
+    bool some = false, none = false, fine = ti_shape_trips(f, loop, &had);
 
-    *same = *alike = (struct ti__period){0, 1};
+    t.n = had.sum;
+    *same = *alike = (struct ti__period){0, 1, 0};
     for (int volumes = 0; volumes < 2 && fine && !none; volumes++) {
         struct ti__period *p = volumes ? alike : same;
 
         fine = hash_columns(&t, volumes, &some, &none);
         if (none)
-            *alike = *p = (struct ti__period){0, 0};
+            *alike = *p = (struct ti__period){0, 0, 0};
         else if (fine && some)
-            fine = all_passes(&t, trips, p);
+            fine = all_passes(&t, trips, (uint64_t)had.min < trips, p);
     }
     free(t.hash);
     return fine;

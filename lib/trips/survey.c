@@ -123,8 +123,13 @@ static ti_status compare_trips(const struct ti__asked_loop *l, const struct ti_r
     return TI_ERR_INPUT;
 }
 
-/* Note what the columns of the body say.  Whether trips that get more of them are the same is found
- * later. */
+/* Whether some passes of a loop get another number of trips. */
+static bool changes(const struct ti_trips_loop *l)
+{
+    return l->trips != l->least || l->trips != l->most;
+}
+
+/* Note what the columns of the body say.  Whether trips that change are the same is found later. */
 static void note_columns(struct ti_trips_loop *l, struct ti_folded *f, uint32_t loop)
 {
     for (uint32_t i = loop + 1; i < ti_shape_node(f, loop).end; i++) {
@@ -133,7 +138,7 @@ static void note_columns(struct ti_trips_loop *l, struct ti_folded *f, uint32_t 
             bool volumes = c.part.kind == TI_PART_VOLUMES;
 
             l->drawn |= volumes && !c.tokens && !ti__column_is_levels(&c);
-            l->same &= volumes || c.part.kind == TI_PART_EXTRAS || !c.blob.n || l->trips > l->least;
+            l->same &= volumes || c.part.kind == TI_PART_EXTRAS || !c.blob.n || changes(l);
         }
     }
 }
@@ -335,6 +340,7 @@ static void note_periods(struct ti__asked_loop *l)
 
     l->asked->from = pass.from;
     l->asked->length = pass.length;
+    l->asked->tail = pass.tail;
     l->asked->same &= l->change.same.length == 1;
     l->asked->alike = l->asked->same && l->change.alike.length == 1;
 }
@@ -349,8 +355,8 @@ ti_status ti__survey(struct ti__job *j, struct ti_err *err)
     for (int k = 0; k < j->n && !st; k++) {
         struct ti__asked_loop *l = &j->loop[k];
 
-        l->change = (struct ti__change){l->asked->trips, {0, 1}, {0, 1}};
-        for (int64_t rank = 0; rank < j->np && !st && l->asked->trips > l->asked->least; rank++) {
+        l->change = (struct ti__change){l->asked->trips, {0, 1, 0}, {0, 1, 0}};
+        for (int64_t rank = 0; rank < j->np && !st && changes(l->asked); rank++) {
             ti_progress("comparing trips", "ranks", rank, j->np);
             st = ti_stop_check(err);
             if (!st)

@@ -60,22 +60,53 @@ static const char *likeness(const struct ti_trips_loop *l)
     return l->drawn ? "which differ in statistics of volumes at most" : "which are alike";
 }
 
+/* "last trip", "last 3 trips". */
+static const char *last_trips(const struct ti_trips_loop *l, char *buf, size_t bytes)
+{
+    if (l->tail == 1)
+        snprintf(buf, bytes, "last trip");
+    else
+        snprintf(buf, bytes, "last %" PRIu64 " trips", l->tail);
+    return buf;
+}
+
+const char *ti_trips_short_text(const struct ti_trips_loop *l, char *buf, size_t bytes)
+{
+    char again[80], last[40] = "";
+
+    if (l->tail)
+        last_trips(l, last, sizeof last);
+    ti__range_text(l->from + 1, l->from + l->length, again, sizeof again);
+    if (l->length)
+        snprintf(buf, bytes, "trip%s %s again and again%s%s", l->length == 1 ? "" : "s", again,
+                 l->tail ? ", then the " : "", last);
+    else if (l->tail && l->trips < l->most)
+        snprintf(buf, bytes, "the first trips and the %s", last);
+    else
+        snprintf(buf, bytes, "%s", "");
+    return buf;
+}
+
 const char *ti_trips_text(const struct ti_trips_loop *l, char *buf, size_t bytes)
 {
-    char had[80], trips[32], again[80], next[32], how[256];
+    char had[80], trips[32], again[80], next[32], last[40], how[256];
 
     ti__range_text(l->least, l->most, had, sizeof had);
     ti_format_count(l->trips, trips, sizeof trips);
     ti__range_text(l->from + 1, l->from + l->length, again, sizeof again);
+    last_trips(l, last, sizeof last);
     if (l->length)
-        snprintf(how, sizeof how, "from trip %s on, trip%s %s again and again, %s",
-                 ti_format_count(l->most + 1, next, sizeof next), l->length == 1 ? "" : "s", again,
-                 likeness(l));
+        snprintf(how, sizeof how, "from trip %s on, trip%s %s again and again, %s%s%s",
+                 ti_format_count(l->most - l->tail + 1, next, sizeof next),
+                 l->length == 1 ? "" : "s", again, likeness(l), l->tail ? "; then the " : "",
+                 l->tail ? last : "");
     else
-        snprintf(how, sizeof how, "%s",
+        snprintf(how, sizeof how, "%s%s%s",
                  l->trips <= l->least  ? "the first ones"
                  : l->trips >= l->most ? "as before"
-                                       : "the first ones, or all of them again and again");
+                                       : "the first ones, or all of them again and again",
+                 l->tail && l->trips < l->most ? ", and the " : "",
+                 l->tail && l->trips < l->most ? last : "");
     snprintf(buf, bytes, "loop '%s' of %" PRId64 " rank%s: %s trip%s became %s; %s", l->loop,
              ti_ranges_count(&l->ranks), ti_ranges_count(&l->ranks) == 1 ? "" : "s", had,
              l->most == 1 ? "" : "s", trips, how);
@@ -86,10 +117,11 @@ static json_t *loop_json(const struct ti_trips_loop *l)
 {
     json_t *out;
 
-    out = json_pack("{s:o, s:o, s:o, s:{s:o, s:o}, s:o}", "loop", ti_json_text(l->loop), "ranks",
-                    ti_ranges_json(&l->ranks), "passes", ti_json_u64(l->passes), "trips_before",
-                    "minimum", ti_json_u64(l->least), "maximum", ti_json_u64(l->most), "trips",
-                    ti_json_u64(l->trips));
+    out =
+        json_pack("{s:o, s:o, s:o, s:{s:o, s:o}, s:o, s:o}", "loop", ti_json_text(l->loop), "ranks",
+                  ti_ranges_json(&l->ranks), "passes", ti_json_u64(l->passes), "trips_before",
+                  "minimum", ti_json_u64(l->least), "maximum", ti_json_u64(l->most), "trips",
+                  ti_json_u64(l->trips), "stay_last", ti_json_u64(l->tail));
     if (!l->length) {
         json_object_set_new(out, "repeated", json_null());
         return out;

@@ -7,7 +7,9 @@
  *   - If trips, from some trip on, repeat others as to calls, fields and inner loops, and perhaps
  *     as to volumes, then as many whole periods are repeated as the pass has.  Trips before the
  *     first period are not among them; if there are none, the first period is not either.  These
- *     trips often begin something.
+ *     trips often begin something.  Up to 16 trips after the last period are a tail, which often
+ *     ends something: it stays at the end, and new trips come before it.  It also stays where there
+ *     are fewer trips, if those before the first period, and at least one, have room before it.
  *   - Else, the whole pass is repeated.  The burst before each repetition is then that before the
  *     last trip, because the burst before the first trip is also that before the loop.
  *
@@ -51,6 +53,7 @@ struct ti_trips_loop {
     /* of a pass of `most` trips: trips from + 1 to from + length are repeated; length 0: none,
      * since there are no more trips than before */
     uint64_t from, length;
+    uint64_t tail; /* trips that stay at the end */
 };
 
 struct ti_trips {
@@ -73,6 +76,10 @@ void ti_trips_free(struct ti_trips *t);
  */
 ti_status ti_trips_write(struct ti_trips *t, struct ti_source *s, const char *tool,
                          struct ti_symbolizer *z, const char *path, struct ti_err *err);
+
+/* Write in a few words which trips a loop has now into buf, cut if it does not fit; "" if it has
+ * only the first ones that it had.  Returns buf. */
+const char *ti_trips_short_text(const struct ti_trips_loop *loop, char *buf, size_t bytes);
 
 /* Write in words what became of a loop into buf, cut if it does not fit.  Returns buf. */
 const char *ti_trips_text(const struct ti_trips_loop *loop, char *buf, size_t bytes);

@@ -27,12 +27,17 @@ static void changed_text(const struct ti_reader *r, const struct ti_trips *t, co
                          char buf[CHANGED_BYTES])
 {
     const char *before = ti_reader_info(r, TI_INFO_CHANGED);
+    char text[160];
     size_t n = (size_t)snprintf(buf, CHANGED_BYTES, "%.1000s%s%s", before ? before : "",
                                 before ? "; " : "", tool);
 
-    for (int i = 0; i < t->n && n < CHANGED_BYTES; i++)
-        n += (size_t)snprintf(buf + n, CHANGED_BYTES - n, " --trips '%s=%" PRIu64 "'",
-                              t->loop[i].loop, t->loop[i].trips);
+    for (int i = 0; i < t->n && n < CHANGED_BYTES; i++) {
+        const char *how = ti_trips_short_text(&t->loop[i], text, sizeof text);
+
+        n += (size_t)snprintf(buf + n, CHANGED_BYTES - n, " --trips '%s=%" PRIu64 "'%s%s%s",
+                              t->loop[i].loop, t->loop[i].trips, how[0] ? " (" : "", how,
+                              how[0] ? ")" : "");
+    }
 }
 
 /* Whether all trips, but perhaps those at the beginning, have the same calls, so that a check reads

@@ -16,9 +16,10 @@ def call(rank, what, site, v):
     return f"{rank} {what} site={site} v={v}" + (f" ns={3 * v + 1}" if times else "")
 
 def body(rank, i):
-    here = call(rank, "barrier", "a.c:7", 100 + rank)
+    here = call(rank, "barrier", "a.c:7", 100 + rank + 7 * (kind == "last" and i == trips - 1))
     more = {"alike": 0, "passes": 0, "lead": 2 if i == 0 else 1, "period": 2 + i % 3,
-            "nested": inner, "noise": 0, "fields": 0}[kind]
+            "tail": 3 if i == trips - 1 else 21, "ends": 1 + (i == 0) + 2 * (i >= trips - 2),
+            "last": 0, "nested": inner, "noise": 0, "fields": 0}[kind]
     lines = [call(rank, "pcontrol level=3", "b.c:9", 7) for _ in range(more)] + [here]
     if kind == "fields":  # with enough values to be a column
         lines.append(call(rank, f"pcontrol level={i * i}", "a.c:8", 1000 + i))
@@ -28,7 +29,7 @@ def body(rank, i):
 
 def program(rank):
     yield call(rank, "init", "m.c:1", 5)
-    for o in range(9 if kind == "passes" else 1):
+    for o in range({"passes": 9, "ends": 4}.get(kind, 1)):
         yield call(rank, "bcast bytes=5 root=1", "m.c:2", 6)
         for i in range(trips):
             yield from body(rank, i)
@@ -67,7 +68,7 @@ END
 }
 
 for times in '' times; do
-    for kind in alike passes lead period; do
+    for kind in alike passes lead period tail ends last; do
         loop='a.c:7'
         program $kind 12 1 "$times" was
         for trips in 30 3 12; do
@@ -81,6 +82,25 @@ for times in '' times; do
         done
     done
 done
+
+# A tail stays at the end, and is told; so is it in the metadata.
+program ends 12 1 '' was
+rm -f is.m
+run 0 ti-info --trips a.c:7=1000 was.m -o is.m
+says out "12 trips became 1,000; from trip 11 on, trips 2 to 10 again and again, which are alike; then the last 2 trips"
+run 0 ti-info --json is.m
+[ "$(json out changed)" = "ti-info --trips 'a.c:7=1000' (trips 2 to 10 again and again, then the last 2 trips)" ] ||
+    fail "changed: $(json out changed)"
+rm is.m
+run 0 ti-info --json --trips a.c:7=5 was.m -o is.m
+[ "$(json out loops.0.stay_last)" = 2 ] || fail "--json: a tail"
+run 0 ti-info --json is.m
+[ "$(json out changed)" = "ti-info --trips 'a.c:7=5' (the first trips and the last 2 trips)" ] ||
+    fail "changed: $(json out changed)"
+rm is.m
+run 0 ti-info --trips a.c:7=2 was.m -o is.m
+says out '12 trips became 2; the first ones'
+grep -q last out && fail "a tail stays where nothing is before it"
 
 # Both ways between an inner loop and the one around it, in one command or two, and back again.
 program nested 5 4 '' was
@@ -96,7 +116,9 @@ for first in a.c:7=21 b.c:9=13; do
     run 0 ti-info -q --trips a.c:7=5 --trips b.c:9=4 whole-is.m -o back-is.m
     equal was back-is.m
     run 0 ti-info --json back-is.m
-    [ "$(json out changed)" = "ti-info --trips '$first'; ti-info --trips '$second'; ti-info --trips 'a.c:7=5' --trips 'b.c:9=4'" ] ||
+    had=5 other=4
+    [ $first = a.c:7=21 ] || had=4 other=5
+    [ "$(json out changed)" = "ti-info --trips '$first' (trips 2 to $had again and again); ti-info --trips '$second' (trips 2 to $other again and again); ti-info --trips 'a.c:7=5' --trips 'b.c:9=4'" ] ||
         fail "changed: $(json out changed)"
 done
 
@@ -146,7 +168,7 @@ run 0 ti-info --verify is.m
 events=$(python3 -c 'print(f"{4 * (6 + 200 * 6):,}")')
 says out "verified: 4 ranks, $events events"
 run 0 ti-info is.m
-says out "changed after they were traced, by ti-info --trips '$name=200': no run had these events"
+says out "changed after they were traced, by ti-info --trips '$name=200' (trips 1 to 50 again and again): no run had these events"
 says out ', changed'
 grep -q '^whole run' out && fail "the count of the whole run is still there"
 run 0 ti-info --json is.m

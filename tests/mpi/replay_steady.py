@@ -174,15 +174,16 @@ case('cancelled', 2,
 
 # ---- trips that differ and come again ----
 
-def inner(rank, trips, period):
-    """Steps that end with a sum; before it, ranks 0 and 1 exchange 21 messages.  These are 3 in the
-    last step of each period."""
+def inner(rank, trips, period, short=None):
+    """Steps that end with a sum; before it, ranks 0 and 1 exchange 21 messages.  These are 3 in one
+    step of each period: the last one, or number `short`."""
     peer = 1 - 2 * rank
+    short = period - 1 if short is None else short
     return times(trips, lambda i: (
         [] if rank > 1 else [
             f'{rank} irecv peer={peer} tag=1 bytes=2000 req=0 site=irecv v={1000 + 500 * rank}',
             f'{rank} isend peer={peer} tag=1 bytes=2000 req=1 site=isend',
-            f'{rank} waitall all=1 site=waitall'] * (3 if i % period == period - 1 else 21)) + [
+            f'{rank} waitall all=1 site=waitall'] * (3 if i % period == short else 21)) + [
                 f'{rank} allreduce bytes=8 redop=sum site=sum v=3000'])
 
 
@@ -190,6 +191,9 @@ case('inner', 2, [line for r in range(2) for line in inner(r, 200, 10)], left_ou
 case('inner-some', 3, [line for r in range(3) for line in inner(r, 200, 10)], left_out=90,
      period=10)
 case('inner-odd', 2, [line for r in range(2) for line in inner(r, 150, 7)], left_out=80, period=7)
+for name, short in ('first-short', 0), ('last-short', 19):
+    case(name, 2, [line for r in range(2) for line in inner(r, 20, 20, short)], left_out=250,
+         period=1, options=('--trips', 'sum=300'))
 random.seed(2)
 draws = [random.randrange(1, 6) for _ in range(200)]
 case('inner-apart', 2,

@@ -158,24 +158,26 @@ static bool equal(const struct events *all, const struct trip *a, const struct t
     return true;
 }
 
-/* The first period of a pass of `n` trips, by its definition; false if there is none.  `bursts`:
- * the first trip, whose first burst comes from outside, is like no other. */
+/* The first period of a pass of `n` trips, by its definition, with the shortest tail; false if
+ * there is none.  `bursts`: the first trip, whose first burst comes from outside, is like no other.
+ */
 static bool period_of(const struct events *all, const struct trip *trip, uint64_t n, bool volumes,
                       bool bursts, struct ti__period *out)
 {
-    *out = (struct ti__period){0, 1};
+    *out = (struct ti__period){0, 1, 0};
     if (n == 1)
         return true;
-    for (out->lead = 0; out->lead <= n / 2; out->lead++)
-        for (out->length = 1; out->length <= (n - out->lead) / 2; out->length++) {
-            bool fits = true;
+    for (out->tail = 0; out->tail <= 16; out->tail++)
+        for (out->lead = 0; out->lead + out->tail <= n / 2; out->lead++)
+            for (out->length = 1; out->lead + 2 * out->length + out->tail <= n; out->length++) {
+                bool fits = true;
 
-            for (uint64_t i = out->lead; i + out->length < n && fits; i++)
-                fits = equal(all, &trip[i], &trip[i + out->length], volumes, bursts) &&
-                       (i || !volumes || !bursts);
-            if (fits)
-                return true;
-        }
+                for (uint64_t i = out->lead; i + out->length + out->tail < n && fits; i++)
+                    fits = equal(all, &trip[i], &trip[i + out->length], volumes, bursts) &&
+                           (i || !volumes || !bursts);
+                if (fits)
+                    return true;
+            }
     return false;
 }
 
@@ -189,22 +191,30 @@ static uint64_t common(uint64_t a, uint64_t b)
     return n;
 }
 
-/* The period of all passes that get more than they have. */
+/* The period of all passes that get more than they have; or of those that get fewer, if there are
+ * no others. */
 static struct ti__period period_of_all(const struct events *all, const struct trips *t, uint64_t to,
                                        bool volumes, bool bursts)
 {
-    struct ti__period out = {0, 1};
+    struct ti__period out = {0, 1, 0};
+    bool more = false;
 
+    for (size_t i = 0, n; i < t->n; i += n) {
+        for (n = 1; i + n < t->n && !t->trip[i + n].first; n++)
+            ;
+        more |= n < to;
+    }
     for (size_t i = 0, n; i < t->n; i += n) {
         struct ti__period p;
 
         for (n = 1; i + n < t->n && !t->trip[i + n].first; n++)
             ;
-        if (n >= to)
+        if (more ? n >= to : n <= to)
             continue;
         if (!period_of(all, &t->trip[i], n, volumes, bursts, &p))
-            return (struct ti__period){0, 0};
+            return (struct ti__period){0, 0, 0};
         out.lead = p.lead > out.lead ? p.lead : out.lead;
+        out.tail = p.tail > out.tail ? p.tail : out.tail;
         out.length = common(out.length, p.length);
     }
     return out;
@@ -237,19 +247,23 @@ static bool same_bursts(struct ti_folded *f, uint32_t loop, uint64_t first[3])
 
 static bool usable(struct ti__period p, uint64_t had)
 {
-    return p.length && p.lead <= had / 2 && had - p.lead >= 2 * p.length;
+    return p.length && p.lead + p.tail <= had / 2 && had - p.lead - p.tail >= 2 * p.length;
 }
 
 /* Which of the `had` trips of a pass is trip `i`. */
 static uint64_t source_of(const struct ti__change *c, uint64_t had, uint64_t i)
 {
     struct ti__period p = usable(c->alike, had) ? c->alike : c->same;
-    uint64_t from, length = had;
+    uint64_t from, length;
 
-    if (i < had)
-        return i;
     if (!usable(p, had))
         return i % had;
+    if (i + p.tail >= c->trips && c->trips >= (p.lead ? p.lead : 1) + p.tail)
+        return had - (c->trips - i);
+    had -= p.tail;
+    if (i < had)
+        return i;
+    length = had;
     from = p.lead ? p.lead : p.length;
     while (length > had - from || length % p.length)
         length--;
@@ -303,7 +317,7 @@ static void must_be(const struct events *want, const struct events *got)
 
 /* Numbers of cases that the random programs had. */
 static struct {
-    int fewer, more, whole, lead, period, one_trip, nested, begins, alike;
+    int fewer, more, whole, lead, period, tail, shorter, one_trip, nested, begins, alike;
 } seen;
 
 static void look(const struct ti__change *c, const struct trips *t, struct ti_folded *f)
@@ -326,6 +340,8 @@ static void look(const struct ti__change *c, const struct trips *t, struct ti_fo
         seen.whole += pass.length == had && had > 1;
         seen.lead += pass.length && c->same.lead > 0;
         seen.period += pass.length && c->same.length > 1;
+        seen.tail += pass.length && pass.tail;
+        seen.shorter += c->trips < had && pass.tail;
         seen.alike += usable(c->alike, had) && memcmp(&c->alike, &c->same, sizeof c->same) != 0;
         seen.one_trip += had == 1 && c->trips > 1;
     }
@@ -366,7 +382,7 @@ static void change(struct ti_record *record, uint32_t loop, uint64_t to)
     same = period_of_all(&all, &t, to, false, false);
     alike = same.length && !has_levels(ti_reader_folded(r), loop)
                 ? period_of_all(&all, &t, to, true, bursts)
-                : (struct ti__period){0, 0};
+                : (struct ti__period){0, 0, 0};
     assert_memory_equal(&same, &c.same, sizeof same);
     assert_memory_equal(&alike, &c.alike, sizeof alike);
     look(&c, &t, ti_reader_folded(r));
@@ -419,9 +435,15 @@ static uint32_t random_loop(const struct ti_record *record)
     return loop;
 }
 
-/* Add a column whose values repeat, perhaps after some others. */
+/* The value of a column at which its pattern ends: now and then in the second half of a pass. */
+static uint64_t end_of_pattern(uint64_t trips)
+{
+    return program_rnd(5) ? UINT64_MAX : trips / 2 + program_rnd(trips / 2 + 1);
+}
+
+/* Add a column whose values repeat, perhaps after some others and before others. */
 static void put_pattern(struct ti_builder *b, const struct ti_shape_column *c, uint64_t least,
-                        uint64_t range)
+                        uint64_t range, uint64_t end)
 {
     struct ti_pool pool = {.at = NULL};
     struct ti_column column = {.head = NULL};
@@ -430,7 +452,8 @@ static void put_pattern(struct ti_builder *b, const struct ti_shape_column *c, u
     for (int i = 0; i < 3; i++)
         pattern[i] = least + program_rnd(range);
     for (uint64_t i = 0; i < 3000; i++)
-        ti_column_add(&pool, &column, i < lead ? least + i % range : pattern[i % length]);
+        ti_column_add(&pool, &column,
+                      i < lead || i >= end ? least + i % range : pattern[i % length]);
     if (program_rnd(2))
         ti_builder_column(b, &column, NULL);
     else
@@ -446,6 +469,7 @@ static struct ti_record patterned(struct ti_record *record, uint32_t loop)
     struct ti_folded *f = ti_reader_folded(r);
     struct ti_builder *b = ti_builder_new(ti_reader_rank(r), (uint32_t)ti_reader_extras(r));
     uint32_t end[TI_SHAPE_DEPTH + 1], depth = 0;
+    uint64_t trips = 1 + program_rnd(30);
     struct ti_record out;
     struct ti_err err;
 
@@ -463,13 +487,14 @@ static struct ti_record patterned(struct ti_record *record, uint32_t loop)
             struct ti_shape_column c = ti_shape_column(f, i, k);
 
             if (i == loop)
-                put_pattern(b, &c, 1 + program_rnd(30), 2);
+                put_pattern(b, &c, trips, 2, UINT64_MAX);
             else if (node.loop)
-                put_pattern(b, &c, 1, 3);
+                put_pattern(b, &c, 1, 3, end_of_pattern(trips));
             else if (c.part.kind == TI_PART_VECTOR_NUMBERS)
                 ti_builder_encoded(b, c.first, &c.blob);
             else
-                put_pattern(b, &c, (uint64_t)(c.first > 0 ? c.first >> 8 : 5), 3);
+                put_pattern(b, &c, (uint64_t)(c.first > 0 ? c.first >> 8 : 5), 3,
+                            end_of_pattern(trips));
         }
         if (node.loop)
             end[depth++] = node.end;
@@ -486,7 +511,7 @@ static void periods_are_found(void **state)
 {
     (void)state;
     memset(&seen, 0, sizeof seen);
-    for (int i = 0; i < 1500; i++) {
+    for (int i = 0; i < 2500; i++) {
         struct ti_record record;
         uint32_t loop;
 
@@ -498,10 +523,12 @@ static void periods_are_found(void **state)
             continue;
         }
         record = patterned(&record, loop);
-        change(&record, loop, 1 + program_rnd(60));
+        change(&record, loop, 1 + program_rnd(program_rnd(2) ? 60 : 20));
         ti_record_free(&record);
     }
     assert_true(seen.fewer > 150 && seen.more > 500 && seen.whole > 300 && seen.nested > 100);
+    printf("# %d tails, %d in fewer trips\n", seen.tail + seen.shorter, seen.shorter);
+    assert_true(seen.tail > 50 && seen.shorter > 10);
     assert_true(seen.lead > 80 && seen.period > 100 && seen.begins > 30 && seen.alike > 50);
 }
 
