@@ -6,7 +6,6 @@
 #include "callsite/symbolizer.h"
 #include "common/cli.h"
 #include "fold/shape.h"
-#include "fold/trips.h"
 #include "info/event_json.h"
 #include "trace/alike.h"
 #include "trace/rankname.h"
@@ -100,13 +99,12 @@ static bool steady(void *arg, uint32_t depth)
     return true;
 }
 
-static bool leave_out(void *arg, uint32_t depth, uint64_t times, uint64_t events)
+static bool leave_out(void *arg, uint32_t depth, uint64_t times, const struct ti_trip_period *p)
 {
-    const struct ti_trip_period trip = {1, events};
     struct ti_reader *const *r = arg;
 
     (void)depth;
-    return ti_reader_leave_out(r[0], times, &trip) && ti_reader_leave_out(r[1], times, &trip);
+    return ti_reader_leave_out(r[0], times, p) && ti_reader_leave_out(r[1], times, p);
 }
 
 static bool same_loops(struct ti_reader *const r[2])

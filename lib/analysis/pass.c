@@ -8,6 +8,7 @@
 #include "analysis/tally.h"
 #include "common/cli.h"
 #include "common/ranges.h"
+#include "fold/trips.h"
 #include "trace/alike.h"
 
 /* Different items that are kept at a time, outside of trips that may be repeated, and anywhere. */
@@ -66,16 +67,15 @@ static bool steady(void *arg, uint32_t depth)
     return ti_walk_steady(g->walk, g->mark[depth].walk);
 }
 
-static bool repeat(void *arg, uint32_t depth, uint64_t times, uint64_t events)
+static bool repeat(void *arg, uint32_t depth, uint64_t times, const struct ti_trip_period *p)
 {
     struct reading *g = arg;
     bool fine;
 
-    (void)events;
     ti_scan_repeat(&g->scan, &g->mark[depth].scan, times);
     ti_tally_repeat(&g->tally, depth, times);
     g->p->unsound += times * (g->p->unsound - g->mark[depth].unsound);
-    ti_walk_leave_out(g->walk, g->mark[depth].walk, depth, times, &fine);
+    ti_walk_leave_out(g->walk, g->mark[depth].walk, depth, times, p->trips, &fine);
     return fine;
 }
 

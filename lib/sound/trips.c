@@ -1,5 +1,6 @@
 #include <stdlib.h>
 
+#include "fold/trips.h"
 #include "sound/locate.h"
 #include "sound/series.h"
 #include "trace/alike.h"
@@ -114,7 +115,7 @@ static void repeat_sequences(struct ti_check_state *st, const struct level *l, i
     }
 }
 
-static bool repeat(void *arg, uint32_t depth, uint64_t times, uint64_t events)
+static bool repeat(void *arg, uint32_t depth, uint64_t times, const struct ti_trip_period *p)
 {
     struct ti_check_state *st = arg;
     struct ti_walk *w = st->levels->walk;
@@ -123,7 +124,6 @@ static bool repeat(void *arg, uint32_t depth, uint64_t times, uint64_t events)
     uint64_t messages = times * (c->messages - l->messages);
     bool fine;
 
-    (void)events;
     ti_problems_repeat(st->ps, &l->problems, times);
     ti_pairs_repeat(&c->pairs, &l->pairs, w, l->walk, times);
     repeat_sequences(st, l, ti_walk_rank(w), times);
@@ -132,7 +132,7 @@ static bool repeat(void *arg, uint32_t depth, uint64_t times, uint64_t events)
     *st->levels->sent += messages;
     c->collectives += times * (c->collectives - l->collectives);
     st->visitor->repeat(st->visitor->arg, depth, times);
-    c->left_out.events += ti_walk_leave_out(w, l->walk, depth, times, &fine);
+    c->left_out.events += ti_walk_leave_out(w, l->walk, depth, times, p->trips, &fine);
     return fine;
 }
 

@@ -118,11 +118,11 @@ void ti_walk_mark_free(struct ti_walk_mark *m); /* NULL is fine */
 bool ti_walk_remember(const struct ti_walk *w, struct ti_walk_mark *m); /* false: no memory */
 bool ti_walk_steady(const struct ti_walk *w, const struct ti_walk_mark *m);
 
-/* Leave out `trips` trips of the loop at `depth`, of as many events as there were since the mark;
- * returns how many events that are.  False in *fine if the record is malformed, or memory is short
+/* Leave out `times` times the `trips` trips of the loop at `depth` since the mark; returns how many
+ * events that are.  False in *fine if the record is malformed, or memory is short
  * (errno is ENOMEM). */
 uint64_t ti_walk_leave_out(struct ti_walk *w, const struct ti_walk_mark *m, uint32_t depth,
-                           uint64_t trips, bool *fine);
+                           uint64_t times, uint64_t trips, bool *fine);
 
 /* How many messages this side has posted on the channel of `msg` since the mark. */
 uint64_t ti_walk_growth(const struct ti_walk *w, const struct ti_walk_mark *m,

@@ -153,35 +153,35 @@ static void move_message(const struct ti_walk *w, const struct ti_walk_mark *m, 
 }
 
 uint64_t ti_walk_leave_out(struct ti_walk *w, const struct ti_walk_mark *m, uint32_t depth,
-                           uint64_t trips, bool *fine)
+                           uint64_t times, uint64_t trips, bool *fine)
 {
     uint64_t events = w->index - m->index;
-    struct ti_trip_period trip = {1, events};
+    struct ti_trip_period period = {trips, events};
     bool follows = !w->ahead.r || is_ahead(w) ||
-                   ti_wildcards_leave_out(&w->ahead, w->index, depth, trips, &trip);
+                   ti_wildcards_leave_out(&w->ahead, w->index, depth, times, &period);
 
     for (size_t i = 0; i < w->nlive; i++) {
         struct request *q = &w->live[i];
 
         if (!q->used || q->event == m->live[i].event)
             continue;
-        q->event += trips * events;
+        q->event += times * events;
         for (int k = 0; k < q->nmsgs; k++)
-            move_message(w, m, &q->msg[k], trips);
+            move_message(w, m, &q->msg[k], times);
     }
     for (size_t i = 0; i < w->nprobed; i++)
         if (w->probed[i].used && w->probed[i].msg.event != m->probed[i].msg.event)
-            move_message(w, m, &w->probed[i].msg, trips);
+            move_message(w, m, &w->probed[i].msg, times);
     for (size_t i = 0; i < m->ncounts; i++) {
         if (w->count[i].found != m->count[i].found) {
-            w->count[i].found += trips * (w->count[i].next - m->count[i].next);
-            w->count[i].found_by += trips * events;
+            w->count[i].found += times * (w->count[i].next - m->count[i].next);
+            w->count[i].found_by += times * events;
         }
-        w->count[i].next += trips * (w->count[i].next - m->count[i].next);
-        w->count[i].placed += trips * (w->count[i].placed - m->count[i].placed);
+        w->count[i].next += times * (w->count[i].next - m->count[i].next);
+        w->count[i].placed += times * (w->count[i].placed - m->count[i].placed);
     }
-    *fine = ti_reader_leave_out(w->r, trips, &trip) && follows;
+    *fine = ti_reader_leave_out(w->r, times, &period) && follows;
     w->left_out = true;
-    w->index += trips * events;
-    return trips * events;
+    w->index += times * events;
+    return times * events;
 }

@@ -4,7 +4,8 @@
  * A caller reads the events of a rank one by one and keeps sums.  Before each event, it calls
  * ti_alike_leave_out().  Where trips of a loop are alike (fold/trips.h), one of them is read.  If
  * it left the caller's state as it was, except for the sums, then the other trips would do the
- * same, so the caller repeats the sums instead.  Loops may be nested.  A trip that changes the
+ * same, so the caller repeats the sums instead.  Where trips differ but come again in the same
+ * order, this is done with periods of several trips.  Loops may be nested.  A trip that changes the
  * state is followed by a few others that are tried; then the loop is read trip by trip, and so are
  * trips that are not alike.
  */
@@ -28,10 +29,10 @@ struct ti_alike_user {
     /* Whether the state is that of the mark, except for sums. */
     bool (*steady)(void *arg, uint32_t depth);
 
-    /* Add `times` times what was counted since the mark, and let the reader leave out so many trips
-     * of `events` events each: ti_reader_leave_out().  False if the record is malformed, or memory
-     * is short (errno is ENOMEM). */
-    bool (*repeat)(void *arg, uint32_t depth, uint64_t times, uint64_t events);
+    /* Add `times` times what was counted since the mark, which is *p, and let the reader leave out
+     * so many: ti_reader_leave_out().  False if the record is malformed, or memory is short (errno
+     * is ENOMEM). */
+    bool (*repeat)(void *arg, uint32_t depth, uint64_t times, const struct ti_trip_period *p);
 };
 
 struct ti_alike {
@@ -40,9 +41,10 @@ struct ti_alike {
     /* of a caller that reads a second trace at the same time, event by event, with the same loops
      * (ti_shape_same_loops()): trips are alike if they are so in both */
     struct ti_reader *twin;
-    bool volumes; /* volumes must be alike, too */
+    bool volumes;                 /* volumes must be alike, too */
     struct ti_alike_level *level; /* by depth */
     size_t n, cap;
+    uint64_t wait;     /* trips before another search for a period */
     uint64_t left_out; /* events */
 };
 

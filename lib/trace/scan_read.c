@@ -9,7 +9,6 @@
 
 #include "common/map.h"
 #include "common/sums.h"
-#include "fold/trips.h"
 #include "fold/values.h"
 #include "trace/alike.h"
 
@@ -146,12 +145,12 @@ static bool is_steady(void *arg, uint32_t depth)
                                           scan->ndestinations * sizeof *m->destinations) == 0;
 }
 
-static bool repeat_scan(void *arg, uint32_t depth, uint64_t times, uint64_t events)
+static bool repeat_scan(void *arg, uint32_t depth, uint64_t times, const struct ti_trip_period *p)
 {
     struct scanning *g = arg;
 
     ti_scan_repeat(g->scan, &g->mark[depth].counts, times);
-    return ti_reader_leave_out(g->r, times, &(struct ti_trip_period){1, events});
+    return ti_reader_leave_out(g->r, times, p);
 }
 
 /* Whether all events must be read, because only they give the hash.  TI_ERR_IO: no memory. */

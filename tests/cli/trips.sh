@@ -217,6 +217,17 @@ for trips in 100 1000000000; do
 done
 [ "$(stat -c %s big.1000000000)" -lt $(($(stat -c %s big.100) + 100)) ] ||
     fail "a billion trips are not small"
+# Periods of three trips, with 2, 3 and 4 trips of an inner loop, are read once, too.
+program period 12 1 '' was
+rm -f is.m
+run 0 ti-info -q --trips a.c:7=30000000 was.m -o is.m
+run 0 ti-info --verify is.m
+says out 'verified: 3 ranks, 360,000,012 events'
+python3 - <<'END' || fail "periods are read one by one"
+import re
+left, all = re.search("loops checked once: ([0-9,]+) of ([0-9,]+) events", open("out").read()).groups()
+assert int(left.replace(",", "")) > 359000000 and all == "360,000,012", (left, all)
+END
 program fields 12 1 '' was
 run 0 ti-info -q --trips a.c:7=20000 was.m -o long.m
 run 0 ti-info --verify long.m
