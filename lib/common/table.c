@@ -5,8 +5,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "common/cli.h"
 #include "common/map.h"
@@ -17,10 +15,11 @@
 #define ROUNDED      4   /* digits of the largest number of a rounded column */
 #define ROUNDED_FROM 1e5 /* smaller numbers do not get shorter */
 #define TIME_DIGITS  5   /* of the longest time */
+#define BAR_MOST     40  /* characters */
 
 struct cell {
     union {
-        size_t text; /* offset in ti_table.texts */
+        size_t text; /* offset in ti_table.texts; of a bar: index in ti_table.part */
         uint64_t count;
         double value;
     };
@@ -52,6 +51,11 @@ struct ti_text_table {
     struct row *row;
     size_t nrows, rows_room;
     double longest; /* time */
+    double *part;   /* of bars, `parts` of each */
+    size_t nparts, parts_room;
+    int parts;
+    ti_bar_put *put_bar; /* NULL: there are no bars */
+    const void *put_arg;
     struct layout layout[COLUMNS_MOST];
 };
 
@@ -127,6 +131,21 @@ void ti_table_value(struct ti_text_table *t, double v)
     if (t->column[t->next].cells == TI_CELLS_SECONDS && v > t->longest)
         t->longest = v;
     next_cell(t)->value = v;
+}
+
+void ti_table_bar(struct ti_text_table *t, int n, const double *part)
+{
+    t->part = ti_grow(t->part, &t->parts_room, t->nparts + (size_t)n, sizeof *part);
+    memcpy(t->part + t->nparts, part, (size_t)n * sizeof *part);
+    next_cell(t)->text = t->nparts;
+    t->nparts += (size_t)n;
+    t->parts = n;
+}
+
+void ti_table_bars(struct ti_text_table *t, ti_bar_put *put, const void *arg)
+{
+    t->put_bar = put;
+    t->put_arg = arg;
 }
 
 void ti_table_skip(struct ti_text_table *t)
@@ -311,6 +330,8 @@ static const char *text_of(const struct ti_text_table *t, const struct cell *c, 
     if (!c->given)
         return "";
     switch (kind) {
+    case TI_CELLS_BARS:
+        return "";
     case TI_CELLS_TEXT:
     case TI_CELLS_WORDS:
         return t->texts + c->text;
@@ -344,11 +365,40 @@ static bool is_text(const struct ti_text_table *t, int column)
     return t->column[column].cells == TI_CELLS_TEXT;
 }
 
+static bool is_bar(const struct ti_text_table *t, int column)
+{
+    return t->column[column].cells == TI_CELLS_BARS;
+}
+
+static double length_of(const struct ti_text_table *t, const struct cell *bar)
+{
+    double sum = 0;
+
+    for (int i = 0; bar->given && i < t->parts; i++)
+        sum += t->part[bar->text + (size_t)i];
+    return sum;
+}
+
+/* Choose the least width of a column of bars, and the number that fills it. */
+static void measure_bars(struct ti_text_table *t, int column)
+{
+    struct layout *l = &t->layout[column];
+
+    l->width = l->natural = t->column[column].least;
+    l->unit = 0;
+    for (size_t i = (size_t)column; i < t->ncells; i += (size_t)t->n)
+        l->unit = fmax(l->unit, length_of(t, &t->cell[i]));
+}
+
 static void measure(struct ti_text_table *t, int column)
 {
     struct layout *l = &t->layout[column];
     char buf[CELL_BYTES];
 
+    if (is_bar(t, column)) {
+        measure_bars(t, column);
+        return;
+    }
     l->width = characters(t->column[column].title);
     for (size_t i = (size_t)column; i < t->ncells; i += (size_t)t->n) {
         int width = characters(text_of(t, &t->cell[i], column, buf));
@@ -358,13 +408,42 @@ static void measure(struct ti_text_table *t, int column)
     l->natural = l->width;
 }
 
+/* A column without bars is not there, nor the blanks before it. */
+static bool is_there(const struct ti_text_table *t, int column)
+{
+    return !is_bar(t, column) || t->put_bar;
+}
+
 static int total(const struct ti_text_table *t, int gap)
 {
-    int sum = gap * (t->n - 1);
+    int sum = -gap;
 
     for (int i = 0; i < t->n; i++)
-        sum += t->layout[i].width;
+        sum += is_there(t, i) ? gap + t->layout[i].width : 0;
     return sum;
+}
+
+/* Share `room` characters among the bars. */
+static void widen_bars(struct ti_text_table *t, int room)
+{
+    for (int i = 0, full = 0; room > 0 && full < t->n; i = (i + 1) % t->n, full++)
+        if (is_bar(t, i) && is_there(t, i) && t->layout[i].width < BAR_MOST) {
+            t->layout[i].width++;
+            room--;
+            full = -1;
+        }
+}
+
+/* The width to keep of a text while numbers can be rounded.  The last one makes room for bars. */
+static int least_of(const struct ti_text_table *t, int column)
+{
+    int least = t->column[column].least, last = t->n - 1;
+
+    while (last > column && !is_text(t, last))
+        last--;
+    for (int i = 0; last == column && i < t->n; i++)
+        least -= is_bar(t, i) && is_there(t, i) ? t->layout[i].width + 1 : 0;
+    return least > TEXT_LEAST ? least : TEXT_LEAST;
 }
 
 /* Shorten texts by up to `over` characters, but not below `least`. */
@@ -372,7 +451,7 @@ static void shorten(struct ti_text_table *t, int over, bool keep)
 {
     for (int i = 0; i < t->n && over > 0; i++) {
         struct layout *l = &t->layout[i];
-        int least = keep && t->column[i].least > TEXT_LEAST ? t->column[i].least : TEXT_LEAST;
+        int least = keep ? least_of(t, i) : TEXT_LEAST;
         int less = l->width - least < over ? l->width - least : over;
 
         if (is_text(t, i) && less > 0) {
@@ -442,18 +521,34 @@ static int lay_out(struct ti_text_table *t, int width)
         }
         measure(t, i);
     }
-    if (!width || total(t, gap) <= width)
+    if (!width || total(t, gap) <= width) {
+        widen_bars(t, width ? width - total(t, gap) : t->n * BAR_MOST);
         return gap;
+    }
     gap = 1;
     shorten(t, total(t, gap) - width, true);
     while (total(t, gap) > width && round_widest(t))
         ;
     shorten(t, total(t, gap) - width, false);
+    if (total(t, gap) > width)
+        t->put_bar = NULL;
     lengthen(t, width - total(t, gap));
     return gap;
 }
 
 /* ---- printing ---- */
+
+/* Print a bar, after `blanks` blanks.  Returns the blanks up to the end of its column. */
+static int put_bar(const struct ti_text_table *t, const struct cell *c, int column, int blanks,
+                   FILE *out)
+{
+    const struct layout *l = &t->layout[column];
+
+    if (!(length_of(t, c) > 0))
+        return blanks + l->width;
+    fprintf(out, "%*s", blanks, "");
+    return l->width - t->put_bar(out, l->width, l->unit, t->parts, t->part + c->text, t->put_arg);
+}
 
 static void put_row(const struct ti_text_table *t, const struct row *row, int gap, FILE *out)
 {
@@ -466,6 +561,12 @@ static void put_row(const struct ti_text_table *t, const struct row *row, int ga
                                : text_of(t, &t->cell[row->at + (size_t)i], i, buf);
         int n = characters(text), width = t->layout[i].width;
 
+        if (!is_there(t, i))
+            continue;
+        if (is_bar(t, i) && row->kind == ROW_CELLS) {
+            blanks = gap + put_bar(t, &t->cell[row->at + (size_t)i], i, blanks, out);
+            continue;
+        }
         n = n < width ? n : width;
         blanks += is_text(t, i) ? 0 : width - n;
         if (n) {
@@ -489,19 +590,7 @@ void ti_table_print(struct ti_text_table *t, FILE *out, int width)
             put_row(t, &t->row[i], gap, out);
     free(t->texts);
     free(t->cell);
+    free(t->part);
     free(t->row);
     free(t);
-}
-
-int ti_width(int64_t given)
-{
-    const char *columns = getenv("COLUMNS");
-    struct winsize size;
-    int64_t n;
-
-    if (given >= 0)
-        return (int)given;
-    if (columns && ti_parse_int(columns, "COLUMNS", 0, 1 << 16, &n, NULL) == TI_OK)
-        return (int)n;
-    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }

@@ -18,17 +18,18 @@
 
 enum ti_cells {
     TI_CELLS_TEXT,
-    TI_CELLS_WORDS,  /* short texts, at the right: numbers as the caller writes them */
-    TI_CELLS_RANKS,  /* whole numbers that are names: 16383; never rounded */
-    TI_CELLS_COUNTS, /* whole numbers: 1,234,567 */
-    TI_CELLS_MEANS,  /* numbers with one decimal */
-    TI_CELLS_SECONDS /* times; all of a table have one unit, see ti_table_time_unit() */
+    TI_CELLS_WORDS,   /* short texts, at the right: numbers as the caller writes them */
+    TI_CELLS_RANKS,   /* whole numbers that are names: 16383; never rounded */
+    TI_CELLS_COUNTS,  /* whole numbers: 1,234,567 */
+    TI_CELLS_MEANS,   /* numbers with one decimal */
+    TI_CELLS_SECONDS, /* times; all of a table have one unit, see ti_table_time_unit() */
+    TI_CELLS_BARS     /* pictures of numbers, see ti_table_bars() */
 };
 
 struct ti_table_column {
     const char *title; /* borrowed */
     enum ti_cells cells;
-    int least; /* of texts: the width to keep while numbers can be rounded */
+    int least; /* of texts: the width to keep while numbers can be rounded.  Of bars: the width */
 };
 
 struct ti_text_table;
@@ -43,6 +44,24 @@ void ti_table_text(struct ti_text_table *t, const char *fmt, ...)
 void ti_table_count(struct ti_text_table *t, uint64_t n);
 void ti_table_value(struct ti_text_table *t, double v);
 void ti_table_skip(struct ti_text_table *t);
+
+/* Add the next cell of a row, a bar: of `n` parts side by side, as many as in other bars of the
+ * table.  The longest bar of a column fills the column. */
+void ti_table_bar(struct ti_text_table *t, int n, const double *part);
+
+/*
+ * Draw the bars of a table by `put`.  Without this call, columns of bars are not there.  Bars are
+ * at least as wide as their column's `least`, and get what other columns leave over, up to 40
+ * characters.  The last text of the table makes room for them; if that is not enough, there are no
+ * bars.
+ *
+ *   put   prints a bar to `out`, `width` characters for a sum of the parts of `whole`; returns how
+ *         many characters that were
+ *   arg   is passed on
+ */
+typedef int ti_bar_put(FILE *out, int width, double whole, int n, const double *part,
+                       const void *arg);
+void ti_table_bars(struct ti_text_table *t, ti_bar_put *put, const void *arg);
 
 /* Add the line of titles; a table without one has none. */
 void ti_table_titles(struct ti_text_table *t);
@@ -70,14 +89,5 @@ void ti_print_labelled(FILE *out, int width, int indent, const char *text);
 
 /* Print a line to `out`, without its middle if it is longer than `width`. */
 void ti_print_short(FILE *out, int width, const char *text);
-
-/* The width of lines on standard output: `given` by --width, unless it is below 0; else of the
- * variable COLUMNS, else of the terminal.  0: no limit, as where there is no terminal. */
-int ti_width(int64_t given);
-
-/* --width, for the help of tools. */
-#define TI_WIDTH_HELP                                                                              \
-    "print lines of up to N characters, 0: no limit\n"                                             \
-    "[default: COLUMNS, else the width of the terminal]"
 
 #endif

@@ -293,3 +293,18 @@ bool ti_progress_meets(int fd)
     return fstat(STDERR_FILENO, &own) == 0 && fstat(fd, &other) == 0 &&
            own.st_dev == other.st_dev && own.st_ino == other.st_ino;
 }
+
+/* ---- width ---- */
+
+int ti_width(int64_t given)
+{
+    const char *columns = getenv("COLUMNS");
+    struct winsize size;
+    int64_t n;
+
+    if (given >= 0)
+        return (int)given;
+    if (columns && ti_parse_int(columns, "COLUMNS", 0, 1 << 16, &n, NULL) == TI_OK)
+        return (int)n;
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}

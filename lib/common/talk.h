@@ -77,4 +77,13 @@ bool ti_progress_due(const char *step);
 /* Whether what others write to the descriptor would mix with progress. */
 bool ti_progress_meets(int fd);
 
+/* The width of lines on standard output: `given` by --width, unless it is below 0; else of the
+ * variable COLUMNS, else of the terminal.  0: no limit, as where there is no terminal. */
+int ti_width(int64_t given);
+
+/* --width, for the help of tools. */
+#define TI_WIDTH_HELP                                                                              \
+    "print lines of up to N characters, 0: no limit\n"                                             \
+    "[default: COLUMNS, else the width of the terminal]"
+
 #endif

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "common/talk.h"
 #include "common/table.h"
 
 static const struct ti_table_column columns[] = {
