@@ -11,21 +11,35 @@ import re
 import struct
 import sys
 import termios
+import threading
 import time
+
+END = b"\0end"
+
+
+def start(command, line):
+    pid = os.fork()
+    if pid == 0:
+        os.setsid()
+        fcntl.ioctl(line, termios.TIOCSCTTY, 0)
+        for fd in range(3):
+            os.dup2(line, fd)
+        os.closerange(3, line + 1)
+        width = int(os.environ.pop("COLUMNS", 0))
+        if width:
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("4H", 24, width, 0, 0))
+        os.execv(command[0], command)
+    return pid
 
 
 def read_all(terminal, slow):
+    """All up to END.  A terminal that is closed may lose what was written last."""
     raw = b""
-    while True:
-        try:
-            if slow:
-                time.sleep(0.01)
-            piece = os.read(terminal, 1024 if slow else 4096)
-        except OSError:  # the other side is closed
-            return raw
-        if not piece:
-            return raw
-        raw += piece
+    while not raw.endswith(END):
+        if slow:
+            time.sleep(0.01)
+        raw += os.read(terminal, 1024 if slow else 4096)
+    return raw[:-len(END)]
 
 
 def write(path, text):
@@ -34,14 +48,17 @@ def write(path, text):
 
 
 def main(wanted, raw, lines, *command):
-    pid, terminal = pty.fork()
-    if pid == 0:
-        width = int(os.environ.pop("COLUMNS", 0))
-        if width:
-            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("4H", 24, width, 0, 0))
-        os.execv(command[0], command)
+    terminal, line = pty.openpty()
+    pid = start(command, line)
+    ended = []
+
+    def wait():
+        ended.append(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+        os.write(line, END)
+
+    threading.Thread(target=wait).start()
     text = read_all(terminal, os.environ.get("SLOW")).decode().replace("\r\n", "\n")
-    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    status = ended[0]
     write(raw, text)
     # A carriage return and "erase to the end of the line" leave what comes behind them.
     write(lines, "\n".join(re.sub(r".*\r\x1b\[K", "", line) for line in text.split("\n")))
