@@ -6,6 +6,7 @@
 #include "common/cli.h"
 #include "common/table.h"
 #include "info/info.h"
+#include "terminal/pictures.h"
 
 #define BAR 14 /* width in characters */
 
@@ -40,29 +41,36 @@ static uint64_t most(const uint64_t *v)
     return m;
 }
 
-/* A bar in proportion to the value; at least one character if the value is not 0. */
-static const char *bar(uint64_t v, uint64_t largest, char text[BAR + 1])
+/* Add a bar in proportion to the value: drawn, or of at least one character if the value is not 0.
+ */
+static void put_bar(struct ti_text_table *t, enum ti_ink ink, uint64_t v, uint64_t largest)
 {
+    char text[BAR + 1];
     int n = largest ? (int)((double)v / (double)largest * BAR + 0.5) : 0;
 
     if (v && !n)
         n = 1;
     memset(text, '#', (size_t)n);
     text[n] = '\0';
-    return text;
+    if (ink == TI_INK_NONE)
+        ti_table_text(t, "%s", text);
+    else
+        ti_table_bar(t, 1, &(double){(double)v});
 }
 
 static void print_classes(const struct ti_class_counts *c, const char *title, const char *unit,
                           int width)
 {
-    static const struct ti_table_column columns[] = {{"from", TI_CELLS_COUNTS, 0},
-                                                     {"number", TI_CELLS_COUNTS, 0},
-                                                     {"", TI_CELLS_TEXT, BAR},
-                                                     {"sum", TI_CELLS_COUNTS, 0},
-                                                     {"", TI_CELLS_TEXT, BAR}};
+    enum ti_ink ink = ti_ink_of(stdout);
+    enum ti_cells bars = ink == TI_INK_NONE ? TI_CELLS_TEXT : TI_CELLS_BARS;
+    const struct ti_table_column columns[] = {{"from", TI_CELLS_COUNTS, 0},
+                                              {"number", TI_CELLS_COUNTS, 0},
+                                              {"", bars, BAR},
+                                              {"sum", TI_CELLS_COUNTS, 0},
+                                              {"", bars, BAR}};
     uint64_t most_count = most(c->count), most_sum = most(c->sum);
     struct ti_text_table *t;
-    char n[32], total[32], text[BAR + 1];
+    char n[32], total[32];
     int first, end = span(c, &first);
 
     if (!c->n)
@@ -75,11 +83,11 @@ static void print_classes(const struct ti_class_counts *c, const char *title, co
     for (int i = first; i < end; i++) {
         ti_table_count(t, ti_class_from(i));
         ti_table_count(t, c->count[i]);
-        ti_table_text(t, "%s", bar(c->count[i], most_count, text));
+        put_bar(t, ink, c->count[i], most_count);
         ti_table_count(t, c->sum[i]);
-        ti_table_text(t, "%s", bar(c->sum[i], most_sum, text));
+        put_bar(t, ink, c->sum[i], most_sum);
     }
-    ti_table_print(t, stdout, width);
+    ti_paint_table(t, stdout, width, ink);
 }
 
 static void print_text(const struct ti_source *s, const struct ti_histogram *h, int width)

@@ -1,10 +1,13 @@
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/cli.h"
 #include "common/json.h"
+#include "common/map.h"
 #include "common/table.h"
 #include "info/summary.h"
+#include "terminal/pictures.h"
 #include "trace/differ.h"
 #include "trace/rankname.h"
 
@@ -263,13 +266,13 @@ static void add_bytes(struct ti_text_table *t, uint64_t bytes, bool always)
 
 void info_put_operations(const struct summary *sum, int width)
 {
-    static const struct ti_table_column columns[] = {{"operation", TI_CELLS_TEXT, 20},
-                                                     {"events", TI_CELLS_COUNTS, 0},
-                                                     {"bytes sent", TI_CELLS_WORDS, 0},
-                                                     {"bytes got", TI_CELLS_WORDS, 0}};
+    static const struct ti_table_column columns[] = {
+        {"operation", TI_CELLS_TEXT, 20}, {"events", TI_CELLS_COUNTS, 0},
+        {"", TI_CELLS_BARS, 8},           {"bytes sent", TI_CELLS_WORDS, 0},
+        {"", TI_CELLS_BARS, 8},           {"bytes got", TI_CELLS_WORDS, 0}};
     bool both =
         info_totals_of(sum, TI_OP_KIND_RMA).events || info_totals_of(sum, TI_OP_KIND_FILE).events;
-    struct ti_text_table *t = ti_table_new(columns, both ? 4 : 3);
+    struct ti_text_table *t = ti_table_new(columns, both ? 6 : 5);
     char events[32];
 
     ti_table_line(t, "%s", "");
@@ -279,11 +282,13 @@ void info_put_operations(const struct summary *sum, int width)
             continue;
         ti_table_text(t, "%s", ti_op_info(op)->text);
         ti_table_count(t, sum->op[op].events);
+        ti_table_bar(t, 1, &(double){(double)sum->op[op].events});
         add_bytes(t, sum->op[op].bytes, ti_op_is(op, TI_T_SENDS));
+        ti_table_bar(t, 1, &(double){(double)sum->op[op].bytes});
         if (both)
             add_bytes(t, sum->op[op].got, false);
     }
-    ti_table_print(t, stdout, width);
+    ti_paint_table(t, stdout, width, ti_ink_of(stdout));
     for (int i = 0; i < sum->nuntraced; i++) {
         printf("%s", i ? ", " : "not traced: ");
         info_put_clean(sum->untraced[i].name);
@@ -310,6 +315,28 @@ static void print_spread(const struct summary *sum, int width)
             ti_table_count(t, v[i]);
     }
     ti_table_print(t, stdout, width);
+}
+
+/* Draw the volumes of several ranks. */
+static void draw_volumes(const struct summary *sum, int width)
+{
+    enum ti_ink ink = ti_ink_of(stdout);
+    size_t n = (size_t)sum->nrows, none = 0;
+    int64_t *rank;
+    uint64_t *volume;
+
+    if (ink == TI_INK_NONE || n < 2)
+        return;
+    rank = ti_grow(NULL, &none, n, sizeof *rank);
+    none = 0;
+    volume = ti_grow(NULL, &none, n, sizeof *volume);
+    for (size_t i = 0; i < n; i++) {
+        rank[i] = sum->row[i].rank;
+        volume[i] = sum->row[i].volume;
+    }
+    ti_paint_volumes(stdout, width, ink, "volume by rank", sum->nranks, sum->nrows, rank, volume);
+    free(rank);
+    free(volume);
 }
 
 static const char *missing_reason(const struct summary *sum, int64_t rank)
@@ -428,8 +455,10 @@ void info_print_summary(const struct summary *sum, bool quiet, int width)
                (double)sum->bytes / (double)sum->events / 2);
     putchar('\n');
     info_put_operations(sum, width);
-    if (!alone)
+    if (!alone) {
         print_spread(sum, width);
+        draw_volumes(sum, width);
+    }
     if (sum->extras)
         info_extras_print(sum->extras, width);
     print_problems(sum, true);

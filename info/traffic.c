@@ -7,6 +7,7 @@
 #include "common/map.h"
 #include "common/table.h"
 #include "info/info.h"
+#include "terminal/pictures.h"
 
 #define PAIRS_SHOWN 20
 
@@ -118,6 +119,21 @@ static void print_pairs(const struct ti_traffic *t, const size_t *order,
     ti_table_print(table, stdout, style->width);
 }
 
+/* Draw the bytes of all pairs. */
+static void draw_pairs(const struct ti_traffic *t, int width)
+{
+    enum ti_ink ink = ti_ink_of(stdout);
+    struct ti_matrix *m;
+
+    if (ink == TI_INK_NONE)
+        return;
+    m = ti_matrix_new(t->pass.np, width, ink);
+    for (size_t i = 0; i < t->keys.n; i++)
+        ti_matrix_add(m, t->keys.key[i][0], t->keys.key[i][1],
+                      (double)(t->pair[i].messages.bytes + t->pair[i].one_sided.bytes));
+    ti_matrix_print(m, stdout, "bytes from ranks (left) to ranks (above)", TI_UNIT_SIZE);
+}
+
 static void print_collectives(const struct ti_traffic *t, int width)
 {
     struct ti_text_table *table = NULL;
@@ -153,6 +169,7 @@ static void print_text(const struct ti_source *s, const struct ti_traffic *t, co
     }
     ti_table_print(table, stdout, style->width);
     print_pairs(t, order, style);
+    draw_pairs(t, style->width);
     print_collectives(t, style->width);
 }
 

@@ -13,6 +13,7 @@
 #include "common/names.h"
 #include "common/table.h"
 #include "info/info.h"
+#include "terminal/pictures.h"
 
 #define ROWS_SHOWN 20 /* of a table, unless all are wanted */
 #define NAME_BYTES 700
@@ -316,6 +317,7 @@ static void put_line(struct ti_text_table *t, const struct ti_rank_sums *s, doub
                      const char *name)
 {
     ti_table_text(t, "%.2f %%", all > 0 ? 100 * loss(s) / all : 0);
+    ti_table_bar(t, 1, &(double){loss(s)});
     if (s->sum)
         ti_table_text(t, "%.3f", (double)s->most / mean(s));
     else
@@ -369,11 +371,12 @@ static void put_lines(const struct imbalance *x, enum measure m, bool phases,
 static void print_measure(const struct imbalance *x, enum measure m, const struct info_style *style)
 {
     const struct ti_table_column columns[] = {
-        {"excess", TI_CELLS_WORDS, 0}, {"max/mean", TI_CELLS_WORDS, 0},
-        {"mean", TI_CELLS_COUNTS, 0},  {"minimum", TI_CELLS_COUNTS, 0},
-        {"rank", TI_CELLS_RANKS, 0},   {"maximum", TI_CELLS_COUNTS, 0},
-        {"rank", TI_CELLS_RANKS, 0},   {measure_name[m], TI_CELLS_TEXT, 30}};
-    struct ti_text_table *t = ti_table_new(columns, 8);
+        {"excess", TI_CELLS_WORDS, 0},       {"", TI_CELLS_BARS, 6},
+        {"max/mean", TI_CELLS_WORDS, 0},     {"mean", TI_CELLS_COUNTS, 0},
+        {"minimum", TI_CELLS_COUNTS, 0},     {"rank", TI_CELLS_RANKS, 0},
+        {"maximum", TI_CELLS_COUNTS, 0},     {"rank", TI_CELLS_RANKS, 0},
+        {measure_name[m], TI_CELLS_TEXT, 30}};
+    struct ti_text_table *t = ti_table_new(columns, 9);
     struct ti_rank_sums all;
     struct line *line;
     char text[32];
@@ -390,7 +393,7 @@ static void print_measure(const struct imbalance *x, enum measure m, const struc
     put_line(t, &all, mean(&all), "all");
     put_lines(x, m, true, style, t);
     put_lines(x, m, false, style, t);
-    ti_table_print(t, stdout, style->width);
+    ti_paint_table(t, stdout, style->width, ti_ink_of(stdout));
 }
 
 /* Whether a measure can be compared: all ranks have it.  If only some have it, warn. */

@@ -11,6 +11,7 @@
 #include "common/map.h"
 #include "common/table.h"
 #include "info/info.h"
+#include "terminal/pictures.h"
 
 #define NODES_SHOWN 40 /* of a body, unless all are wanted */
 #define RANKS_BYTES 256
@@ -72,12 +73,13 @@ static void put_range(struct ti_line *line, uint64_t least, uint64_t most)
 static void put_figures(struct printing *p, const struct figures *sum)
 {
     p->line.bytes = 0;
-    for (int i = 0; !sum && i < 4; i++)
+    for (int i = 0; !sum && i < 5; i++)
         ti_table_skip(p->table);
     if (!sum)
         return;
     ti_table_text(p->table, "%.1f %%",
                   p->volume ? 100.0 * (double)sum->volume / (double)p->volume : 0.0);
+    ti_table_bar(p->table, 1, &(double){(double)sum->volume});
     ti_table_count(p->table, sum->volume);
     ti_table_count(p->table, sum->events);
     ti_table_count(p->table, sum->bytes);
@@ -250,17 +252,16 @@ static void print_nodes(struct printing *p, uint32_t i, uint32_t end, int depth)
 static void print_shape(const struct ti_shapes *all, const struct ti_shape_of_ranks *shape,
                         const bool *among, const struct info_style *style)
 {
-    static const struct ti_table_column columns[] = {{"share", TI_CELLS_WORDS, 0},
-                                                     {"volume", TI_CELLS_COUNTS, 0},
-                                                     {"events", TI_CELLS_COUNTS, 0},
-                                                     {"bytes", TI_CELLS_COUNTS, 0},
-                                                     {"", TI_CELLS_TEXT, CODE_LEAST}};
+    static const struct ti_table_column columns[] = {
+        {"share", TI_CELLS_WORDS, 0},   {"", TI_CELLS_BARS, 6},
+        {"volume", TI_CELLS_COUNTS, 0}, {"events", TI_CELLS_COUNTS, 0},
+        {"bytes", TI_CELLS_COUNTS, 0},  {"", TI_CELLS_TEXT, CODE_LEAST}};
     struct printing p = {.all = all,
                          .shape = shape,
                          .ranks = ti_ranges_count(&shape->ranks),
                          .everything = style->all,
                          .among = among,
-                         .table = ti_table_new(columns, 5)};
+                         .table = ti_table_new(columns, 6)};
     struct figures sum = sum_up(shape, 0, shape->nnodes);
     char ranks[RANKS_BYTES], text[3][32];
 
@@ -273,7 +274,7 @@ static void print_shape(const struct ti_shapes *all, const struct ti_shape_of_ra
                   ti_format_count(sum.bytes, text[2], sizeof text[2]));
     ti_table_titles(p.table);
     print_nodes(&p, 0, shape->nnodes, 0);
-    ti_table_print(p.table, stdout, style->width);
+    ti_paint_table(p.table, stdout, style->width, ti_ink_of(stdout));
     ti_line_free(&p.line);
 }
 

@@ -67,7 +67,7 @@ run 0 ti-info --phases small.run
 # A terminal is measured.
 if command -v python3 >/dev/null && python3 -c 'import pty' 2>/dev/null; then
     for columns in 80 120; do
-        python3 "$on_terminal" 0 raw lines /bin/sh -c "stty cols $columns; exec ti-info --phases big.run 2>/dev/null" || fail 'on a terminal'
+        python3 "$on_terminal" 0 raw lines /bin/sh -c "stty cols $columns; TERM=dumb exec ti-info --phases big.run 2>/dev/null" || fail 'on a terminal'
         [ "$(longest lines)" -le $columns ] && [ "$(longest lines)" -gt $((columns - 10)) ] ||
             fail "on a terminal of $columns: $(longest lines)"
     done
