@@ -11,6 +11,7 @@
 #include "replay-bridge/machine.h"
 #include "replay-bridge/simulation/engines.h"
 #include "replay-bridge/trace/files.h"
+#include "terminal/pictures.h"
 #include "timeline/timeline.h"
 
 /* Chooses how bursts are replayed.  The threads of a rank share the host's cores per rank. */
@@ -104,6 +105,7 @@ ti_status ti_replay_act(struct ti_replay_options *o, struct ti_replay_result *re
     struct ti_timeline *timeline = NULL;
     ti_status st = ti_replay_write_platform(o, res, err);
 
+    o->overview = o->profile && !o->json && !o->quiet && ti_ink_of(stdout) != TI_INK_NONE;
     if (!st && o->timeline) /* an error shows before the replay */
         st = ti_timeline_open(o->timeline, &timeline, err);
     if (st)

@@ -46,7 +46,8 @@ json_t *ti_causes(const json_t *profile, bool scales, bool balances);
 void ti_causes_print(const json_t *causes, struct ti_symbolizer *z, int width, FILE *f);
 
 /* Prints who waits for whom: the ten longest kinds of waiting in `waits`
- * (replayer/profile/waiting.h), each with its ranks. */
-void ti_waits_print(const json_t *waits, struct ti_symbolizer *z, int width, FILE *f);
+ * (replayer/profile/waiting.h), each with its ranks.  On a terminal
+ * the matrix of all `np` ranks is drawn. */
+void ti_waits_print(const json_t *waits, int64_t np, struct ti_symbolizer *z, int width, FILE *f);
 
 #endif

@@ -8,8 +8,11 @@
 #include "common/table.h"
 #include "replay-bridge/causes.h"
 #include "replay-bridge/profile_report.h"
+#include "terminal/pictures.h"
 
 #define ROWS       10
+#define BAR        14 /* characters */
+#define BEFORE     16 /* characters before the words of a line on waiting */
 #define SITE_LEAST 24 /* of a loop, in characters */
 #define RANKS_MAX  72 /* bytes for a set of ranks; ti_ranges_text() ends it after 24 to 48 */
 
@@ -229,7 +232,26 @@ static struct group *groups_of(const json_t *waits, size_t *n)
     return group;
 }
 
-static void print_group(const struct group *g, struct ti_symbolizer *z, int width, FILE *f)
+/* Print a line: seconds or "", a bar where bars are drawn, and words. */
+static void print_wait(const char *seconds, double bar, const char *words, int width, FILE *f)
+{
+    enum ti_ink ink = ti_ink_of(f);
+    char row[1024];
+
+    if (ink == TI_INK_NONE) {
+        snprintf(row, sizeof row, "  %12s  %s", seconds, words);
+        ti_print_short(f, width, row);
+        return;
+    }
+    fprintf(f, "  %12s  ", seconds);
+    ti_paint_bar(f, BAR, ink, TI_KIND_WAITING, bar);
+    fputc(' ', f);
+    ti_print_short(f, width > BEFORE + BAR + 1 ? width - BEFORE - BAR - 1 : width, words);
+}
+
+/* `most`: seconds of the longest group. */
+static void print_group(const struct group *g, double most, struct ti_symbolizer *z, int width,
+                        FILE *f)
 {
     static const struct {
         const char *doing, *words;
@@ -237,14 +259,15 @@ static void print_group(const struct group *g, struct ti_symbolizer *z, int widt
                {"communicating", "communicating in "},
                {"waiting", "waiting in "},
                {"unknown", "too long ago to tell how"}};
-    char row[1024], ranks[RANKS_MAX + 8], call[512];
+    char row[1000], ranks[RANKS_MAX + 8], call[512], seconds[32];
     const char *words = "";
 
+    snprintf(seconds, sizeof seconds, "%.6f", g->seconds);
     snprintf(
-        row, sizeof row, "  %12.6f  in %s: %s", g->seconds,
+        row, sizeof row, "in %s: %s",
         call_text(z, ti_json_string(g->like, "operation"), ti_json_string(g->like, "site"), call),
         ranks_text(&g->ranks, ranks));
-    ti_print_short(f, width, row);
+    print_wait(seconds, g->seconds / most, row, width, f);
     for (size_t i = 0; i < sizeof how / sizeof *how; i++)
         if (!strcmp(ti_json_string(g->like, "doing"), how[i].doing))
             words = how[i].words;
@@ -252,12 +275,30 @@ static void print_group(const struct group *g, struct ti_symbolizer *z, int widt
     if (json_object_get(g->like, "doing_operation"))
         call_text(z, ti_json_string(g->like, "doing_operation"),
                   ti_json_string(g->like, "doing_site"), call);
-    snprintf(row, sizeof row, "  %12s  for others %s%s: %s", "", words, call,
-             ranks_text(&g->others, ranks));
-    ti_print_short(f, width, row);
+    snprintf(row, sizeof row, "for others %s%s: %s", words, call, ranks_text(&g->others, ranks));
+    print_wait("", 0, row, width, f);
 }
 
-void ti_waits_print(const json_t *waits, struct ti_symbolizer *z, int width, FILE *f)
+/* Draw which rank waits how long for which; nothing if there are so many that ranks are not named.
+ */
+static void draw_waits(const json_t *waits, int64_t np, int width, FILE *f)
+{
+    struct ti_matrix *m = ti_matrix_new(np, width, ti_ink_of(f));
+    const json_t *wait;
+    size_t i;
+
+    json_array_foreach(waits, i, wait)
+    {
+        const json_t *rank = json_object_get(wait, "rank"), *other = json_object_get(wait, "for");
+
+        if (json_is_integer(rank) && json_is_integer(other))
+            ti_matrix_add(m, json_integer_value(rank), json_integer_value(other),
+                          ti_json_number(wait, "seconds"));
+    }
+    ti_matrix_print(m, f, "waiting of ranks (left) for ranks (above)", TI_UNIT_LATENCY);
+}
+
+void ti_waits_print(const json_t *waits, int64_t np, struct ti_symbolizer *z, int width, FILE *f)
 {
     size_t n;
     struct group *group = groups_of(waits, &n);
@@ -265,7 +306,7 @@ void ti_waits_print(const json_t *waits, struct ti_symbolizer *z, int width, FIL
     if (n)
         fprintf(f, "\nseconds of waiting, of all ranks together\n");
     for (size_t i = 0; i < n && i < ROWS; i++)
-        print_group(&group[i], z, width, f);
+        print_group(&group[i], group[0].seconds, z, width, f);
     if (n > ROWS)
         fprintf(f, "  ... and %zu more kinds of waiting: --json has all\n", n - ROWS);
     for (size_t i = 0; i < n; i++) {
@@ -273,4 +314,6 @@ void ti_waits_print(const json_t *waits, struct ti_symbolizer *z, int width, FIL
         ti_ranges_free(&group[i].others);
     }
     free(group);
+    if (n && ti_ink_of(f) != TI_INK_NONE)
+        draw_waits(waits, np, width, f);
 }

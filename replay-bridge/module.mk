@@ -17,12 +17,13 @@ ti-replay_src := $(addprefix replay-bridge/,main.c load.c plan.c check.c act.c o
                    machine.c advice.c call_sites.c report.c profile_report.c \
                    causes.c causes_report.c runs.c tolerance.c) \
                  $(call rb,sweep,sweep_command.c) \
-                 $(sweep_src) $(replay_src) $(trips_src) $(timeline_src) $(callsite_src) $(merger_src)
+                 $(sweep_src) $(replay_src) $(trips_src) $(timeline_src) $(terminal_src) $(callsite_src) $(merger_src)
 ti-replay_libs := $(timeline_libs) $(libdw_libs)
 t-replay-trace_src := $(replay_src) tests/unit/script.c
 t-replay-platform_src := $(replay_src)
 t-replay-verdict_src := $(replay_src)
 t-path_src := replay-bridge/replayer/profile/path.c
+t-overview_src := replay-bridge/replayer/profile/overview.c
 t-converge_src := replay-bridge/replayer/converge.c
 t-search_src := replay-bridge/sweep/search.c
 t-noise_src := replay-bridge/trace/noise.c
@@ -32,7 +33,8 @@ t-sweep_src := $(sweep_src) $(replay_src)
 # the tools is compiled for shared objects, since smpirun loads it as one.
 replayer_files := $(addprefix replay-bridge/replayer/,main.c replay.c p2p.c request.c coll.c comm.c \
                   rma.c file.c options.c profile.c profile_actions.c critical.c steady.c \
-                  converge.c trip.c profile/loops.c profile/partners.c profile/path.c profile/waiting.c)
+                  converge.c trip.c profile/loops.c profile/overview.c profile/partners.c profile/path.c \
+                  profile/waiting.c)
 live_files := $(replayer_files) $(addprefix replay-bridge/replayer/,engine_live.c places.c)
 replayer_tools := $(lower_src) replay-bridge/simulation/state.c lib/timeline/intervals.c $(lib_src)
 SMPICC  ?= smpicc

@@ -89,6 +89,7 @@ struct ti_replay_options {
     const char *against; /* file of real times; NULL: none */
     const char *timeline; /* file to be written; NULL: none */
     bool profile;         /* print the profile */
+    bool overview;        /* the profile has what ranks do in pieces of the time, for a picture */
     bool causes;          /* print the critical path, and what would help */
     const char *debug_dir; /* folders with debug information, separated by ':'; NULL: none */
     bool links;           /* print the load of links */

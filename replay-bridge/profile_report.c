@@ -8,6 +8,7 @@
 #include "common/ranges.h"
 #include "common/table.h"
 #include "common/units.h"
+#include "terminal/pictures.h"
 
 #define ROWS       10 /* of a table; --json has all */
 #define SITE_BYTES 600
@@ -23,9 +24,28 @@ static double all_of(const json_t *j)
     return ti_json_number(j, keys[0]) + ti_json_number(j, keys[1]) + ti_json_number(j, keys[2]);
 }
 
+/* The kind of each time above, in pictures. */
+static const enum ti_kind kinds[] = {TI_KIND_COMPUTING, TI_KIND_MESSAGES, TI_KIND_WAITING};
+
+/* Set the parts of a picture; communication of profiles is drawn as messages. */
+static void times_of(const json_t *j, double part[TI_KINDS])
+{
+    part[TI_KIND_COLLECTIVES] = 0;
+    for (int i = 0; i < 3; i++)
+        part[kinds[i]] = ti_json_number(j, keys[i]);
+}
+
+static void add_bar(const json_t *j, struct ti_text_table *t)
+{
+    double part[TI_KINDS];
+
+    times_of(j, part);
+    ti_table_bar(t, TI_KINDS, part);
+}
+
 static void add_share(const json_t *ranks, int which, struct ti_text_table *t)
 {
-    double sum = 0, all = 0, least = 101, most = -1;
+    double sum = 0, all = 0, least = 101, most = -1, bar[TI_KINDS] = {0};
     size_t i, least_rank = 0, most_rank = 0;
     const json_t *rank;
 
@@ -47,27 +67,68 @@ static void add_share(const json_t *ranks, int which, struct ti_text_table *t)
     }
     ti_table_text(t, "  %s", names[which]);
     ti_table_text(t, "%.1f %%", all > 0 ? 100 * sum / all : 0);
+    bar[kinds[which]] = sum;
+    ti_table_bar(t, TI_KINDS, bar);
     ti_table_text(t, "%.1f %%", least);
     ti_table_text(t, "(rank %zu)", least_rank);
     ti_table_text(t, "%.1f %%", most);
     ti_table_text(t, "(rank %zu)", most_rank);
 }
 
+static void draw_timeline(const json_t *overview, int64_t np, int width, FILE *f)
+{
+    const json_t *groups = json_object_get(overview, "spent"), *list, *number;
+    size_t lines = json_array_size(groups), numbers = json_array_size(json_array_get(groups, 0));
+    size_t none = 0, line, i;
+    double *spent = ti_grow(NULL, &none, lines * numbers + 1, sizeof *spent);
+
+    json_array_foreach(groups, line, list)
+    {
+        json_array_foreach(list, i, number)
+        {
+            spent[line * numbers + i] = json_number_value(number);
+        }
+    }
+    ti_paint_timeline(
+        f, width, ti_ink_of(f),
+        &(struct ti_paint_timeline){.np = np,
+                                    .group = (int64_t)ti_json_number(overview, "group"),
+                                    .bins = (int)(numbers / TI_KINDS),
+                                    .bin_s = ti_json_number(overview, "bin_s"),
+                                    .end_s = ti_json_number(overview, "end_s"),
+                                    .spent = spent});
+    free(spent);
+}
+
 static void print_ranks(const json_t *ranks, int width, FILE *f)
 {
     static const struct ti_table_column columns[] = {{"share of the time", TI_CELLS_TEXT, 0},
                                                      {"all", TI_CELLS_WORDS, 0},
+                                                     {"", TI_CELLS_BARS, 6},
                                                      {"least", TI_CELLS_WORDS, 0},
                                                      {"", TI_CELLS_TEXT, 0},
                                                      {"most", TI_CELLS_WORDS, 0},
                                                      {"", TI_CELLS_TEXT, 0}};
-    struct ti_text_table *t = ti_table_new(columns, 6);
+    struct ti_text_table *t = ti_table_new(columns, 7);
 
     ti_table_line(t, "%s", "");
     ti_table_titles(t);
     for (int which = 0; which < 3; which++)
         add_share(ranks, which, t);
-    ti_table_print(t, f, width);
+    ti_paint_table(t, f, width, ti_ink_of(f));
+}
+
+/* Draw the shares of each rank, and what ranks do when. */
+static void draw_ranks(const json_t *ranks, const json_t *overview, int width, FILE *f)
+{
+    size_t n = json_array_size(ranks), none = 0;
+    double *part = ti_grow(NULL, &none, n * TI_KINDS + 1, sizeof *part);
+
+    for (size_t i = 0; i < n; i++)
+        times_of(json_array_get(ranks, i), part + TI_KINDS * i);
+    ti_paint_shares(f, width, ti_ink_of(f), "share of the time by rank", (int64_t)n, part);
+    free(part);
+    draw_timeline(overview, (int64_t)n, width, f);
 }
 
 /* ---- operations and call sites ---- */
@@ -99,10 +160,11 @@ static void print_rows(const json_t *list, const char *title, struct ti_symboliz
                                                      {"communicating", TI_CELLS_SECONDS, 0},
                                                      {"waiting", TI_CELLS_SECONDS, 0},
                                                      {"computing", TI_CELLS_SECONDS, 0},
+                                                     {"", TI_CELLS_BARS, 4},
                                                      {"", TI_CELLS_TEXT, SITE_LEAST}};
     size_t n = json_array_size(list), none = 0;
     const json_t **row = ti_grow(NULL, &none, n + 1, sizeof *row);
-    struct ti_text_table *t = ti_table_new(columns, 6);
+    struct ti_text_table *t = ti_table_new(columns, 7);
     char site[SITE_BYTES], unit[32];
 
     for (size_t i = 0; i < n; i++)
@@ -116,13 +178,14 @@ static void print_rows(const json_t *list, const char *title, struct ti_symboliz
         ti_table_value(t, ti_json_number(row[i], "communicating_s"));
         ti_table_value(t, ti_json_number(row[i], "waiting_s"));
         ti_table_value(t, ti_json_number(row[i], "computing_s"));
+        add_bar(row[i], t);
         ti_table_text(t, "%s", ti_site_text(z, ti_json_string(row[i], "site"), site, sizeof site));
     }
     if (n > ROWS)
         ti_table_line(t, "  ... and %zu more %s: --json has all", n - ROWS, title);
     snprintf(unit, sizeof unit, "%s of all ranks", ti_table_time_unit(t));
     ti_table_title(t, 0, unit);
-    ti_table_print(t, f, width);
+    ti_paint_table(t, f, width, ti_ink_of(f));
     free(row);
 }
 
@@ -177,8 +240,9 @@ static void print_loops(const json_t *loops, struct ti_symbolizer *z, int width,
         {"communicating", TI_CELLS_SECONDS, 0},
         {"waiting", TI_CELLS_SECONDS, 0},
         {"computing", TI_CELLS_SECONDS, 0},
+        {"", TI_CELLS_BARS, 4},
         {"loop, by its first call", TI_CELLS_TEXT, SITE_LEAST}};
-    struct ti_text_table *t = ti_table_new(columns, 6);
+    struct ti_text_table *t = ti_table_new(columns, 7);
     double least = ti_profile_least_shown(loops, all_of);
     const json_t *loop, *before = NULL;
     size_t i, shown = 0;
@@ -198,6 +262,7 @@ static void print_loops(const json_t *loops, struct ti_symbolizer *z, int width,
         ti_table_value(t, ti_json_number(loop, "communicating_s"));
         ti_table_value(t, ti_json_number(loop, "waiting_s"));
         ti_table_value(t, ti_json_number(loop, "computing_s"));
+        add_bar(loop, t);
         ti_site_text(z, ti_json_string(loop, "site"), site, sizeof site);
         ti_table_text(t, "%*s%s%s%s", 2 * (int)ti_json_number(loop, "depth"), "",
                       ti_json_string(loop, "operation"), *site ? " " : "", site);
@@ -207,7 +272,7 @@ static void print_loops(const json_t *loops, struct ti_symbolizer *z, int width,
                       json_array_size(loops) - shown);
     snprintf(unit, sizeof unit, "%s of all ranks", ti_table_time_unit(t));
     ti_table_title(t, 0, unit);
-    ti_table_print(t, f, width);
+    ti_paint_table(t, f, width, ti_ink_of(f));
 }
 
 /* Whether the call site of any call is known. */
@@ -229,6 +294,9 @@ void ti_profile_print(const json_t *profile, struct ti_symbolizer *symbolizer, i
     const json_t *sites = json_object_get(profile, "sites");
 
     print_ranks(json_object_get(profile, "ranks"), width, f);
+    if (ti_ink_of(f) != TI_INK_NONE)
+        draw_ranks(json_object_get(profile, "ranks"), json_object_get(profile, "overview"), width,
+                   f);
     print_rows(json_object_get(profile, "operations"), "operations", symbolizer, width, f);
     if (has_sites(sites))
         print_rows(sites, "call sites", symbolizer, width, f);
@@ -241,10 +309,11 @@ void ti_profile_print(const json_t *profile, struct ti_symbolizer *symbolizer, i
 void ti_profile_print_links(const json_t *links, int width, FILE *f)
 {
     static const struct ti_table_column columns[] = {{"use of links", TI_CELLS_WORDS, 0},
+                                                     {"", TI_CELLS_BARS, 6},
                                                      {"bytes", TI_CELLS_WORDS, 0},
                                                      {"messages", TI_CELLS_COUNTS, 0},
                                                      {"", TI_CELLS_TEXT, SITE_LEAST}};
-    struct ti_text_table *t = ti_table_new(columns, 4);
+    struct ti_text_table *t = ti_table_new(columns, 5);
     size_t n = json_array_size(links);
     char bytes[TI_UNIT_BYTES_MOST];
 
@@ -254,6 +323,7 @@ void ti_profile_print_links(const json_t *links, int width, FILE *f)
         const json_t *link = json_array_get(links, i);
 
         ti_table_text(t, "%.2f %%", 100 * ti_json_number(link, "use"));
+        ti_table_bar(t, 1, &(double){ti_json_number(link, "use")});
         ti_table_text(
             t, "%s",
             ti_unit_format(ti_json_number(link, "bytes"), TI_UNIT_SIZE, bytes, sizeof bytes));
@@ -262,5 +332,5 @@ void ti_profile_print_links(const json_t *links, int width, FILE *f)
     }
     if (n > ROWS)
         ti_table_line(t, "  ... and %zu more links: --json has all", n - ROWS);
-    ti_table_print(t, f, width);
+    ti_paint_table(t, f, width, ti_ink_of(f));
 }

@@ -152,7 +152,7 @@ static void print_steady(const struct ti_replay_options *o, const struct ti_repl
         ti_format_count((uint64_t)ti_json_number(res->steady, "events_simulated"), a, sizeof a),
         ti_format_count(res->actions, b, sizeof b),
         res->profile ? "; in the profile some stand for those that were left out" : "");
-    if (o->timeline)
+    if (o->timeline || o->overview)
         ti_replay_print_line(
             o, "timeline:", "what was simulated, on a clock without what was left out");
 }
@@ -199,7 +199,8 @@ static void print_tables(const struct ti_replay_options *o, const struct ti_repl
     if (res->profile)
         ti_profile_print(res->profile, res->symbolizer, width, stdout);
     if (res->profile)
-        ti_waits_print(json_object_get(res->profile, "waits"), res->symbolizer, width, stdout);
+        ti_waits_print(json_object_get(res->profile, "waits"), res->np, res->symbolizer, width,
+                       stdout);
     if (res->causes)
         ti_causes_print(res->causes, res->symbolizer, width, stdout);
     if (res->links)

@@ -106,6 +106,8 @@ static const struct ti_opt opts[] = {
      TI_OPT_FUNCTION(parse_start)},
     {0, "profile", "FILE", "write into FILE what takes the time, as JSON", TI_OPT_TEXT(profile)},
     {0, "causes", NULL, "the profile has the critical path, too", TI_OPT_FLAG(causes)},
+    {0, "overview", NULL, "the profile has what ranks do in pieces of the time, too",
+     TI_OPT_FLAG(overview)},
     {0, "receive-overhead", "TEXT",
      "the value of SMPI's setting smpi/or, for --causes\n[default: none]",
      TI_OPT_TEXT(receive_overhead)},
@@ -213,6 +215,8 @@ int ti_replayer_parse(struct ti_replay_setup *setup, int argc, char **argv)
                                  "--cores and --no-compute cannot be given too");
     if (setup->causes && !setup->profile)
         return (int)ti_cli_usage(&ti_replayer_cli, "--causes needs --profile");
+    if (setup->overview && !setup->profile)
+        return (int)ti_cli_usage(&ti_replayer_cli, "--overview needs --profile");
     if (ti_noise_any(&setup->bursts.noise) &&
         (setup->bursts.as == TI_BURSTS_TIMES || setup->bursts.as == TI_BURSTS_NOTHING))
         return (int)ti_cli_usage(&ti_replayer_cli, "--noise is not for --times and --no-compute");

@@ -31,6 +31,8 @@ static struct ti_profile *all_of(struct ti_replayer *p)
     all->np = p->all_ranks;
     if (p->setup->profile)
         all->waiting = ti_waiting_new(all->np);
+    if (p->setup->overview)
+        all->overview = ti_overview_new(all->np);
     if (p->setup->causes)
         all->critical = ti_critical_new(all->np, p->setup->receive_overhead);
     all->partners = ti_partners_new(all->critical ? ti_critical_paths(all->critical) : NULL);
@@ -147,6 +149,8 @@ static void write_profile(struct ti_replayer *p)
     if (p->profile->all->critical)
         json_object_set_new(
             j, "path", ti_critical_json(p->profile->all->critical, p->profile->all->named.list));
+    if (p->profile->all->overview)
+        json_object_set_new(j, "overview", ti_overview_json(p->profile->all->overview));
     if (!j || json_dump_file(j, p->setup->profile, JSON_COMPACT | JSON_REAL_PRECISION(15)) != 0)
         ti_replay_fail(p, TI_ERR_IO, "cannot write '%s'", p->setup->profile);
     json_decref(j);
@@ -176,6 +180,7 @@ void ti_profile_end(struct ti_replayer *p, bool last)
     ti_profile_loops_free(all->loops);
     ti_waiting_free(all->waiting);
     ti_critical_free(all->critical);
+    ti_overview_free(all->overview);
     free(all->site);
     free(all->rank);
     free(all);
@@ -294,6 +299,21 @@ static void follow(struct ti_replayer *p, double waiting, double now)
         ti_critical_leaves(mine->all->critical, &mine->now_at, mine->call, now);
 }
 
+/* Adds the burst and the call to the overview. */
+static void look_over(struct ti_replayer *p, double waiting, double now)
+{
+    const struct ti_profile_rank *mine = p->profile;
+    struct ti_overview *o = mine->all->overview;
+    bool collective = ti_op_is(p->ev->op, TI_T_COLLECTIVE) || ti_op_is(p->ev->op, TI_T_BY_ALL);
+
+    if (!o)
+        return;
+    ti_overview_add(o, p->all_rank, TI_OVERVIEW_COMPUTING, mine->event, mine->call);
+    ti_overview_add(o, p->all_rank, TI_OVERVIEW_WAITING, mine->call, mine->call + waiting);
+    ti_overview_add(o, p->all_rank, collective ? TI_OVERVIEW_COLLECTIVES : TI_OVERVIEW_MESSAGES,
+                    mine->call + waiting, now);
+}
+
 void ti_profile_call(struct ti_replayer *p)
 {
     struct ti_profile_rank *mine = p->profile;
@@ -319,6 +339,7 @@ void ti_profile_call(struct ti_replayer *p)
     if (mine->group >= 0)
         ti_profile_loops_add(mine->all->loops, mine->group, p->r, &t);
     follow(p, waiting, now);
+    look_over(p, waiting, now);
     if (mine->all->intervals)
         ti_interval_add(mine->all->intervals, p->all_rank,
                         &(struct ti_event_times){p->index, mine->event, mine->call, now, waiting});

@@ -8,6 +8,7 @@
 #include "replay-bridge/replayer/critical.h"
 #include "replay-bridge/replayer/profile.h"
 #include "replay-bridge/replayer/profile/loops.h"
+#include "replay-bridge/replayer/profile/overview.h"
 #include "replay-bridge/replayer/profile/partners.h"
 #include "replay-bridge/replayer/profile/waiting.h"
 #include "timeline/intervals.h"
@@ -26,6 +27,7 @@ struct ti_profile {
     struct ti_interval_writer *intervals; /* NULL: none are asked for */
     struct ti_waiting *waiting;           /* NULL: not asked for */
     struct ti_critical *critical;         /* NULL: not asked for */
+    struct ti_overview *overview;         /* NULL: not asked for */
     struct ti_call_sites named;
     size_t eager_bytes; /* sends of fewer bytes do not wait */
     struct ti_profile_times *rank;

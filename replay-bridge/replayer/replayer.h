@@ -56,6 +56,7 @@ struct ti_replay_setup {
     struct ti_replay_state *state; /* progress of the ranks; NULL: not recorded */
     const char *profile;           /* files to write; NULL: none */
     bool causes;                   /* the profile has the critical path */
+    bool overview;                 /* the profile has what groups of ranks do when */
     const char *receive_overhead;  /* SMPI's setting smpi/or; NULL: none */
     const char *intervals;         /* file to write, for timelines; NULL: none */
     double *start_s;               /* start times of the first `nstarts` jobs */

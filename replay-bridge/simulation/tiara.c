@@ -111,6 +111,8 @@ static void add_outputs(struct ti_args *args, const struct ti_replay_options *o,
                         const struct ti_replay_result *res)
 {
     add(args, "--profile", o->profile || o->causes ? TI_SIM_PROFILE : NULL);
+    if (o->overview)
+        ti_args_add(args, "--overview");
     if (o->causes) {
         ti_args_add(args, "--causes");
         add(args, "--receive-overhead", receive_overhead(res));

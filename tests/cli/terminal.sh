@@ -91,15 +91,62 @@ bytes from ranks (left) to ranks (above)
 END
 diff should is || fail 'the matrix'
 
+# The title of a picture is broken, too.
+mktrace --np 300 --plain many.run
+NO_COLOR=1 shown 0 80 ti-info many.run
+sed -i '1,/^per rank/d' lines
+fits 80 'volumes of 300 ranks'
+grep -A1 '^volume by rank, 6 ranks a character' lines | grep -q 'largest$' || { fail 'volumes of 300 ranks'; cat lines; }
+
 # 16,384 ranks, most of which are missing: 32 lines at most.
 mktrace --np 16384 --ranks 0-63 --iterations 3 huge.run
 for columns in 80 200; do
     for none in '' 1; do
         NO_COLOR=$none shown 1 $columns ti-info --traffic huge.run
         fits $columns '--traffic of 16,384 ranks'
+        grep -q '^bytes from .*, [0-9]* ranks a ' lines || fail 'how many ranks a line or character stands for'
         [ "$(grep -c '│.*│' lines)" = 32 ] && grep -q '^  12288│' lines ||
             { fail "lines of the matrix, $columns: NO_COLOR=$none"; cat lines; }
     done
 done
 
+command -v smpirun >/dev/null && [ -x "$o/ti-smpi-replay" ] || { echo 'there is no smpirun'; exit $((failed ? 1 : 77)); }
+
+# The timeline of one rank: it computes all the time.
+NO_COLOR=1 shown 0 80 ti-replay one.run --topology cluster --profile
+grep -qx "     0 $(printf '█%.0s' {1..73})" lines && grep -q '^timeline: .* a character$' lines &&
+    grep -qx '       █ computing' lines || { fail 'the timeline of one rank'; cat lines; }
+
+for options in --profile '--profile --causes --links'; do
+    command="ti-replay small.run --topology cluster $options"
+    # shellcheck disable=SC2086  # words are meant
+    run 0 $command
+    cp out plain
+    for columns in 80 200; do
+        shown 0 $columns "$command"
+        fits $columns "$command"
+        colours && drawn && grep -q '^timeline: ' lines && grep -q '^share of the time by rank' lines &&
+            grep -q '^waiting of ranks' lines || fail "pictures: $command"
+        [ $columns = 80 ] || ! diff <(words plain) <(words lines) | grep '^<' || fail "figures: $command"
+        [ "$(sed -n '/^timeline/,/╵/p' lines | grep -c '^ *[0-3] ')" = 4 ] || fail 'a line for each rank'
+        NO_COLOR=1 shown 0 $columns "$command"
+        fits $columns "$command without colours"
+        colours && fail "colours in spite of NO_COLOR: $command"
+        # shellcheck disable=SC2086
+        run 0 $command --width $columns
+        LC_ALL=C shown 0 $columns "$command"
+        diff <(sed '/^wall time/d' out) <(sed '/^wall time/d' raw) || fail "without UTF-8: $command"
+    done
+done
+shown 0 80 ti-replay small.run --topology cluster --profile --quiet
+diff <(grep ^simulated plain) raw || fail '--quiet'
+shown 0 80 ti-replay small.run --topology cluster --profile --json
+grep -q overview raw && fail 'JSON has the picture'
+
+# 16,384 ranks: 32 lines of 512, also where none of them waits for its neighbours.
+mktrace --np 16384 --plain --iterations 3 --noise 5000000 --host-ranks 64 all.run
+shown 0 200 ti-replay all.run --topology cluster --profile
+fits 200 'a profile of 16,384 ranks'
+grep -q '^timeline: .*, 512 ranks a line$' lines && grep -q '^  14336 [█▁▂▃▄▅▆▇ ]*$' lines &&
+    [ "$(sed -n '/^timeline/,/╵/p' lines | wc -l)" = 34 ] || fail 'the timeline of 16,384 ranks'
 exit $failed
