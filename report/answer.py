@@ -28,7 +28,8 @@ def how_long(d):
     name = info.get("application") or "The program"
     if result:
         time = words.seconds(result.get("clock_s", result["simulated_time_s"]))
-        return f"{name} on {info['np']:,} ranks takes {time} on {result.get('platform', 'the platform')}."
+        return (f"{name} on {info['np']:,} ranks would take {time}, as simulated, on "
+                f"{result.get('platform', 'the platform')}.")
     for _, failed in d.replays:
         if failed.get("error"):
             return f"How long {name} would take is not known: the replay failed ({failed['error']})."
@@ -41,7 +42,7 @@ def how_long(d):
 def where(d):
     result = best(d, "profile")
     if not result:
-        return busiest(d)
+        return on_path(d) or busiest(d)
     profile = result["profile"]
     time = {k: sum(r[k + "_s"] for r in profile["ranks"]) for k in KINDS}
     whole = sum(time.values()) or 1
@@ -55,15 +56,28 @@ def where(d):
     return text
 
 
+def on_path(d):
+    """Without a profile: what the critical path consists of."""
+    result = best(d, "causes")
+    if not result or not result["causes"].get("path"):
+        return None
+    path = {k.removesuffix("_s"): v for k, v in result["causes"]["path"].items()}
+    whole = sum(path.values()) or 1
+    parts = sorted(((v / whole, k) for k, v in path.items() if v >= 0.01 * whole), reverse=True)
+    return ("On the critical path, which decides the time: "
+            + ", ".join(f"{words.percent(share)} {'collectives' if kind == 'collective' else kind}" for share, kind in parts) + ".")
+
+
 def busiest(d):
-    """Without a replay: where the work is."""
+    """Without a profile: where the work is."""
     phases = d.info("--imbalance")["measures"].get("volume", {}).get("phases", [])
     whole = d.info("--imbalance")["measures"].get("volume", {}).get("all", {}).get("mean")
     if not phases or not whole:
         return "Where the time goes is not known: it takes a replay with --profile."
     top = max(phases, key=lambda p: p["mean"])
-    return (f"Where the time goes is not known without a replay; {words.percent(top['mean'] / whole)} of the "
-            f"work is in {'the loop at ' if top['loop'] else ''}{words.place(top)}.")
+    share = words.percent(top["mean"] / whole)
+    return ("Where the time goes is not known: it takes a replay with --profile; "
+            f"{share} of the work is in {'the loop at ' if top['loop'] else ''}{words.place(top)}.")
 
 
 def what_helps(d):
@@ -74,9 +88,9 @@ def what_helps(d):
         return text if not loss else text + (f" The rank with most work has {words.percent(loss)} more than "
                                              "the mean.")
     items = result["causes"]["helps"][:2]
-    parts = [f"{help_words(i)} ({'at most ' if not n else ''}{words.percent(i['at_most'])} less time)"
-             for n, i in enumerate(items)]
-    return f"Most would help: {parts[0]}" + (f"; then {parts[1]}." if parts[1:] else ".")
+    parts = [f"{help_words(i)} (at most {words.percent(i['at_most'])} less time)" for i in items]
+    return (f"{parts[0][0].upper()}{parts[0][1:]}; then {parts[1]}: the two may be the same time."
+            if parts[1:] else f"{parts[0][0].upper()}{parts[0][1:]}.")
 
 
 def facts(d):

@@ -25,8 +25,8 @@ def what_ran(d):
             ["MPI library", info.get("mpi")],
             ["Counter", f"{info.get('counter')}: {info.get('event')}" if info.get("counter") else None],
             ["Acquired", span(run)],
-            ["Trace", f"{info.get('kind')}, {words.size(info.get('bytes', 0))}, "
-             f"{words.count(info['events'])} events"],
+            ["Trace", f"{info.get('kind')}, {words.count(info['events'])} events "
+             f"in {words.size(info.get('bytes', 0))} of traces"],
             ["Volume", f"{words.count(info['volume'])} {info.get('unit') or ''}"],
             ["Messages", f"{words.count(info['messages'])}, {words.size(info['message_bytes'])}"],
             ["Run", info.get("run_id")]]
