@@ -1,0 +1,512 @@
+#include "extrapolate/rule.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HUGE_VALUE (INT64_C(1) << 62)
+#define UNKNOWNS   (TI_RULE_TERMS + 1)
+#define PAD_MOST   4 /* cells at each side of a block, and their multiples, that are tried */
+#define RULES_MOST 64
+
+typedef __int128 wide;
+
+static int64_t log2_of(int64_t v)
+{
+    return v > 0 ? 63 - __builtin_clzll((uint64_t)v) : 0;
+}
+
+static int64_t stride_of(const struct ti_spot *s, int axis)
+{
+    int64_t stride = 1;
+
+    for (int i = 0; i < axis; i++)
+        stride *= s->p[i];
+    return stride;
+}
+
+static int64_t term_value(struct ti_term t, const struct ti_spot *s)
+{
+    int64_t power = INT64_C(1) << (s->t < 40 ? s->t : 40);
+
+    switch (t.kind) {
+    case TI_TERM_NP:
+        return s->np;
+    case TI_TERM_LOG_NP:
+        return log2_of(s->np);
+    case TI_TERM_RANK:
+        return s->rank;
+    case TI_TERM_TRIP:
+        return s->t;
+    case TI_TERM_POW_TRIP:
+        return power;
+    case TI_TERM_P:
+        return s->p[t.axis];
+    case TI_TERM_LOG_P:
+        return log2_of(s->p[t.axis]);
+    case TI_TERM_COORDINATE:
+        return s->x[t.axis];
+    case TI_TERM_STRIDE:
+        return stride_of(s, t.axis);
+    case TI_TERM_STRIDE_POW_TRIP:
+        return stride_of(s, t.axis) * power;
+    case TI_TERM_COUNT:
+        break;
+    }
+    return 0;
+}
+
+int64_t ti_block(int64_t n, int64_t p, int64_t x)
+{
+    return n / p + (x < n % p);
+}
+
+static wide gcd(wide a, wide b)
+{
+    a = a < 0 ? -a : a;
+    b = b < 0 ? -b : b;
+    while (b) {
+        wide r = a % b;
+
+        a = b;
+        b = r;
+    }
+    return a;
+}
+
+/* --------------------------------------------------------------------- value -- */
+
+static bool sum_value(const struct ti_rule *r, const struct ti_spot *at, int64_t *out)
+{
+    wide sum = r->c0;
+
+    for (int i = 0; i < r->terms; i++)
+        sum += (wide)r->c[i] * term_value(r->term[i], at);
+    if (sum % r->d || sum / r->d >= HUGE_VALUE || sum / r->d <= -HUGE_VALUE)
+        return false;
+    *out = (int64_t)(sum / r->d);
+    return true;
+}
+
+bool ti_rule_value(const struct ti_rule *r, const struct ti_spot *at, int64_t *out)
+{
+    wide v;
+
+    switch (r->kind) {
+    case TI_RULE_SUM:
+        return sum_value(r, at, out);
+    case TI_RULE_PARTNER:
+        if (!sum_value(r, at, out) || *out < 0)
+            return false;
+        *out ^= at->x[r->axis];
+        return true;
+    case TI_RULE_BLOCK:
+        v = r->c0 + (wide)r->c[0] * ti_block(r->cells, at->p[r->axis], at->x[r->axis]);
+        *out = (int64_t)v;
+        return v < HUGE_VALUE && v > -HUGE_VALUE;
+    }
+    return false;
+}
+
+/* ---------------------------------------------------------------------- sums -- */
+
+/* A linear system in the making: rows of the reduced form, each with a pivot. */
+struct system {
+    int unknowns, rank;
+    wide row[UNKNOWNS][UNKNOWNS + 1];
+    int pivot[UNKNOWNS];
+};
+
+static bool is_large(const wide *row, int n)
+{
+    const wide limit = (wide)1 << 60;
+
+    for (int i = 0; i < n; i++)
+        if (row[i] > limit || row[i] < -limit)
+            return true;
+    return false;
+}
+
+/* Divide a row by the greatest common divisor of its members. */
+static void shorten(wide *row, int n)
+{
+    wide divisor = 0;
+
+    for (int i = 0; i < n; i++)
+        divisor = gcd(divisor, row[i]);
+    for (int i = 0; i < n && divisor > 1; i++)
+        row[i] /= divisor;
+}
+
+/* Add an equation; false if it contradicts the others, or numbers become too large. */
+static bool add_equation(struct system *s, const wide *equation)
+{
+    int n = s->unknowns + 1, pivot = 0;
+    wide row[UNKNOWNS + 1];
+
+    memcpy(row, equation, sizeof(wide) * (size_t)n);
+    for (int r = 0; r < s->rank; r++) {
+        wide a = s->row[r][s->pivot[r]], b = row[s->pivot[r]];
+
+        for (int i = 0; i < n; i++)
+            row[i] = row[i] * a - s->row[r][i] * b;
+        shorten(row, n);
+        if (is_large(row, n))
+            return false;
+    }
+    while (pivot < s->unknowns && row[pivot] == 0)
+        pivot++;
+    if (pivot == s->unknowns)
+        return row[pivot] == 0;
+    memcpy(s->row[s->rank], row, sizeof row);
+    s->pivot[s->rank++] = pivot;
+    return true;
+}
+
+/* Solve it: the unknowns are out[i] / *d.  All must have a pivot. */
+static bool solve(const struct system *s, int64_t *out, int64_t *d)
+{
+    wide numerator[UNKNOWNS] = {0}, divisor = 1;
+
+    for (int r = s->rank - 1; r >= 0; r--) {
+        const wide *row = s->row[r];
+        int pivot = s->pivot[r];
+        wide sum = row[s->unknowns] * divisor;
+
+        for (int i = 0; i < s->unknowns; i++)
+            if (i != pivot)
+                sum -= row[i] * numerator[i];
+        for (int i = 0; i < s->unknowns; i++)
+            numerator[i] *= row[pivot];
+        numerator[pivot] = sum;
+        divisor *= row[pivot];
+        if (is_large(&divisor, 1) || is_large(numerator, s->unknowns))
+            return false;
+    }
+    if (divisor < 0) {
+        divisor = -divisor;
+        for (int i = 0; i < s->unknowns; i++)
+            numerator[i] = -numerator[i];
+    }
+    {
+        wide common = divisor;
+
+        for (int i = 0; i < s->unknowns; i++)
+            common = gcd(common, numerator[i]);
+        for (int i = 0; i < s->unknowns; i++)
+            out[i] = (int64_t)(numerator[i] / common);
+        *d = (int64_t)(divisor / common);
+    }
+    return true;
+}
+
+/* ------------------------------------------------------------------ searching -- */
+
+struct search {
+    const struct ti_known *known;
+    size_t n;
+    int largest; /* input */
+    struct ti_rule rule[RULES_MOST];
+    int nrules;
+    bool too_few; /* a rule was not determined without the largest input */
+};
+
+/* The number that a sum must give at a place: that of the trace, or the mask of a partner. */
+static int64_t wanted(const struct ti_rule *r, const struct ti_known *k)
+{
+    return r->kind == TI_RULE_PARTNER ? k->value ^ k->at.x[r->axis] : k->value;
+}
+
+static bool is_right(const struct search *s, const struct ti_rule *r)
+{
+    int64_t value;
+
+    for (size_t i = 0; i < s->n; i++)
+        if (!ti_rule_value(r, &s->known[i].at, &value) || value != s->known[i].value)
+            return false;
+    return true;
+}
+
+static void keep(struct search *s, const struct ti_rule *r)
+{
+    if (s->nrules < RULES_MOST)
+        s->rule[s->nrules++] = *r;
+}
+
+/* Find the constants of a sum of given terms, of all places but those of the largest input; a
+ * constant is one of them if `c0`. */
+static void try_terms(struct search *s, struct ti_rule r, bool c0)
+{
+    struct system all = {.unknowns = r.terms + c0}, smaller;
+    int64_t out[UNKNOWNS];
+
+    for (int pass = 0; pass < 2; pass++) {
+        for (size_t i = 0; i < s->n; i++) {
+            const struct ti_known *k = &s->known[i];
+            wide equation[UNKNOWNS + 1];
+
+            if ((k->input == s->largest) != pass)
+                continue;
+            for (int t = 0; t < r.terms; t++)
+                equation[t] = term_value(r.term[t], &k->at);
+            if (c0)
+                equation[r.terms] = 1;
+            equation[all.unknowns] = wanted(&r, k);
+            if (!add_equation(&all, equation))
+                return;
+        }
+        if (!pass)
+            smaller = all;
+    }
+    if (smaller.rank < smaller.unknowns) {
+        s->too_few |= all.rank == all.unknowns;
+        return;
+    }
+    if (!solve(&all, out, &r.d))
+        return;
+    for (int t = 0; t < r.terms; t++) {
+        if (out[t] == 0)
+            return; /* found with fewer terms */
+        r.c[t] = out[t];
+    }
+    r.c0 = c0 ? out[r.terms] : 0;
+    r.unknowns = all.unknowns + (r.kind == TI_RULE_PARTNER);
+    if ((r.terms == 0 || !c0 || r.c0 != 0) && is_right(s, &r))
+        keep(s, &r);
+}
+
+/* Whether a term has several values at the places that are known.  One that has not is a constant
+ * there. */
+static bool varies(const struct search *s, struct ti_term t)
+{
+    int64_t first = term_value(t, &s->known[0].at);
+
+    for (size_t i = 1; i < s->n; i++)
+        if (term_value(t, &s->known[i].at) != first)
+            return true;
+    return false;
+}
+
+/* The terms that vary, with each axis of the grid. */
+static int all_terms(const struct search *s, struct ti_term *out)
+{
+    int axes = s->known[0].at.axes;
+#define HAS_AXIS(name, axis, text) axis,
+    static const bool has_axis[] = {TI_TERMS(HAS_AXIS)};
+    int n = 0;
+
+    for (int kind = 0; kind < TI_TERM_COUNT; kind++)
+        for (int axis = 0; axis < (has_axis[kind] ? axes : 1); axis++) {
+            struct ti_term t = {(enum ti_term_kind)kind, axis};
+
+            if (varies(s, t))
+                out[n++] = t;
+        }
+    return n;
+}
+
+static void try_sums(struct search *s, enum ti_rule_kind kind, int axis, int terms, bool c0)
+{
+    struct ti_term term[TI_TERM_COUNT * TI_AXES] = {{TI_TERM_NP, 0}};
+    int n = all_terms(s, term);
+
+    for (int a = 0; a < (terms > 0 ? n : 1); a++)
+        for (int b = terms > 1 ? a + 1 : 0; b < (terms > 1 ? n : 1); b++)
+            try_terms(s,
+                      (struct ti_rule){.kind = kind,
+                                       .axis = axis,
+                                       .terms = terms,
+                                       .term = {term[a], term[b]},
+                                       .d = 1},
+                      c0);
+}
+
+/* --------------------------------------------------------------------- blocks -- */
+
+/* The cells that give these numbers, from *low to *high; `all`: the largest input is asked, too. */
+static bool cells_of(const struct search *s, const struct ti_rule *r, bool all, int64_t *low,
+                     int64_t *high)
+{
+    *low = 1;
+    *high = HUGE_VALUE;
+    for (size_t i = 0; i < s->n; i++) {
+        const struct ti_known *k = &s->known[i];
+        int64_t p = k->at.p[r->axis], x = k->at.x[r->axis], cells, least, most;
+
+        if (k->input == s->largest && !all)
+            continue;
+        if ((k->value - r->c0) % r->c[0] || (cells = (k->value - r->c0) / r->c[0]) < 0 ||
+            cells > HUGE_VALUE / p / 2)
+            return false;
+        least = p * (cells - 1) + x + 1;
+        most = p * cells + x;
+        *low = least > *low ? least : *low;
+        *high = most < *high ? most : *high;
+    }
+    return *low <= *high;
+}
+
+static void try_cells(struct search *s, struct ti_rule r)
+{
+    int64_t low, high;
+
+    if (!cells_of(s, &r, true, &low, &high))
+        return;
+    r.unknowns = r.c0 ? 3 : 2;
+    r.cells = low;
+    keep(s, &r);
+    if (high != low) {
+        r.cells = high;
+        keep(s, &r);
+    }
+}
+
+/* Blocks with and without cells at their sides.  A cell counts as the numbers' common divisor, or
+ * that of their differences. */
+static void try_blocks(struct search *s, int axis, bool padded)
+{
+    wide each = 0, apart = 0;
+    struct ti_rule r = {.kind = TI_RULE_BLOCK, .axis = axis, .d = 1};
+
+    for (size_t i = 0; i < s->n; i++) {
+        each = gcd(each, s->known[i].value);
+        apart = gcd(apart, (wide)s->known[i].value - s->known[0].value);
+    }
+    if (!apart) /* a constant is simpler */
+        return;
+    if (!padded) {
+        r.c[0] = (int64_t)each;
+        try_cells(s, r);
+        return;
+    }
+    r.c[0] = (int64_t)apart;
+    for (int pad = -PAD_MOST; pad <= PAD_MOST; pad++) {
+        r.c0 = (int64_t)(s->known[0].value % apart + pad * apart);
+        if (r.c0)
+            try_cells(s, r);
+    }
+}
+
+/* ----------------------------------------------------------------------- find -- */
+
+/* Rules with `unknowns` constants. */
+static void try_all(struct search *s, int unknowns)
+{
+    int axes = s->known[0].at.axes;
+
+    if (unknowns <= TI_RULE_TERMS)
+        try_sums(s, TI_RULE_SUM, 0, unknowns, false);
+    if (unknowns >= 1 && unknowns - 1 <= TI_RULE_TERMS)
+        try_sums(s, TI_RULE_SUM, 0, unknowns - 1, true);
+    for (int axis = 0; axis < axes && unknowns == 2; axis++) {
+        try_sums(s, TI_RULE_PARTNER, axis, 1, false);
+        try_sums(s, TI_RULE_PARTNER, axis, 0, true);
+    }
+    for (int axis = 0; axis < axes && unknowns >= 2; axis++)
+        try_blocks(s, axis, unknowns == 3);
+}
+
+enum ti_found ti_rule_find(const struct ti_known *known, size_t n, const struct ti_spot *asked,
+                           size_t nasked, struct ti_rule out[2], size_t *where)
+{
+    struct search s = {.known = known, .n = n};
+
+    for (size_t i = 0; i < n; i++)
+        s.largest = known[i].input > s.largest ? known[i].input : s.largest;
+    for (int unknowns = 0; unknowns <= UNKNOWNS && !s.nrules && n; unknowns++)
+        try_all(&s, unknowns);
+    if (!s.nrules)
+        return s.too_few ? TI_FOUND_TOO_FEW : TI_FOUND_NONE;
+    out[0] = s.rule[0];
+    for (int k = 1; k < s.nrules; k++)
+        for (size_t i = 0; i < nasked; i++) {
+            int64_t a = 0, b = 0;
+            bool first = ti_rule_value(&s.rule[0], &asked[i], &a);
+
+            if (first != ti_rule_value(&s.rule[k], &asked[i], &b) || a != b) {
+                out[1] = s.rule[k];
+                *where = i;
+                return TI_FOUND_RIVALS;
+            }
+        }
+    return TI_FOUND_RULE;
+}
+
+/* ----------------------------------------------------------------------- text -- */
+
+struct text {
+    char *at;
+    size_t room;
+};
+
+__attribute__((format(printf, 2, 3))) static void add(struct text *t, const char *fmt, ...)
+{
+    va_list args;
+    int n;
+
+    va_start(args, fmt);
+    n = vsnprintf(t->at, t->room, fmt, args);
+    va_end(args);
+    n = n < 0 ? 0 : (size_t)n < t->room ? n : t->room ? (int)t->room - 1 : 0;
+    t->at += n;
+    t->room -= (size_t)n;
+}
+
+/* Write "+ 3 * " or "- "; the first member of a sum has no plus. */
+static void add_factor(struct text *t, int64_t c, bool first)
+{
+    uint64_t size = c < 0 ? -(uint64_t)c : (uint64_t)c;
+
+    add(t, "%s", first ? c < 0 ? "-" : "" : c < 0 ? " - " : " + ");
+    if (size != 1)
+        add(t, "%" PRIu64 " * ", size);
+}
+
+static void add_sum(struct text *t, const struct ti_rule *r)
+{
+#define TERM_TEXT(name, axis, text) text,
+    static const char *const texts[] = {TI_TERMS(TERM_TEXT)};
+    bool braces = r->d != 1 && r->terms + (r->c0 != 0) > 1;
+
+    add(t, "%s", braces ? "(" : "");
+    for (int i = 0; i < r->terms; i++) {
+        add_factor(t, r->c[i], i == 0);
+        for (const char *c = texts[r->term[i].kind]; *c; c++)
+            add(t, "%c", *c == '@' ? "xyzw"[r->term[i].axis] : *c);
+    }
+    if (!r->terms)
+        add(t, "%" PRId64, r->c0);
+    else if (r->c0)
+        add(t, " %c %" PRIu64, r->c0 < 0 ? '-' : '+',
+            r->c0 < 0 ? -(uint64_t)r->c0 : (uint64_t)r->c0);
+    add(t, "%s", braces ? ")" : "");
+    if (r->d != 1)
+        add(t, " / %" PRId64, r->d);
+}
+
+const char *ti_rule_text(const struct ti_rule *r, char *buf, size_t room)
+{
+    struct text t = {buf, room};
+    char axis = "xyzw"[r->axis];
+
+    if (room)
+        *buf = '\0';
+    switch (r->kind) {
+    case TI_RULE_SUM:
+        add_sum(&t, r);
+        break;
+    case TI_RULE_PARTNER:
+        add(&t, "%c xor ", axis);
+        add_sum(&t, r);
+        break;
+    case TI_RULE_BLOCK:
+        if (r->c0)
+            add(&t, "%" PRId64, r->c0);
+        add_factor(&t, r->c[0], r->c0 == 0);
+        add(&t, "block(%" PRId64 ", p%c, %c)", r->cells, axis, axis);
+        break;
+    }
+    return buf;
+}

@@ -1,0 +1,103 @@
+/*
+ * Rules: a number of a trace as a function of where a rank is, and of how many ranks there are.
+ *
+ * The number is known at some places, in runs of several sizes (the inputs), and asked for at
+ * others, in a run of another size (the target).  A rule is taken from this family:
+ *
+ *   sum      (c0 + c1 * a1 + c2 * a2) / d, where a1 and a2 are terms (TI_TERMS)
+ *   partner  x ^ m, the coordinate of a partner in a hypercube; m is a sum that does not hold x
+ *   block    c0 + c1 * block(n, p, x), where block(n, p, x) are the cells of part x if n cells are
+ *            divided into p parts, and the first n % p parts have one more than the others
+ *
+ * A rule counts only if the inputs determine it: it gives the number at every place, exactly; the
+ * inputs without the largest one are enough to find it, so the largest one confirms it; and all
+ * rules with as few unknowns that do so agree at all places of the target.  Else there is no rule,
+ * and who asks is told two that disagree.
+ *
+ * Source: ScalaExtrap (Wu and Mueller, PPoPP 2011) finds parameters of stencils from four sizes;
+ * the family, the proof by the largest input and the demand that rules agree are ours.
+ */
+#ifndef TI_EXTRAPOLATE_RULE_H
+#define TI_EXTRAPOLATE_RULE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TI_AXES 4
+
+/* A place: a rank of a run, in the grid of its ranks.  Ranks are numbered with x[0] fastest. */
+struct ti_spot {
+    int64_t np, rank;
+    int axes;
+    int64_t p[TI_AXES], x[TI_AXES]; /* parts of each axis, and the coordinates in it */
+    int64_t t; /* trip of a loop that the program has unrolled; 0 outside of one */
+};
+
+/* Terms of a sum: X(name, whether it has an axis, text; @ stands for the axis).  The stride of an
+ * axis is the distance of ranks that are neighbours along it: p[0] * ... * p[axis - 1]. */
+#define TI_TERMS(X)                                                                                \
+    X(NP, false, "np")                                                                             \
+    X(LOG_NP, false, "log2(np)")                                                                   \
+    X(RANK, false, "rank")                                                                         \
+    X(TRIP, false, "t")                                                                            \
+    X(POW_TRIP, false, "2^t")                                                                      \
+    X(P, true, "p@")                                                                               \
+    X(LOG_P, true, "log2(p@)")                                                                     \
+    X(COORDINATE, true, "@")                                                                       \
+    X(STRIDE, true, "stride(@)")                                                                   \
+    X(STRIDE_POW_TRIP, true, "stride(@) * 2^t")
+
+enum ti_term_kind {
+#define TI_TERM_ENUM(name, axis, text) TI_TERM_##name,
+    TI_TERMS(TI_TERM_ENUM) TI_TERM_COUNT
+};
+
+#define TI_RULE_TERMS 2
+
+struct ti_term {
+    enum ti_term_kind kind;
+    int axis;
+};
+
+enum ti_rule_kind { TI_RULE_SUM, TI_RULE_PARTNER, TI_RULE_BLOCK };
+
+struct ti_rule {
+    enum ti_rule_kind kind;
+    int terms;
+    struct ti_term term[TI_RULE_TERMS];
+    int64_t c0, c[TI_RULE_TERMS], d; /* d is at least 1 */
+    int axis;                        /* of a partner or block */
+    int64_t cells;                   /* n of a block */
+    int unknowns;                    /* constants that were found */
+};
+
+/* What is known: a number at a place of input `input`.  Inputs are numbered by size, from 0. */
+struct ti_known {
+    struct ti_spot at;
+    int64_t value;
+    int input;
+};
+
+enum ti_found {
+    TI_FOUND_RULE,
+    TI_FOUND_NONE,    /* no rule of the family gives all numbers */
+    TI_FOUND_RIVALS,  /* two rules do, and differ at the target */
+    TI_FOUND_TOO_FEW, /* rules do, but none is determined without the largest input */
+};
+
+/* Find the rule.  out[0] is it; with TI_FOUND_RIVALS out[0] and out[1] differ at asked[*where]. */
+enum ti_found ti_rule_find(const struct ti_known *known, size_t n, const struct ti_spot *asked,
+                           size_t nasked, struct ti_rule out[2], size_t *where);
+
+/* The number at a place; false if the rule gives none there: no integer, or one beyond 2^62. */
+bool ti_rule_value(const struct ti_rule *rule, const struct ti_spot *at, int64_t *out);
+
+/* The rule in words, such as "320 + 40 * block(33, px, x)", into buf; cut if it does not fit.
+ * Returns buf. */
+const char *ti_rule_text(const struct ti_rule *rule, char *buf, size_t room);
+
+/* Cells of part `x` of `p` parts of `n` cells. */
+int64_t ti_block(int64_t n, int64_t p, int64_t x);
+
+#endif

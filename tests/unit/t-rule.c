@@ -1,0 +1,232 @@
+/*
+ * Rules of growth: numbers that are made by a rule are found again from three sizes and agree at a
+ * fourth; what three sizes do not decide is refused.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "extrapolate/rule.h"
+
+#define MOST 4096
+
+typedef int64_t number(const struct ti_spot *at);
+
+struct grid {
+    int axes;
+    int64_t p[TI_AXES];
+};
+
+static struct ti_known known[MOST];
+static struct ti_spot asked[MOST];
+static size_t nknown, nasked;
+
+static struct ti_spot spot_of(const struct grid *g, int64_t rank)
+{
+    struct ti_spot s = {.np = 1, .rank = rank, .axes = g->axes};
+    int64_t rest = rank;
+
+    for (int i = 0; i < g->axes; i++) {
+        s.p[i] = g->p[i];
+        s.np *= g->p[i];
+        s.x[i] = rest % g->p[i];
+        rest /= g->p[i];
+    }
+    return s;
+}
+
+static int64_t size_of(const struct grid *g)
+{
+    int64_t np = 1;
+
+    for (int i = 0; i < g->axes; i++)
+        np *= g->p[i];
+    return np;
+}
+
+/* Make what is known of `n` grids, and what is asked for of grid number n. */
+static void make(const struct grid *g, int n, number *f)
+{
+    nknown = nasked = 0;
+    for (int input = 0; input < n; input++)
+        for (int64_t rank = 0; rank < size_of(&g[input]); rank++) {
+            struct ti_spot at = spot_of(&g[input], rank);
+
+            assert_true(nknown < MOST);
+            known[nknown++] = (struct ti_known){at, f(&at), input};
+        }
+    for (int64_t rank = 0; rank < size_of(&g[n]); rank++)
+        asked[nasked++] = spot_of(&g[n], rank);
+}
+
+/* The rule of these numbers is found, and gives those of the last grid. */
+static void finds(const struct grid *g, int n, number *f, const char *text)
+{
+    struct ti_rule rule[2];
+    char buf[200];
+    size_t where;
+
+    make(g, n, f);
+    assert_int_equal(ti_rule_find(known, nknown, asked, nasked, rule, &where), TI_FOUND_RULE);
+    for (size_t i = 0; i < nasked; i++) {
+        int64_t value;
+
+        assert_true(ti_rule_value(&rule[0], &asked[i], &value));
+        assert_int_equal(value, f(&asked[i]));
+    }
+    assert_string_equal(ti_rule_text(&rule[0], buf, sizeof buf), text);
+}
+
+static void refuses(const struct grid *g, int n, number *f, enum ti_found why)
+{
+    struct ti_rule rule[2];
+    size_t where = SIZE_MAX;
+
+    make(g, n, f);
+    assert_int_equal(ti_rule_find(known, nknown, asked, nasked, rule, &where), why);
+    if (why == TI_FOUND_RIVALS) {
+        int64_t a = 0, b = 0;
+
+        assert_true(where < nasked);
+        assert_true(ti_rule_value(&rule[0], &asked[where], &a) !=
+                        ti_rule_value(&rule[1], &asked[where], &b) ||
+                    a != b);
+    }
+}
+
+static const struct grid growing[] = {{2, {4, 4}}, {2, {4, 8}}, {2, {8, 8}}, {2, {8, 16}}};
+static const struct grid doubled[] = {
+    {2, {2, 2}}, {2, {4, 4}}, {2, {4, 8}}, {2, {8, 8}}, {2, {8, 16}}};
+static const struct grid squares[] = {{2, {2, 2}}, {2, {4, 4}}, {2, {8, 8}}, {2, {16, 16}}};
+static const struct grid odd[] = {{2, {3, 5}}, {2, {4, 6}}, {2, {5, 7}}, {2, {6, 11}}};
+
+static int64_t eight(const struct ti_spot *at)
+{
+    (void)at;
+    return 8;
+}
+static int64_t south(const struct ti_spot *at)
+{
+    return at->p[0];
+}
+static int64_t last(const struct ti_spot *at)
+{
+    return at->np - 1;
+}
+static int64_t row_start(const struct ti_spot *at)
+{
+    return at->x[1] * at->p[0];
+}
+static int64_t turned(const struct ti_spot *at)
+{
+    return at->x[0] * at->x[1];
+}
+static int64_t stages(const struct ti_spot *at)
+{
+    return 1 + 2 * (63 - __builtin_clzll((uint64_t)at->p[1]));
+}
+static int64_t rim(const struct ti_spot *at)
+{
+    return 40 * ti_block(33, at->p[1], at->x[1]);
+}
+static int64_t first_rim(const struct ti_spot *at)
+{
+    return 40 * ti_block(33, at->p[0], at->x[0]);
+}
+static int64_t padded(const struct ti_spot *at)
+{
+    return 16 * (2 + ti_block(100, at->p[0], at->x[0]));
+}
+static int64_t partner(const struct ti_spot *at)
+{
+    return at->x[0] ^ (at->p[0] / 2);
+}
+static int64_t neighbour(const struct ti_spot *at)
+{
+    return at->x[0] ^ 1;
+}
+static int64_t squared(const struct ti_spot *at)
+{
+    return at->np * at->np;
+}
+
+static void t_grows(void **state)
+{
+    (void)state;
+    finds(growing, 3, eight, "8");
+    finds(growing, 3, south, "px");
+    finds(growing, 3, last, "np - 1");
+    finds(growing, 3, row_start, "rank - x");
+    finds(doubled, 4, stages, "2 * log2(py) + 1");
+    finds(growing, 3, rim, "40 * block(33, py, y)");
+    finds(growing, 3, padded, "32 + 16 * block(100, px, x)");
+    finds(growing, 3, partner, "x xor px / 2");
+    finds(growing, 3, neighbour, "x xor 1");
+    finds(odd, 3, rim, "40 * block(33, py, y)");
+    finds(odd, 3, last, "np - 1");
+}
+
+/* With squares only, nothing tells one axis from the other, unless the target is a square, too. */
+static void t_rivals(void **state)
+{
+    const struct grid wide[] = {squares[0], squares[1], squares[2], {2, {8, 32}}};
+
+    (void)state;
+    refuses(wide, 3, south, TI_FOUND_RIVALS);
+    finds(squares, 3, south, "px");
+    refuses(growing, 3, squared, TI_FOUND_TOO_FEW); /* three numbers fit all that has three constants */
+    refuses(growing, 3, stages, TI_FOUND_RIVALS); /* (py + 6) / 2, if py is only 4 and 8 */
+    refuses(doubled, 4, turned, TI_FOUND_NONE);   /* a product of two things that vary */
+    refuses(growing, 1, south, TI_FOUND_TOO_FEW);
+}
+
+/* From the last part alone it does not follow whether there are 32 or 33 cells. */
+static void t_cells(void **state)
+{
+    static const struct grid few[] = {{1, {2}}, {1, {4}}, {1, {8}}, {1, {32}}};
+    struct ti_rule rule[2];
+    size_t where, n = 0;
+    int64_t a, b;
+
+    (void)state;
+    make(few, 3, first_rim);
+    for (size_t i = 0; i < nknown; i++)
+        if (known[i].at.x[0] + 1 == known[i].at.p[0])
+            known[n++] = known[i];
+    assert_int_equal(ti_rule_find(known, n, asked, nasked, rule, &where), TI_FOUND_RIVALS);
+    assert_true(ti_rule_value(&rule[0], &asked[where], &a));
+    assert_true(ti_rule_value(&rule[1], &asked[where], &b));
+    assert_true(a != b);
+    /* ... and it does not matter to the last part of 32 */
+    assert_int_equal(ti_rule_find(known, n, &asked[nasked - 1], 1, rule, &where), TI_FOUND_RULE);
+}
+
+static void t_text(void **state)
+{
+    struct ti_rule r = {.kind = TI_RULE_SUM, .terms = 2, .d = 3, .c0 = -1, .c = {-1, 4}};
+    char buf[64], small[6];
+
+    (void)state;
+    r.term[0] = (struct ti_term){TI_TERM_COORDINATE, 1};
+    r.term[1] = (struct ti_term){TI_TERM_STRIDE_POW_TRIP, 2};
+    assert_string_equal(ti_rule_text(&r, buf, sizeof buf), "(-y + 4 * stride(z) * 2^t - 1) / 3");
+    assert_string_equal(ti_rule_text(&r, small, sizeof small), "(-y +");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(t_grows),
+        cmocka_unit_test(t_rivals),
+        cmocka_unit_test(t_cells),
+        cmocka_unit_test(t_text),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
