@@ -314,13 +314,11 @@ static void try_sums(struct search *s, enum ti_rule_kind kind, int axis, int ter
 
     for (int a = 0; a < (terms > 0 ? n : 1); a++)
         for (int b = terms > 1 ? a + 1 : 0; b < (terms > 1 ? n : 1); b++)
-            try_terms(s,
-                      (struct ti_rule){.kind = kind,
-                                       .axis = axis,
-                                       .terms = terms,
-                                       .term = {term[a], term[b]},
-                                       .d = 1},
-                      c0);
+            try_terms(
+                s,
+                (struct ti_rule){
+                    .kind = kind, .axis = axis, .terms = terms, .term = {term[a], term[b]}, .d = 1},
+                c0);
 }
 
 /* --------------------------------------------------------------------- blocks -- */

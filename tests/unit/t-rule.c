@@ -180,7 +180,8 @@ static void t_rivals(void **state)
     (void)state;
     refuses(wide, 3, south, TI_FOUND_RIVALS);
     finds(squares, 3, south, "px");
-    refuses(growing, 3, squared, TI_FOUND_TOO_FEW); /* three numbers fit all that has three constants */
+    refuses(growing, 3, squared,
+            TI_FOUND_TOO_FEW); /* three numbers fit all that has three constants */
     refuses(growing, 3, stages, TI_FOUND_RIVALS); /* (py + 6) / 2, if py is only 4 and 8 */
     refuses(doubled, 4, turned, TI_FOUND_NONE);   /* a product of two things that vary */
     refuses(growing, 1, south, TI_FOUND_TOO_FEW);

@@ -1,0 +1,370 @@
+#include "extrapolate/form.h"
+
+#include <stdlib.h>
+
+#include "event/symbol.h"
+
+/* A node with its body, or several siblings. */
+struct item {
+    struct ti_buffer bytes;
+    struct ti_number *number;
+    int64_t *value;
+    size_t n, numbers_cap, values_cap;
+};
+
+struct finding {
+    const struct ti_reader *r;
+    struct ti_folded *f;
+    const char *why; /* NULL: nothing is known against it */
+    const char *site;
+};
+
+static void free_item(struct item *it)
+{
+    free(it->bytes.data);
+    free(it->number);
+    free(it->value);
+    *it = (struct item){.n = 0};
+}
+
+static void put_number(struct item *it, const struct ti_number *number, int64_t value)
+{
+    it->number = ti_grow(it->number, &it->numbers_cap, it->n + 1, sizeof *it->number);
+    it->value = ti_grow(it->value, &it->values_cap, it->n + 1, sizeof *it->value);
+    it->number[it->n] = *number;
+    it->value[it->n++] = value;
+}
+
+static void put_text(struct item *it, const char *text)
+{
+    ti_buffer_put(&it->bytes, text ? text : "", text ? strlen(text) + 1 : 1);
+}
+
+static void put_byte(struct item *it, char byte)
+{
+    ti_buffer_put(&it->bytes, &byte, 1);
+}
+
+static void refuse(struct finding *d, uint32_t site, const char *why)
+{
+    if (!d->why) {
+        d->why = why;
+        d->site = site ? ti_reader_string(d->r, TI_STRING_SITE, site) : NULL;
+    }
+}
+
+/* -------------------------------------------------------------------- columns -- */
+
+/* Put the numbers of a column, and what its tokens are.  False: there are too many, or they are
+ * malformed. */
+static bool put_column(struct item *it, struct ti_number number, int64_t first, const uint8_t *p,
+                       size_t bytes)
+{
+    const uint8_t *start = p, *end = p + bytes, *token[TI_FORM_TOKENS];
+    uint64_t head, more;
+    int n = 0;
+
+    number.token = 1;
+    put_number(it, &number, first);
+    while (p < end) {
+        if (n == TI_FORM_TOKENS)
+            return false;
+        token[n++] = p;
+        if (!ti_get_varint(&p, end, &head) || !ti_get_varint(&p, end, &more))
+            return false;
+        put_byte(it, head & 1 ? 'r' : 't');
+        number.token++;
+        put_number(it, &number, (int64_t)(head >> 1));
+        if (head & 1) {
+            int back = n - 1;
+
+            while (back >= 0 && (uint64_t)(token[n - 1] - token[back]) != more)
+                back--;
+            if (back < 0)
+                return false;
+            ti_buffer_varint(&it->bytes, (uint64_t)(n - 1 - back));
+            continue;
+        }
+        number.token++;
+        put_number(it, &number, ti_unzigzag(more));
+        more = 0;
+        if (head >> 1 > 1 && !ti_get_varint(&p, end, &more))
+            return false;
+        number.token++;
+        put_number(it, &number, ti_unzigzag(more));
+    }
+    (void)start;
+    put_byte(it, '.');
+    return true;
+}
+
+/* ---------------------------------------------------------------------- calls -- */
+
+static void put_mean(struct finding *d, struct item *it, struct ti_number number,
+                     const struct ti_shape_column *c, uint32_t site)
+{
+    struct ti_column_stats stats;
+
+    if (!c->tokens)
+        refuse(d, site, "its volumes are not exact");
+    else if (!ti_column_stats((uint64_t)c->first, c->blob.data, c->blob.n, c->n, &stats))
+        refuse(d, site, "its record is malformed");
+    else
+        put_number(it, &number, stats.n ? (int64_t)((stats.sum + stats.n / 2) / stats.n) : 0);
+}
+
+static int64_t plain(const void *list, int64_t i)
+{
+    return ti_vec_at(list, i);
+}
+
+static int64_t member(const void *list, int64_t i)
+{
+    return ((const int32_t *)list)[i];
+}
+
+/* Put a list of `n` elements; false if it has no pattern. */
+static bool put_list(struct item *it, struct ti_number number, const void *list, int64_t n,
+                     int64_t (*at)(const void *list, int64_t i))
+{
+    struct ti_pool pool = {.at = NULL};
+    struct ti_column column = {.head = NULL};
+    struct ti_buffer blob = {NULL, 0, 0};
+    bool fine;
+
+    for (int64_t i = 0; i < n; i++)
+        ti_column_add(&pool, &column, (uint64_t)at(list, i));
+    ti_column_put(&blob, &column);
+    fine = put_column(it, number, (int64_t)ti_column_first(&column), blob.data, blob.n);
+    free(blob.data);
+    ti_pool_free(&pool);
+    return fine;
+}
+
+/* Put a list of counts or requests: a short one element by element. */
+static void put_vector(struct finding *d, struct item *it, struct ti_number number,
+                       const struct ti_vec *vec, uint32_t site)
+{
+    if (vec->len > TI_FORM_SHORT) {
+        put_byte(it, 'V');
+        put_number(it, &number, vec->len);
+        if (!put_list(it, number, vec, vec->len, plain))
+            refuse(d, site, "a list of counts has no pattern");
+        return;
+    }
+    put_byte(it, (char)('0' + vec->len));
+    for (int64_t i = 0; i < vec->len; i++) {
+        number.token = (uint8_t)(1 + i);
+        put_number(it, &number, ti_vec_at(vec, i));
+    }
+}
+
+static void put_vectors(struct finding *d, uint32_t i, const struct ti_shape_node *node,
+                        struct item *it)
+{
+    struct ti_number number = {.kind = TI_NUMBER_ELEMENT, .of = i, .trip = -1};
+
+    for (uint32_t rest = ti_op_vecs(node->op); rest; rest &= rest - 1) {
+        struct ti_vec vec;
+        bool constant;
+
+        number.field = (uint8_t)__builtin_ctz(rest);
+        number.token = 0;
+        if (!ti_shape_vector(d->f, i, number.field, &constant, &vec))
+            refuse(d, node->site, "its record is malformed");
+        else if (!constant)
+            refuse(d, node->site, "a list differs from call to call");
+        else
+            put_vector(d, it, number, &vec, node->site);
+    }
+}
+
+static void put_call(struct finding *d, uint32_t i, struct item *it)
+{
+    struct ti_shape_node node = ti_shape_node(d->f, i);
+    struct ti_number number = {.of = i, .trip = -1};
+    uint32_t kinds, numbers;
+    struct ti_event constant;
+    struct ti_call call;
+
+    ti_shape_symbol(d->f, node.symbol, &call);
+    constant = (struct ti_event){.op = call.op, .mask = call.mask & ~call.columns};
+    memcpy(constant.arg, call.arg, sizeof call.arg);
+    kinds = ti_event_kinds(&constant);
+    put_byte(it, 'C');
+    put_text(it, node.site ? ti_reader_string(d->r, TI_STRING_SITE, node.site) : NULL);
+    for (int k = 0; k < 5; k++)
+        ti_buffer_varint(&it->bytes,
+                         (uint64_t[]){call.op, call.mask, kinds, call.columns, node.arrivals}[k]);
+    numbers = call.mask & ~call.columns;
+    for (; numbers; numbers &= numbers - 1) {
+        number.field = (uint8_t)__builtin_ctz(numbers);
+        number.kind = TI_NUMBER_FIELD;
+        if (!ti_kind_value(kinds, number.field))
+            put_number(it, &number, call.arg[number.field]);
+    }
+    put_vectors(d, i, &node, it);
+    for (uint32_t k = 0; k < node.columns; k++) {
+        struct ti_shape_column c = ti_shape_column(d->f, i, k);
+
+        number = (struct ti_number){.of = i, .trip = -1, .arrival = (uint8_t)c.part.arrival};
+        number.kind = c.part.kind == TI_PART_VOLUMES ? TI_NUMBER_VOLUME : TI_NUMBER_FIELD;
+        number.field = c.part.which;
+        if (c.part.kind == TI_PART_VOLUMES)
+            put_mean(d, it, number, &c, node.site);
+        else if (c.part.kind == TI_PART_FIELDS &&
+                 !put_column(it, number, c.first, c.blob.data, c.blob.n))
+            refuse(d, node.site, "a field differs from call to call without a pattern");
+    }
+}
+
+/* ------------------------------------------------------------------- siblings -- */
+
+static void put_siblings(struct finding *d, uint32_t from, uint32_t end, struct item *out);
+
+static void put_node(struct finding *d, uint32_t i, struct item *it)
+{
+    struct ti_shape_node node = ti_shape_node(d->f, i);
+    struct ti_number number = {.kind = TI_NUMBER_TRIPS, .of = i, .trip = -1};
+    struct ti_shape_column c;
+
+    if (!node.loop) {
+        put_call(d, i, it);
+        return;
+    }
+    c = ti_shape_column(d->f, i, 0);
+    put_byte(it, 'L');
+    if (!put_column(it, number, c.first, c.blob.data, c.blob.n))
+        refuse(d, node.site, "the trips of a loop have no pattern");
+    put_siblings(d, i + 1, node.end, it);
+    put_byte(it, 'E');
+}
+
+static bool are_equal(const struct item *a, const struct item *b, size_t n)
+{
+    for (; n--; a++, b++)
+        if (a->bytes.n != b->bytes.n || memcmp(a->bytes.data, b->bytes.data, a->bytes.n) != 0)
+            return false;
+    return true;
+}
+
+/* The siblings from `at` on that are the body of an unrolled loop: how many, and how often they are
+ * there.  *times is 1 if they are none. */
+static size_t body_at(const struct item *at, size_t left, size_t *times)
+{
+    for (size_t body = 1; body <= TI_FORM_BODY && 2 * body <= left; body++) {
+        *times = 1;
+        while ((*times + 1) * body <= left && are_equal(at, at + *times * body, body))
+            ++*times;
+        if (*times > 1)
+            return body;
+    }
+    *times = 1;
+    return 1;
+}
+
+static void add_numbers(struct finding *d, struct item *to, const struct item *it, int32_t trip)
+{
+    for (size_t k = 0; k < it->n; k++) {
+        struct ti_number number = it->number[k];
+
+        if (trip >= 0 && (number.trip >= 0 || number.kind == TI_NUMBER_TIMES))
+            refuse(d, 0, "calls that repeat are inside of others that repeat");
+        if (trip >= 0)
+            number.trip = trip;
+        put_number(to, &number, it->value[k]);
+    }
+}
+
+static void put_siblings(struct finding *d, uint32_t from, uint32_t end, struct item *out)
+{
+    struct item *item = NULL;
+    size_t n = 0, cap = 0;
+
+    for (uint32_t i = from; i < end && !d->why; i = ti_shape_node(d->f, i).end) {
+        item = ti_grow(item, &cap, n + 1, sizeof *item);
+        put_node(d, i, &item[n++]);
+    }
+    for (size_t i = 0, times; i < n && !d->why; i += times) {
+        size_t body = body_at(item + i, n - i, &times);
+        struct ti_number number = {.kind = TI_NUMBER_TIMES, .of = (uint32_t)i, .trip = -1};
+
+        if (times > 1) {
+            put_byte(out, 'U');
+            put_number(out, &number, (int64_t)times);
+        }
+        for (size_t k = 0; k < body; k++)
+            ti_buffer_put(&out->bytes, item[i + k].bytes.data, item[i + k].bytes.n);
+        for (size_t k = 0; k < times * body; k++)
+            add_numbers(d, out, &item[i + k], times > 1 ? (int32_t)(k / body) : -1);
+        if (times > 1)
+            put_byte(out, 'E');
+        times *= body;
+    }
+    for (size_t i = 0; i < n; i++)
+        free_item(&item[i]);
+    free(item);
+}
+
+/* --------------------------------------------------------------------- tables -- */
+
+static void put_comm(struct finding *d, const struct ti_comm *comm, struct item *it)
+{
+    struct ti_number number = {.of = comm->index, .trip = -1};
+
+    put_byte(it, 'K');
+    ti_buffer_varint(&it->bytes, comm->index);
+    put_byte(it, comm->kind);
+    number.kind = TI_NUMBER_COMM_RANK;
+    put_number(it, &number, comm->rank);
+    number.kind = TI_NUMBER_COMM_SIZE;
+    put_number(it, &number, comm->size);
+    number.kind = TI_NUMBER_MEMBER;
+    if (comm->remote)
+        refuse(d, 0, "it has intercommunicators");
+    else if (!put_list(it, number, comm->member, comm->size, member))
+        refuse(d, 0, "the members of a communicator have no pattern");
+}
+
+static void put_tables(struct finding *d, struct item *it)
+{
+    static const enum ti_string kinds[] = {TI_STRING_CALL, TI_STRING_FILE};
+    const char *text;
+
+    for (int64_t i = 0; ti_reader_comm(d->r, i); i++)
+        put_comm(d, ti_reader_comm(d->r, i), it);
+    for (int k = 0; k < 2; k++)
+        for (int64_t i = 1; (text = ti_reader_string(d->r, kinds[k], i)); i++) {
+            put_byte(it, 'S');
+            put_text(it, text);
+        }
+}
+
+const char *ti_form_find(const struct ti_reader *r, struct ti_rank_form *out, const char **site)
+{
+    struct finding d = {.r = r, .f = ti_reader_folded(r)};
+    struct item all = {.n = 0};
+
+    if (!d.f)
+        refuse(&d, 0, "its calls do not repeat: it is no nest of loops");
+    if (!d.why)
+        put_tables(&d, &all);
+    if (!d.why)
+        put_siblings(&d, 0, ti_shape_nodes(d.f), &all);
+    *out = (struct ti_rank_form){.bytes = all.bytes,
+                                 .number = all.number,
+                                 .value = all.value,
+                                 .n = all.n,
+                                 .numbers_cap = all.numbers_cap,
+                                 .values_cap = all.values_cap};
+    *site = d.site;
+    return d.why;
+}
+
+void ti_form_free(struct ti_rank_form *f)
+{
+    free(f->bytes.data);
+    free(f->number);
+    free(f->value);
+    *f = (struct ti_rank_form){.n = 0};
+}
