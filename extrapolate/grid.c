@@ -1,0 +1,198 @@
+#include "extrapolate/grid.h"
+
+#include <string.h>
+
+#define SHAPES_MOST 512 /* ways to divide a number of ranks among axes */
+
+/* Ways to divide. */
+struct shapes {
+    int64_t p[SHAPES_MOST][TI_AXES];
+    int n;
+};
+
+/* How the parts of axes follow from the number of ranks. */
+enum law { AS_SQUARE_UP, AS_SQUARE_DOWN, FIXED_FIRST, FIXED_LAST, LAWS };
+
+struct search {
+    const struct ti_inputs *in;
+    int64_t np;
+    const int64_t *dims;
+    ti_grid_fn *each;
+    void *arg;
+    struct shapes shapes[TI_INPUTS_MOST + 1]; /* of the inputs, and of the target */
+    struct ti_grid grid;
+};
+
+struct ti_spot ti_grid_spot(const struct ti_grid *g, int input, int64_t np, int64_t rank)
+{
+    struct ti_spot s = {.np = np, .rank = rank, .axes = g->axes};
+
+    for (int i = 0; i < g->axes; i++) {
+        s.p[i] = g->p[input][i];
+        s.x[i] = rank % s.p[i];
+        rank /= s.p[i];
+    }
+    return s;
+}
+
+uint32_t ti_grid_cell(const struct ti_grid *g, const struct ti_spot *at)
+{
+    uint32_t cell = 0;
+
+    for (int i = 0; i < at->axes; i++) {
+        uint32_t place = at->x[i] == 0 ? 0 : at->x[i] + 1 == at->p[i] ? 1 : 2;
+
+        cell = cell * 3 + place;
+    }
+    if (g->cells & TI_CELL_DIAGONAL)
+        cell = 2 * cell + (at->axes > 1 && at->x[0] * at->p[1] / at->p[0] == at->x[1]);
+    if (g->cells & TI_CELL_PARITY)
+        for (int i = 0; i < at->axes && i < 2; i++)
+            cell = 2 * cell + (uint32_t)(at->x[i] & 1);
+    return cell;
+}
+
+/* ---------------------------------------------------------------------- shapes -- */
+
+static void divide(struct shapes *s, int64_t *p, int axis, int axes, int64_t rest)
+{
+    if (axis + 1 == axes) {
+        p[axis] = rest;
+        if ((axes == 1 || rest > 1) && s->n < SHAPES_MOST)
+            memcpy(s->p[s->n++], p, sizeof s->p[0]);
+        return;
+    }
+    for (int64_t k = 2; k <= rest; k++)
+        if (rest % k == 0) {
+            p[axis] = k;
+            divide(s, p, axis + 1, axes, rest / k);
+        }
+}
+
+static struct shapes shapes_of(int64_t np, int axes)
+{
+    struct shapes s = {.n = 0};
+    int64_t p[TI_AXES] = {0};
+
+    divide(&s, p, 0, axes, np);
+    return s;
+}
+
+/* How far the parts are from each other: the least one of a number of ranks is the most square. */
+static int64_t spread(const int64_t *p, int axes)
+{
+    int64_t sum = 0;
+
+    for (int i = 0; i < axes; i++)
+        sum += p[i];
+    return sum;
+}
+
+static bool is_ordered(const int64_t *p, int axes, bool up)
+{
+    for (int i = 0; i + 1 < axes; i++)
+        if (up ? p[i] > p[i + 1] : p[i] < p[i + 1])
+            return false;
+    return true;
+}
+
+/* Whether a way to divide follows a law; `same`: parts that the inputs have in common. */
+static bool follows(const struct search *s, int which, const int64_t *p, enum law law)
+{
+    const struct shapes *all = &s->shapes[which];
+    int axes = s->grid.axes;
+
+    switch (law) {
+    case AS_SQUARE_UP:
+    case AS_SQUARE_DOWN:
+        for (int k = 0; k < all->n; k++)
+            if (spread(all->p[k], axes) < spread(p, axes))
+                return false;
+        return is_ordered(p, axes, law == AS_SQUARE_UP);
+    case FIXED_FIRST:
+        return axes > 1 && p[0] == s->grid.p[0][0] && (axes == 2 || p[1] == s->grid.p[0][1]);
+    case FIXED_LAST:
+        return axes > 1 && p[axes - 1] == s->grid.p[0][axes - 1] &&
+               (axes == 2 || p[axes - 2] == s->grid.p[0][axes - 2]);
+    case LAWS:
+        break;
+    }
+    return false;
+}
+
+/* ----------------------------------------------------------------------- cells -- */
+
+/* Give the cells of the inputs their classes; false if ranks of a cell have several. */
+static bool find_classes(struct search *s)
+{
+    struct ti_grid *g = &s->grid;
+
+    memset(g->class, -1, sizeof g->class);
+    for (int i = 0; i < s->in->n; i++)
+        for (int64_t rank = 0; rank < s->in->input[i].np; rank++) {
+            struct ti_spot at = ti_grid_spot(g, i, s->in->input[i].np, rank);
+            int32_t *class = &g->class[ti_grid_cell(g, &at)];
+            int32_t is = (int32_t)s->in->input[i].rank[rank].class;
+
+            if (*class >= 0 && *class != is)
+                return false;
+            *class = is;
+        }
+    return true;
+}
+
+/* The target's grid by the laws that all inputs follow: one after the other, as far as they differ.
+ */
+static bool try_targets(struct search *s)
+{
+    const struct shapes *all = &s->shapes[s->in->n];
+    int64_t *p = s->grid.p[s->in->n];
+
+    for (int k = 0; k < all->n; k++) {
+        bool fits =
+            s->dims && memcmp(all->p[k], s->dims, sizeof(int64_t) * (size_t)s->grid.axes) == 0;
+
+        for (int law = 0; law < LAWS && !s->dims && !fits; law++) {
+            fits = follows(s, s->in->n, all->p[k], (enum law)law);
+            for (int i = 0; i < s->in->n && fits; i++)
+                fits = follows(s, i, s->grid.p[i], (enum law)law);
+        }
+        if (!fits)
+            continue;
+        memcpy(p, all->p[k], sizeof all->p[k]);
+        if (s->each(s->arg, &s->grid))
+            return true;
+    }
+    return false;
+}
+
+static bool try_inputs(struct search *s, int i)
+{
+    if (i == s->in->n)
+        return find_classes(s) && try_targets(s);
+    for (int k = 0; k < s->shapes[i].n; k++) {
+        memcpy(s->grid.p[i], s->shapes[i].p[k], sizeof s->grid.p[i]);
+        if (try_inputs(s, i + 1))
+            return true;
+    }
+    return false;
+}
+
+bool ti_grids_try(const struct ti_inputs *in, int64_t np, const int64_t *dims, ti_grid_fn *each,
+                  void *arg)
+{
+    static const int cells[] = {0, TI_CELL_DIAGONAL, TI_CELL_PARITY};
+    struct search s = {.in = in, .np = np, .dims = dims, .each = each, .arg = arg};
+
+    for (int axes = 1; axes <= TI_AXES; axes++) {
+        s.grid.axes = axes;
+        for (int i = 0; i <= in->n; i++)
+            s.shapes[i] = shapes_of(i < in->n ? in->input[i].np : np, axes);
+        for (size_t c = 0; c < sizeof cells / sizeof *cells; c++) {
+            s.grid.cells = cells[c];
+            if (try_inputs(&s, 0))
+                return true;
+        }
+    }
+    return false;
+}
