@@ -208,6 +208,9 @@ struct search {
     const struct ti_known *known;
     size_t n;
     int largest; /* input */
+    const struct ti_spot *asked;
+    size_t nasked;
+    int64_t unit; /* of a cell */
     struct ti_rule rule[RULES_MOST];
     int nrules;
     bool too_few; /* a rule was not determined without the largest input */
@@ -277,19 +280,25 @@ static void try_terms(struct search *s, struct ti_rule r, bool c0)
         keep(s, &r);
 }
 
-/* Whether a term has several values at the places that are known.  One that has not is a constant
- * there. */
-static bool varies(const struct search *s, struct ti_term t)
+/* Whether a term can be one of a rule: it has several values at the places that are known, since
+ * otherwise it is a constant; and logarithms are those of powers of two. */
+static bool is_useful(const struct search *s, struct ti_term t)
 {
     int64_t first = term_value(t, &s->known[0].at);
+    bool varies = false;
 
-    for (size_t i = 1; i < s->n; i++)
-        if (term_value(t, &s->known[i].at) != first)
-            return true;
-    return false;
+    for (size_t i = 0; i < s->n; i++) {
+        const struct ti_spot *at = &s->known[i].at;
+
+        varies |= term_value(t, at) != first;
+        if ((t.kind == TI_TERM_LOG_NP && at->np & (at->np - 1)) ||
+            (t.kind == TI_TERM_LOG_P && at->p[t.axis] & (at->p[t.axis] - 1)))
+            return false;
+    }
+    return varies;
 }
 
-/* The terms that vary, with each axis of the grid. */
+/* The useful terms, with each axis of the grid. */
 static int all_terms(const struct search *s, struct ti_term *out)
 {
     int axes = s->known[0].at.axes;
@@ -301,7 +310,7 @@ static int all_terms(const struct search *s, struct ti_term *out)
         for (int axis = 0; axis < (has_axis[kind] ? axes : 1); axis++) {
             struct ti_term t = {(enum ti_term_kind)kind, axis};
 
-            if (varies(s, t))
+            if (is_useful(s, t))
                 out[n++] = t;
         }
     return n;
@@ -346,11 +355,20 @@ static bool cells_of(const struct search *s, const struct ti_rule *r, bool all, 
     return *low <= *high;
 }
 
+/* Whether each part that is asked for has a cell. */
+static bool has_cells(const struct search *s, const struct ti_rule *r, int64_t cells)
+{
+    for (size_t i = 0; i < s->nasked; i++)
+        if (ti_block(cells, s->asked[i].p[r->axis], s->asked[i].x[r->axis]) == 0)
+            return false;
+    return true;
+}
+
 static void try_cells(struct search *s, struct ti_rule r)
 {
     int64_t low, high;
 
-    if (!cells_of(s, &r, true, &low, &high))
+    if (!cells_of(s, &r, true, &low, &high) || !has_cells(s, &r, high))
         return;
     r.unknowns = r.c0 ? 3 : 2;
     r.cells = low;
@@ -361,8 +379,24 @@ static void try_cells(struct search *s, struct ti_rule r)
     }
 }
 
-/* Blocks with and without cells at their sides.  A cell counts as the numbers' common divisor, or
- * that of their differences. */
+/* Cells of all sizes that divide all numbers. */
+static void try_divisors(struct search *s, struct ti_rule r, int64_t each)
+{
+    for (int64_t d = 1; each % s->unit == 0 && d <= each / s->unit / d; d++) {
+        int64_t other = each / s->unit / d;
+
+        if (each / s->unit % d)
+            continue;
+        r.c[0] = other * s->unit;
+        try_cells(s, r);
+        r.c[0] = d * s->unit;
+        if (other != d)
+            try_cells(s, r);
+    }
+}
+
+/* Blocks with and without cells at their sides.  Without, a cell is a part of each number; with,
+ * their differences tell its size. */
 static void try_blocks(struct search *s, int axis, bool padded)
 {
     wide each = 0, apart = 0;
@@ -375,8 +409,7 @@ static void try_blocks(struct search *s, int axis, bool padded)
     if (!apart) /* a constant is simpler */
         return;
     if (!padded) {
-        r.c[0] = (int64_t)each;
-        try_cells(s, r);
+        try_divisors(s, r, (int64_t)each);
         return;
     }
     r.c[0] = (int64_t)apart;
@@ -407,9 +440,10 @@ static void try_all(struct search *s, int unknowns)
 }
 
 enum ti_found ti_rule_find(const struct ti_known *known, size_t n, const struct ti_spot *asked,
-                           size_t nasked, struct ti_rule out[2], size_t *where)
+                           size_t nasked, int64_t unit, struct ti_rule out[2], size_t *where)
 {
-    struct search s = {.known = known, .n = n};
+    struct search s = {
+        .known = known, .n = n, .asked = asked, .nasked = nasked, .unit = unit > 0 ? unit : 1};
 
     for (size_t i = 0; i < n; i++)
         s.largest = known[i].input > s.largest ? known[i].input : s.largest;

@@ -86,9 +86,14 @@ enum ti_found {
     TI_FOUND_TOO_FEW, /* rules do, but none is determined without the largest input */
 };
 
-/* Find the rule.  out[0] is it; with TI_FOUND_RIVALS out[0] and out[1] differ at asked[*where]. */
+/*
+ * Find the rule.  out[0] is it; with TI_FOUND_RIVALS out[0] and out[1] differ at asked[*where].
+ *
+ * A cell of a block is `unit` at least, such as the bytes of an element.  If all parts were equal
+ * in all inputs, cells of several sizes fit: all that leave no part without a cell must agree.
+ */
 enum ti_found ti_rule_find(const struct ti_known *known, size_t n, const struct ti_spot *asked,
-                           size_t nasked, struct ti_rule out[2], size_t *where);
+                           size_t nasked, int64_t unit, struct ti_rule out[2], size_t *where);
 
 /* The number at a place; false if the rule gives none there: no integer, or one beyond 2^62. */
 bool ti_rule_value(const struct ti_rule *rule, const struct ti_spot *at, int64_t *out);

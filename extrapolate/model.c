@@ -1,0 +1,557 @@
+#include "extrapolate/model.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "event/symbol.h"
+
+/* Places of all inputs and of the target, with their cells. */
+struct place {
+    struct ti_spot at;
+    uint32_t cell;
+    uint32_t class;
+    int input;
+    const struct ti_input_rank *rank; /* NULL: of the target */
+};
+
+struct fitting {
+    struct ti_models *m;
+    struct ti_models_told *told;
+    struct place *known, *asked;
+    size_t nknown, nasked;
+    struct ti_known *value; /* of the slot that is looked at */
+    size_t nvalues, values_cap;
+    struct ti_spot *spot; /* that it is asked for */
+    size_t nspots, spots_cap;
+};
+
+/* ---------------------------------------------------------------------- places -- */
+
+static void find_places(struct fitting *f)
+{
+    struct ti_models *m = f->m;
+    size_t cap = 0;
+
+    for (int i = 0; i < m->in->n; i++)
+        f->nknown += (size_t)m->in->input[i].np;
+    f->known = ti_grow(NULL, &cap, f->nknown, sizeof *f->known);
+    f->nknown = 0;
+    for (int i = 0; i < m->in->n; i++)
+        for (int64_t r = 0; r < m->in->input[i].np; r++) {
+            struct place *p = &f->known[f->nknown++];
+
+            *p = (struct place){.at = ti_grid_spot(&m->grid, i, m->in->input[i].np, r),
+                                .input = i,
+                                .rank = &m->in->input[i].rank[r]};
+            p->cell = ti_grid_cell(&m->grid, &p->at);
+            p->class = p->rank->class;
+        }
+    cap = 0;
+    f->asked = ti_grow(NULL, &cap, (size_t)m->np, sizeof *f->asked);
+    for (int64_t r = 0; r < m->np; r++) {
+        struct place *p = &f->asked[f->nasked++];
+
+        p->at = ti_grid_spot(&m->grid, m->in->n, m->np, r);
+        p->cell = ti_grid_cell(&m->grid, &p->at);
+        p->class = (uint32_t)m->grid.class[p->cell];
+    }
+}
+
+/* ---------------------------------------------------------------------- values -- */
+
+static bool is_partner(const struct ti_number *n)
+{
+    return n->kind == TI_NUMBER_FIELD && n->token <= 1 &&
+           (n->field == TI_F_PEER || n->field == TI_F_PEER2);
+}
+
+/* What a rule is to give for a number: false if it cannot. */
+static bool wanted(const struct place *p, int64_t v, const struct ti_model *m, int axis,
+                   int64_t *out)
+{
+    int64_t partner = p->at.rank + v;
+
+    switch (m->kind) {
+    case TI_MODEL_NUMBER:
+        *out = v;
+        return true;
+    case TI_MODEL_SHIFTED:
+        *out = v + p->at.x[m->axis];
+        return true;
+    case TI_MODEL_PLACE:
+        for (int i = 0; i < axis; i++)
+            partner = partner < 0 ? -1 : partner / p->at.p[i];
+        *out = partner % p->at.p[axis];
+        return partner >= 0 && p->at.rank + v < p->at.np;
+    case TI_MODEL_NONE:
+    case TI_MODEL_FIT:
+        break;
+    }
+    return false;
+}
+
+/* Take the values of a slot, of one cell or all (-1), of one trip or all (-1). */
+static bool take_values(struct fitting *f, uint32_t class, size_t slot, int64_t cell, int64_t trip,
+                        const struct ti_model *model, int axis)
+{
+    const struct ti_slot *s = &f->m->in->class[class].slot[slot];
+
+    f->nvalues = 0;
+    for (size_t k = 0; k < f->nknown; k++) {
+        const struct place *p = &f->known[k];
+        int64_t times;
+
+        if (p->class != class || (cell >= 0 && p->cell != cell))
+            continue;
+        times = ti_slot_times(s, p->rank);
+        for (int64_t t = trip < 0 ? 0 : trip; t < (trip < 0 ? times : trip + 1); t++) {
+            struct ti_known *to;
+
+            f->value = ti_grow(f->value, &f->values_cap, f->nvalues + 1, sizeof *f->value);
+            to = &f->value[f->nvalues++];
+            *to = (struct ti_known){.at = p->at, .input = p->input};
+            to->at.t = trip < 0 ? t : 0;
+            if (!wanted(p, ti_slot_value(s, p->rank, slot, t), model, axis, &to->value))
+                return false;
+        }
+    }
+    return f->nvalues > 0;
+}
+
+static void take_spots(struct fitting *f, uint32_t class, size_t slot, int64_t cell, int64_t trip)
+{
+    const struct ti_slot *s = &f->m->in->class[class].slot[slot];
+
+    f->nspots = 0;
+    for (size_t k = 0; k < f->nasked; k++) {
+        const struct place *p = &f->asked[k];
+        int64_t times = 1;
+
+        if (p->class != class || (cell >= 0 && p->cell != cell))
+            continue;
+        if (s->times >= 0 && trip < 0 &&
+            !ti_model_value(f->m, class, (size_t)s->times, &p->at, &times))
+            continue;
+        for (int64_t t = 0; t < times; t++) {
+            f->spot = ti_grow(f->spot, &f->spots_cap, f->nspots + 1, sizeof *f->spot);
+            f->spot[f->nspots] = p->at;
+            f->spot[f->nspots++].t = t;
+        }
+    }
+}
+
+/* ----------------------------------------------------------------------- rules -- */
+
+static void note(struct fitting *f, uint32_t class, size_t slot, enum ti_found found,
+                 const struct ti_rule *rule, size_t where)
+{
+    static const char *const kinds[] = {
+#define KIND_TEXT(name, text) text,
+        TI_NUMBERS(KIND_TEXT)};
+    const struct ti_number *n = &f->m->in->class[class].slot[slot].is;
+    char a[200], b[200];
+    size_t at = (size_t)snprintf(
+        f->told->why, sizeof f->told->why,
+        "rank %" PRId64 " of %" PRId64 " ranks, %s%s%s: ", f->m->in->class[class].rank,
+        f->m->in->input[f->m->in->class[class].input].np, kinds[n->kind],
+        n->kind == TI_NUMBER_FIELD ? " " : "",
+        n->kind == TI_NUMBER_FIELD ? ti_field_text(n->field) : "");
+
+    if (found == TI_FOUND_RIVALS)
+        snprintf(f->told->why + at, sizeof f->told->why - at,
+                 "both '%s' and '%s' fit, and differ at rank %" PRId64,
+                 ti_rule_text(&rule[0], a, sizeof a), ti_rule_text(&rule[1], b, sizeof b),
+                 f->spot[where].rank);
+    else
+        snprintf(f->told->why + at, sizeof f->told->why - at, "%s",
+                 found == TI_FOUND_TOO_FEW ? "more inputs are needed" : "no rule fits");
+}
+
+static int64_t gcd(int64_t a, int64_t b)
+{
+    while (b) {
+        int64_t r = a % b;
+
+        a = b;
+        b = r;
+    }
+    return a;
+}
+
+/* The bytes of an element, if the slot is the bytes of a message: what those of all ranks are
+ * multiples of. */
+static int64_t unit_of(const struct fitting *f, uint32_t class, size_t slot)
+{
+    const struct ti_class *c = &f->m->in->class[class];
+    const struct ti_number *n = &c->slot[slot].is;
+    uint8_t size = n->field == TI_F_BYTES ? TI_F_ESIZE : TI_F_ESIZE2;
+    int64_t unit = 0;
+
+    if (n->kind != TI_NUMBER_FIELD || (n->field != TI_F_BYTES && n->field != TI_F_BYTES2))
+        return 1;
+    for (size_t s = slot + 1; s < c->n && c->slot[s].is.of == n->of; s++)
+        if (c->slot[s].is.kind == TI_NUMBER_FIELD && c->slot[s].is.field == size)
+            for (size_t k = 0; k < f->nknown; k++)
+                if (f->known[k].class == class)
+                    unit = gcd(unit, ti_slot_value(&c->slot[s], f->known[k].rank, s, 0));
+    return unit ? unit : 1;
+}
+
+static bool find_rules(struct fitting *f, uint32_t class, size_t slot, int64_t cell, int64_t trip,
+                       struct ti_model *model)
+{
+    int rules = model->kind == TI_MODEL_PLACE ? f->m->grid.axes : 1;
+
+    for (int axis = 0; axis < rules; axis++) {
+        struct ti_rule rule[2];
+        enum ti_found found;
+        size_t where = 0;
+
+        if (!take_values(f, class, slot, cell, trip, model, axis))
+            return false;
+        found = ti_rule_find(f->value, f->nvalues, f->spot, f->nspots, unit_of(f, class, slot),
+                             rule, &where);
+        if (found != TI_FOUND_RULE) {
+            note(f, class, slot, found, rule, where);
+            return false;
+        }
+        model->rule[axis] = rule[0];
+    }
+    return true;
+}
+
+/* Find a model of the values of a cell and trip, or of all. */
+static bool find_model(struct fitting *f, uint32_t class, size_t slot, int64_t cell, int64_t trip,
+                       struct ti_model *out)
+{
+    const struct ti_number *n = &f->m->in->class[class].slot[slot].is;
+
+    take_spots(f, class, slot, cell, trip);
+    *out = (struct ti_model){.kind = TI_MODEL_NONE};
+    if (!f->nspots)
+        return true;
+    out->kind = TI_MODEL_NUMBER;
+    if (find_rules(f, class, slot, cell, trip, out))
+        return true;
+    if (!is_partner(n))
+        return false;
+    out->kind = TI_MODEL_PLACE;
+    if (find_rules(f, class, slot, cell, trip, out))
+        return true;
+    out->kind = TI_MODEL_SHIFTED;
+    for (out->axis = 0; out->axis < f->m->grid.axes; out->axis++)
+        if (find_rules(f, class, slot, cell, trip, out))
+            return true;
+    return false;
+}
+
+/* ------------------------------------------------------------------------ fits -- */
+
+/* Terms of a fit; a place gives each a value. */
+static int basis_terms(const struct ti_models *m, int basis, const struct ti_spot *at, double *t)
+{
+    double np = (double)at->np, px = (double)at->p[0], py = (double)at->p[1];
+    int n = 0;
+
+    t[n++] = 1;
+    switch (basis) {
+    case 1:
+        t[n++] = 1 / np;
+        break;
+    case 2:
+        t[n++] = log2(np);
+        break;
+    case 3:
+        t[n++] = np;
+        break;
+    case 4:
+        if (at->axes < 2)
+            return 0;
+        t[n++] = 1 / px;
+        t[n++] = 1 / py;
+        t[n++] = 1 / np;
+        break;
+    case 5:
+    case 6:
+        if (m->nblocks < (basis == 6 ? 2 : 1))
+            return 0;
+        for (int b = 0; b < (basis == 6 ? 2 : 1); b++)
+            t[n++] = (double)ti_block(m->block[b].cells, at->p[m->block[b].axis],
+                                      at->x[m->block[b].axis]);
+        if (basis == 6)
+            t[n] = t[1] * t[2], n++;
+        break;
+    default:
+        break;
+    }
+    return n;
+}
+#define BASES 7
+
+/* Solve the normal equations of `n` terms; false if they are singular. */
+static bool solve(double a[TI_FIT_TERMS][TI_FIT_TERMS + 1], int n, double *c)
+{
+    for (int i = 0; i < n; i++) {
+        int best = i;
+
+        for (int r = i + 1; r < n; r++)
+            if (fabs(a[r][i]) > fabs(a[best][i]))
+                best = r;
+        if (fabs(a[best][i]) < 1e-9 * (1 + fabs(a[0][0])))
+            return false;
+        for (int k = 0; k <= n; k++) {
+            double v = a[i][k];
+
+            a[i][k] = a[best][k];
+            a[best][k] = v;
+        }
+        for (int r = 0; r < n; r++) {
+            double factor = a[r][i] / a[i][i];
+
+            for (int k = i; k <= n && r != i; k++)
+                a[r][k] -= factor * a[i][k];
+        }
+    }
+    for (int i = 0; i < n; i++)
+        c[i] = a[i][n] / a[i][i];
+    return true;
+}
+
+/* Fit all values but those of input `but`; each input counts as much as the others. */
+static bool fit_values(const struct fitting *f, int basis, int but, struct ti_fit *out)
+{
+    double a[TI_FIT_TERMS][TI_FIT_TERMS + 1] = {{0}}, t[TI_FIT_TERMS];
+    int n = 0;
+
+    for (size_t i = 0; i < f->nvalues; i++) {
+        const struct ti_known *k = &f->value[i];
+
+        n = basis_terms(f->m, basis, &k->at, t);
+        for (int r = 0; r < n && k->input != but; r++) {
+            for (int c = 0; c < n; c++)
+                a[r][c] += t[r] * t[c] / (double)k->at.np;
+            a[r][n] += t[r] * (double)k->value / (double)k->at.np;
+        }
+    }
+    out->basis = basis;
+    return n && solve(a, n, out->c);
+}
+
+static double fit_value(const struct ti_models *m, const struct ti_fit *fit,
+                        const struct ti_spot *at)
+{
+    double t[TI_FIT_TERMS], sum = 0;
+    int n = basis_terms(m, fit->basis, at, t);
+
+    for (int i = 0; i < n; i++)
+        sum += fit->c[i] * t[i];
+    return sum;
+}
+
+/* The error of the largest input, as a share of its sum. */
+static double error_of(const struct fitting *f, const struct ti_fit *fit)
+{
+    double off = 0, sum = 0;
+
+    for (size_t i = 0; i < f->nvalues; i++)
+        if (f->value[i].input == f->m->in->n - 1) {
+            off += fabs(fit_value(f->m, fit, &f->value[i].at) - (double)f->value[i].value);
+            sum += (double)f->value[i].value;
+        }
+    return sum > 0 ? off / sum : off;
+}
+
+static bool find_fit(struct fitting *f, uint32_t class, size_t slot, int64_t cell, int64_t trip,
+                     struct ti_model *out)
+{
+    struct ti_fit best = {.error = INFINITY}, all;
+
+    out->kind = TI_MODEL_NUMBER;
+    if (!take_values(f, class, slot, cell, trip, out, 0))
+        return false;
+    for (int basis = 0; basis < BASES; basis++) {
+        struct ti_fit fit;
+
+        if (!fit_values(f, basis, f->m->in->n - 1, &fit))
+            continue;
+        fit.error = error_of(f, &fit);
+        if (fit.error < best.error)
+            best = fit;
+    }
+    if (!(best.error < INFINITY) || !fit_values(f, best.basis, -1, &all))
+        return false;
+    all.error = best.error;
+    *out = (struct ti_model){.kind = TI_MODEL_FIT, .fit = all};
+    return true;
+}
+
+/* ----------------------------------------------------------------------- slots -- */
+
+typedef bool find_fn(struct fitting *f, uint32_t class, size_t slot, int64_t cell, int64_t trip,
+                     struct ti_model *out);
+
+/* Trips of a slot's unrolled loop, if all inputs and the target have as many; else 0. */
+static int64_t same_trips(struct fitting *f, uint32_t class, size_t slot)
+{
+    const struct ti_slot *s = &f->m->in->class[class].slot[slot];
+    int64_t trips = 0, times;
+
+    if (s->times < 0)
+        return 0;
+    for (size_t k = 0; k < f->nknown; k++)
+        if (f->known[k].class == class) {
+            times = ti_slot_times(s, f->known[k].rank);
+            if (trips && times != trips)
+                return 0;
+            trips = times;
+        }
+    for (size_t k = 0; k < f->nasked; k++)
+        if (f->asked[k].class == class &&
+            (!ti_model_value(f->m, class, (size_t)s->times, &f->asked[k].at, &times) ||
+             times != trips))
+            return 0;
+    return trips;
+}
+
+static bool by_parts(struct fitting *f, uint32_t class, size_t slot, bool by_cell, int64_t trips,
+                     find_fn *find)
+{
+    struct ti_slot_models *m = &f->m->slot[class][slot];
+    int64_t cells = by_cell ? TI_CELLS : 1, each = trips ? trips : 1;
+
+    free(m->model);
+    *m = (struct ti_slot_models){by_cell, trips, calloc((size_t)(cells * each), sizeof *m->model)};
+    if (!m->model)
+        return false;
+    for (int64_t cell = 0; cell < cells; cell++)
+        for (int64_t t = 0; t < each && (!by_cell || f->m->grid.class[cell] == (int32_t) class);
+             t++)
+            if (!find(f, class, slot, by_cell ? cell : -1, trips ? t : -1,
+                      &m->model[cell * each + t]))
+                return false;
+    return true;
+}
+
+static bool find_slot(struct fitting *f, uint32_t class, size_t slot)
+{
+    int64_t trips = same_trips(f, class, slot);
+
+    if (by_parts(f, class, slot, false, 0, find_model) ||
+        (trips && by_parts(f, class, slot, false, trips, find_model)) ||
+        by_parts(f, class, slot, true, 0, find_model) ||
+        (trips && by_parts(f, class, slot, true, trips, find_model)))
+        return true;
+    if (f->m->in->class[class].slot[slot].is.kind != TI_NUMBER_VOLUME)
+        return false;
+    return by_parts(f, class, slot, true, trips, find_fit);
+}
+
+bool ti_model_value(const struct ti_models *m, uint32_t class, size_t slot,
+                    const struct ti_spot *at, int64_t *out)
+{
+    const struct ti_slot_models *s = &m->slot[class][slot];
+    int64_t each = s->trips ? s->trips : 1, cell = s->by_cell ? ti_grid_cell(&m->grid, at) : 0;
+    const struct ti_model *model = &s->model[cell * each + (s->trips ? at->t : 0)];
+    struct ti_spot here = *at;
+    int64_t stride = 1, sum = 0;
+
+    here.t = s->trips ? 0 : at->t;
+    switch (model->kind) {
+    case TI_MODEL_NONE:
+        return false;
+    case TI_MODEL_NUMBER:
+        return ti_rule_value(&model->rule[0], &here, out);
+    case TI_MODEL_SHIFTED:
+        if (!ti_rule_value(&model->rule[0], &here, out))
+            return false;
+        *out -= at->x[model->axis];
+        return true;
+    case TI_MODEL_PLACE:
+        for (int i = 0; i < at->axes; stride *= at->p[i++]) {
+            int64_t x;
+
+            if (!ti_rule_value(&model->rule[i], &here, &x) || x < 0 || x >= at->p[i])
+                return false;
+            sum += x * stride;
+        }
+        *out = sum - at->rank;
+        return true;
+    case TI_MODEL_FIT:
+        *out = llround(fmax(0, fit_value(m, &model->fit, &here)));
+        return true;
+    }
+    return false;
+}
+
+/* -------------------------------------------------------------------------- all -- */
+
+/* Blocks that rules of numbers have, for volumes. */
+static void note_blocks(struct ti_models *m)
+{
+    for (size_t c = 0; c < m->in->nclasses; c++)
+        for (size_t s = 0; s < m->in->class[c].n; s++) {
+            const struct ti_model *model = m->slot[c][s].model;
+            bool known = !model || model->kind != TI_MODEL_NUMBER ||
+                         model->rule[0].kind != TI_RULE_BLOCK || m->nblocks == TI_AXES;
+
+            for (int b = 0; b < m->nblocks && !known; b++)
+                known = m->block[b].axis == model->rule[0].axis;
+            if (!known)
+                m->block[m->nblocks++] =
+                    (struct ti_block_axis){model->rule[0].axis, model->rule[0].cells};
+        }
+}
+
+static bool find_all(struct fitting *f, bool volumes)
+{
+    for (uint32_t c = 0; c < f->m->in->nclasses; c++)
+        for (size_t s = 0; s < f->m->in->class[c].n; s++)
+            if ((f->m->in->class[c].slot[s].is.kind == TI_NUMBER_VOLUME) == volumes &&
+                !find_slot(f, c, s))
+                return false;
+    return true;
+}
+
+bool ti_models_find(const struct ti_inputs *in, const struct ti_grid *g, int64_t np,
+                    struct ti_models *out, struct ti_models_told *told)
+{
+    struct fitting f = {.m = out, .told = told};
+    bool fine = true;
+    size_t cap = 0;
+
+    *out = (struct ti_models){.in = in, .grid = *g, .np = np};
+    out->slot = ti_grow(NULL, &cap, in->nclasses, sizeof *out->slot);
+    for (size_t c = 0; c < in->nclasses; c++) {
+        cap = 0;
+        out->slot[c] = ti_grow(NULL, &cap, in->class[c].n, sizeof *out->slot[c]);
+    }
+    find_places(&f);
+    for (size_t k = 0; k < f.nasked && fine; k++)
+        if (g->class[f.asked[k].cell] < 0) {
+            snprintf(told->why, sizeof told->why, "no input has a rank at a place like rank %zu's",
+                     k);
+            fine = false;
+        }
+    fine = fine && find_all(&f, false);
+    if (fine)
+        note_blocks(out);
+    fine = fine && find_all(&f, true);
+    free(f.known);
+    free(f.asked);
+    free(f.value);
+    free(f.spot);
+    return fine;
+}
+
+void ti_models_free(struct ti_models *m)
+{
+    for (size_t c = 0; m->slot && c < m->in->nclasses; c++) {
+        for (size_t s = 0; s < m->in->class[c].n; s++)
+            free(m->slot[c][s].model);
+        free(m->slot[c]);
+    }
+    free(m->slot);
+    *m = (struct ti_models){.np = 0};
+}

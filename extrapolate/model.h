@@ -1,0 +1,77 @@
+/*
+ * Models: how each slot of each class depends on where a rank is.
+ *
+ * A slot gets one rule for all its ranks; or, if there is none, one for each cell; and in an
+ * unrolled loop that all inputs pass equally often, one for each trip.  Partners of messages may be
+ * known by their coordinates, of which each has a rule: to +1 in x; to x xor 2^t; to the place on
+ * the other side of the diagonal.
+ *
+ * Volumes are real: where no rule gives them, a sum of terms is fitted, and its error told.
+ */
+#ifndef TI_EXTRAPOLATE_MODEL_H
+#define TI_EXTRAPOLATE_MODEL_H
+
+#include "common/err.h"
+#include "extrapolate/grid.h"
+
+/* Terms of a fitted volume, each a function of a place. */
+#define TI_FIT_TERMS 4
+
+struct ti_fit {
+    int basis; /* which terms, see model.c */
+    double c[TI_FIT_TERMS];
+    double error; /* of the largest input, as a share, if it is fitted from the others */
+};
+
+enum ti_model_kind {
+    TI_MODEL_NONE,    /* no rank of the target needs it */
+    TI_MODEL_NUMBER,  /* rule[0] gives the number */
+    TI_MODEL_SHIFTED, /* rule[0] gives the number plus the coordinate of axis `axis` */
+    TI_MODEL_PLACE,   /* a partner: rule[i] gives its coordinate in axis i */
+    TI_MODEL_FIT      /* fit gives the number */
+};
+
+struct ti_model {
+    enum ti_model_kind kind;
+    int axis;
+    union {
+        struct ti_rule rule[TI_AXES];
+        struct ti_fit fit;
+    };
+};
+
+/* The models of a slot: one; or one for each cell, or each trip, or both. */
+struct ti_slot_models {
+    bool by_cell;
+    int64_t trips; /* 0: not by trip */
+    struct ti_model *model;
+};
+
+struct ti_models {
+    const struct ti_inputs *in;
+    struct ti_grid grid;
+    int64_t np;                   /* of the target */
+    struct ti_slot_models **slot; /* of each class, of each slot */
+    struct ti_block_axis {
+        int axis;
+        int64_t cells;
+    } block[TI_AXES]; /* blocks that numbers have: volumes may depend on them */
+    int nblocks;
+    double worst; /* error of volumes */
+};
+
+/* Why there are no models, or which ones. */
+struct ti_models_told {
+    char why[1024];
+};
+
+/* Find the models in a grid.  False: a slot has none; told->why says which one, and why. */
+bool ti_models_find(const struct ti_inputs *in, const struct ti_grid *g, int64_t np,
+                    struct ti_models *out, struct ti_models_told *told);
+void ti_models_free(struct ti_models *m);
+
+/* The number of a slot at a place of the target.  False: the rule gives none there. */
+bool ti_model_value(const struct ti_models *m, uint32_t class, size_t slot,
+                    const struct ti_spot *at, int64_t *out);
+
+#endif
