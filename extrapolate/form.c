@@ -4,14 +4,6 @@
 
 #include "event/symbol.h"
 
-/* A node with its body, or several siblings. */
-struct item {
-    struct ti_buffer bytes;
-    struct ti_number *number;
-    int64_t *value;
-    size_t n, numbers_cap, values_cap;
-};
-
 struct finding {
     const struct ti_reader *r;
     struct ti_folded *f;
@@ -19,15 +11,16 @@ struct finding {
     const char *site;
 };
 
-static void free_item(struct item *it)
+void ti_form_free(struct ti_rank_form *f)
 {
-    free(it->bytes.data);
-    free(it->number);
-    free(it->value);
-    *it = (struct item){.n = 0};
+    free(f->bytes.data);
+    free(f->number);
+    free(f->value);
+    free(f->step);
+    *f = (struct ti_rank_form){.n = 0};
 }
 
-static void put_number(struct item *it, const struct ti_number *number, int64_t value)
+static void put_number(struct ti_rank_form *it, const struct ti_number *number, int64_t value)
 {
     it->number = ti_grow(it->number, &it->numbers_cap, it->n + 1, sizeof *it->number);
     it->value = ti_grow(it->value, &it->values_cap, it->n + 1, sizeof *it->value);
@@ -35,12 +28,18 @@ static void put_number(struct item *it, const struct ti_number *number, int64_t 
     it->value[it->n++] = value;
 }
 
-static void put_text(struct item *it, const char *text)
+static void put_step(struct ti_rank_form *it, enum ti_step_kind kind, uint32_t node)
+{
+    it->step = ti_grow(it->step, &it->steps_cap, it->nsteps + 1, sizeof *it->step);
+    it->step[it->nsteps++] = (struct ti_step){kind, node};
+}
+
+static void put_text(struct ti_rank_form *it, const char *text)
 {
     ti_buffer_put(&it->bytes, text ? text : "", text ? strlen(text) + 1 : 1);
 }
 
-static void put_byte(struct item *it, char byte)
+static void put_byte(struct ti_rank_form *it, char byte)
 {
     ti_buffer_put(&it->bytes, &byte, 1);
 }
@@ -57,8 +56,8 @@ static void refuse(struct finding *d, uint32_t site, const char *why)
 
 /* Put the numbers of a column, and what its tokens are.  False: there are too many, or they are
  * malformed. */
-static bool put_column(struct item *it, struct ti_number number, int64_t first, const uint8_t *p,
-                       size_t bytes)
+static bool put_column(struct ti_rank_form *it, struct ti_number number, int64_t first,
+                       const uint8_t *p, size_t bytes)
 {
     const uint8_t *start = p, *end = p + bytes, *token[TI_FORM_TOKENS];
     uint64_t head, more;
@@ -100,7 +99,7 @@ static bool put_column(struct item *it, struct ti_number number, int64_t first, 
 
 /* ---------------------------------------------------------------------- calls -- */
 
-static void put_mean(struct finding *d, struct item *it, struct ti_number number,
+static void put_mean(struct finding *d, struct ti_rank_form *it, struct ti_number number,
                      const struct ti_shape_column *c, uint32_t site)
 {
     struct ti_column_stats stats;
@@ -124,7 +123,7 @@ static int64_t member(const void *list, int64_t i)
 }
 
 /* Put a list of `n` elements; false if it has no pattern. */
-static bool put_list(struct item *it, struct ti_number number, const void *list, int64_t n,
+static bool put_list(struct ti_rank_form *it, struct ti_number number, const void *list, int64_t n,
                      int64_t (*at)(const void *list, int64_t i))
 {
     struct ti_pool pool = {.at = NULL};
@@ -142,7 +141,7 @@ static bool put_list(struct item *it, struct ti_number number, const void *list,
 }
 
 /* Put a list of counts or requests: a short one element by element. */
-static void put_vector(struct finding *d, struct item *it, struct ti_number number,
+static void put_vector(struct finding *d, struct ti_rank_form *it, struct ti_number number,
                        const struct ti_vec *vec, uint32_t site)
 {
     if (vec->len > TI_FORM_SHORT) {
@@ -160,7 +159,7 @@ static void put_vector(struct finding *d, struct item *it, struct ti_number numb
 }
 
 static void put_vectors(struct finding *d, uint32_t i, const struct ti_shape_node *node,
-                        struct item *it)
+                        struct ti_rank_form *it)
 {
     struct ti_number number = {.kind = TI_NUMBER_ELEMENT, .of = i, .trip = -1};
 
@@ -179,7 +178,7 @@ static void put_vectors(struct finding *d, uint32_t i, const struct ti_shape_nod
     }
 }
 
-static void put_call(struct finding *d, uint32_t i, struct item *it)
+static void put_call(struct finding *d, uint32_t i, struct ti_rank_form *it)
 {
     struct ti_shape_node node = ti_shape_node(d->f, i);
     struct ti_number number = {.of = i, .trip = -1};
@@ -191,6 +190,7 @@ static void put_call(struct finding *d, uint32_t i, struct item *it)
     constant = (struct ti_event){.op = call.op, .mask = call.mask & ~call.columns};
     memcpy(constant.arg, call.arg, sizeof call.arg);
     kinds = ti_event_kinds(&constant);
+    put_step(it, TI_STEP_CALL, i);
     put_byte(it, 'C');
     put_text(it, node.site ? ti_reader_string(d->r, TI_STRING_SITE, node.site) : NULL);
     for (int k = 0; k < 5; k++)
@@ -220,9 +220,9 @@ static void put_call(struct finding *d, uint32_t i, struct item *it)
 
 /* ------------------------------------------------------------------- siblings -- */
 
-static void put_siblings(struct finding *d, uint32_t from, uint32_t end, struct item *out);
+static void put_siblings(struct finding *d, uint32_t from, uint32_t end, struct ti_rank_form *out);
 
-static void put_node(struct finding *d, uint32_t i, struct item *it)
+static void put_node(struct finding *d, uint32_t i, struct ti_rank_form *it)
 {
     struct ti_shape_node node = ti_shape_node(d->f, i);
     struct ti_number number = {.kind = TI_NUMBER_TRIPS, .of = i, .trip = -1};
@@ -233,14 +233,16 @@ static void put_node(struct finding *d, uint32_t i, struct item *it)
         return;
     }
     c = ti_shape_column(d->f, i, 0);
+    put_step(it, TI_STEP_LOOP, i);
     put_byte(it, 'L');
     if (!put_column(it, number, c.first, c.blob.data, c.blob.n))
         refuse(d, node.site, "the trips of a loop have no pattern");
     put_siblings(d, i + 1, node.end, it);
     put_byte(it, 'E');
+    put_step(it, TI_STEP_END, i);
 }
 
-static bool are_equal(const struct item *a, const struct item *b, size_t n)
+static bool are_equal(const struct ti_rank_form *a, const struct ti_rank_form *b, size_t n)
 {
     for (; n--; a++, b++)
         if (a->bytes.n != b->bytes.n || memcmp(a->bytes.data, b->bytes.data, a->bytes.n) != 0)
@@ -250,7 +252,7 @@ static bool are_equal(const struct item *a, const struct item *b, size_t n)
 
 /* The siblings from `at` on that are the body of an unrolled loop: how many, and how often they are
  * there.  *times is 1 if they are none. */
-static size_t body_at(const struct item *at, size_t left, size_t *times)
+static size_t body_at(const struct ti_rank_form *at, size_t left, size_t *times)
 {
     for (size_t body = 1; body <= TI_FORM_BODY && 2 * body <= left; body++) {
         *times = 1;
@@ -263,7 +265,15 @@ static size_t body_at(const struct item *at, size_t left, size_t *times)
     return 1;
 }
 
-static void add_numbers(struct finding *d, struct item *to, const struct item *it, int32_t trip)
+static void add_body(struct ti_rank_form *to, const struct ti_rank_form *it)
+{
+    ti_buffer_put(&to->bytes, it->bytes.data, it->bytes.n);
+    for (size_t k = 0; k < it->nsteps; k++)
+        put_step(to, it->step[k].kind, it->step[k].node);
+}
+
+static void add_numbers(struct finding *d, struct ti_rank_form *to, const struct ti_rank_form *it,
+                        int32_t trip)
 {
     for (size_t k = 0; k < it->n; k++) {
         struct ti_number number = it->number[k];
@@ -276,9 +286,9 @@ static void add_numbers(struct finding *d, struct item *to, const struct item *i
     }
 }
 
-static void put_siblings(struct finding *d, uint32_t from, uint32_t end, struct item *out)
+static void put_siblings(struct finding *d, uint32_t from, uint32_t end, struct ti_rank_form *out)
 {
-    struct item *item = NULL;
+    struct ti_rank_form *item = NULL;
     size_t n = 0, cap = 0;
 
     for (uint32_t i = from; i < end && !d->why; i = ti_shape_node(d->f, i).end) {
@@ -291,24 +301,27 @@ static void put_siblings(struct finding *d, uint32_t from, uint32_t end, struct 
 
         if (times > 1) {
             put_byte(out, 'U');
+            put_step(out, TI_STEP_UNROLLED, 0);
             put_number(out, &number, (int64_t)times);
         }
         for (size_t k = 0; k < body; k++)
-            ti_buffer_put(&out->bytes, item[i + k].bytes.data, item[i + k].bytes.n);
+            add_body(out, &item[i + k]);
         for (size_t k = 0; k < times * body; k++)
             add_numbers(d, out, &item[i + k], times > 1 ? (int32_t)(k / body) : -1);
-        if (times > 1)
+        if (times > 1) {
             put_byte(out, 'E');
+            put_step(out, TI_STEP_END, 0);
+        }
         times *= body;
     }
     for (size_t i = 0; i < n; i++)
-        free_item(&item[i]);
+        ti_form_free(&item[i]);
     free(item);
 }
 
 /* --------------------------------------------------------------------- tables -- */
 
-static void put_comm(struct finding *d, const struct ti_comm *comm, struct item *it)
+static void put_comm(struct finding *d, const struct ti_comm *comm, struct ti_rank_form *it)
 {
     struct ti_number number = {.of = comm->index, .trip = -1};
 
@@ -326,7 +339,7 @@ static void put_comm(struct finding *d, const struct ti_comm *comm, struct item 
         refuse(d, 0, "the members of a communicator have no pattern");
 }
 
-static void put_tables(struct finding *d, struct item *it)
+static void put_tables(struct finding *d, struct ti_rank_form *it)
 {
     static const enum ti_string kinds[] = {TI_STRING_CALL, TI_STRING_FILE};
     const char *text;
@@ -343,7 +356,7 @@ static void put_tables(struct finding *d, struct item *it)
 const char *ti_form_find(const struct ti_reader *r, struct ti_rank_form *out, const char **site)
 {
     struct finding d = {.r = r, .f = ti_reader_folded(r)};
-    struct item all = {.n = 0};
+    struct ti_rank_form all = {.n = 0};
 
     if (!d.f)
         refuse(&d, 0, "its calls do not repeat: it is no nest of loops");
@@ -351,20 +364,7 @@ const char *ti_form_find(const struct ti_reader *r, struct ti_rank_form *out, co
         put_tables(&d, &all);
     if (!d.why)
         put_siblings(&d, 0, ti_shape_nodes(d.f), &all);
-    *out = (struct ti_rank_form){.bytes = all.bytes,
-                                 .number = all.number,
-                                 .value = all.value,
-                                 .n = all.n,
-                                 .numbers_cap = all.numbers_cap,
-                                 .values_cap = all.values_cap};
+    *out = all;
     *site = d.site;
     return d.why;
-}
-
-void ti_form_free(struct ti_rank_form *f)
-{
-    free(f->bytes.data);
-    free(f->number);
-    free(f->value);
-    *f = (struct ti_rank_form){.n = 0};
 }

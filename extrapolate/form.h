@@ -50,11 +50,21 @@ struct ti_number {
     int32_t trip; /* of the unrolled loop around it, from 0; -1: there is none */
 };
 
+/* The nodes of a form in preorder; a call or loop with its number in the shape. */
+enum ti_step_kind { TI_STEP_CALL, TI_STEP_LOOP, TI_STEP_UNROLLED, TI_STEP_END };
+
+struct ti_step {
+    enum ti_step_kind kind;
+    uint32_t node;
+};
+
 struct ti_rank_form {
     struct ti_buffer bytes; /* ranks with equal bytes have equal forms */
     struct ti_number *number;
     int64_t *value;
     size_t n, numbers_cap, values_cap;
+    struct ti_step *step; /* an unrolled loop has its first trip */
+    size_t nsteps, steps_cap;
 };
 
 /* Find the form of the folded trace that `r` reads, which is at the end.  Returns NULL on success;

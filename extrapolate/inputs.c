@@ -20,6 +20,7 @@ void ti_inputs_free(struct ti_inputs *in)
     for (size_t c = 0; c < in->nclasses; c++) {
         free(in->class[c].bytes.data);
         free(in->class[c].slot);
+        free(in->class[c].step);
     }
     free(in->class);
     *in = (struct ti_inputs){.n = 0};
@@ -61,8 +62,10 @@ static uint32_t class_of(struct ti_inputs *in, struct ti_rank_form *f, int input
     }
     in->class = ti_grow(in->class, &in->cap, in->nclasses + 1, sizeof *in->class);
     c = &in->class[in->nclasses];
-    *c = (struct ti_class){.bytes = f->bytes, .input = input, .rank = rank};
+    *c = (struct ti_class){
+        .bytes = f->bytes, .step = f->step, .nsteps = f->nsteps, .input = input, .rank = rank};
     f->bytes = (struct ti_buffer){NULL, 0, 0};
+    f->step = NULL;
     find_slots(f, c);
     return (uint32_t)in->nclasses++;
 }

@@ -23,6 +23,8 @@ struct ti_class {
     struct ti_buffer bytes; /* of the form */
     struct ti_slot *slot;
     size_t n, cap;
+    struct ti_step *step;
+    size_t nsteps;
     int input; /* the first rank that has it */
     int64_t rank;
 };

@@ -1,0 +1,412 @@
+#include "extrapolate/make.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "analysis/folded.h"
+#include "common/cli.h"
+#include "common/scratch.h"
+#include "event/symbol.h"
+#include "merged/builder.h"
+#include "merged/merger.h"
+
+/* The hash of a rank with more events is that of its record. */
+#define HASHED_EVENTS (UINT64_C(1) << 14)
+
+/* A class with a rank that has it: its form is made again with other numbers. */
+struct template
+{
+    struct ti_reader *r;
+    struct ti_folded *f;
+};
+
+/* A rank in the making. */
+struct rank {
+    const struct ti_models *m;
+    const struct ti_class *c;
+    const struct template *t;
+    uint32_t class;
+    struct ti_spot at;
+    struct ti_builder *b;
+    size_t slot; /* the next one */
+    struct ti_call *symbol;
+    size_t nsymbols, symbols_cap;
+    const char *why; /* it cannot be made; NULL: nothing is known against it */
+};
+
+static void refuse(struct rank *r, const char *why)
+{
+    r->why = r->why ? r->why : why;
+}
+
+/* The number of the next slot. */
+static int64_t next(struct rank *r)
+{
+    int64_t v = 0;
+
+    if (r->slot < r->c->n && !ti_model_value(r->m, r->class, r->slot, &r->at, &v))
+        refuse(r, "a rule gives no number");
+    r->slot++;
+    return v;
+}
+
+/* --------------------------------------------------------------------- columns -- */
+
+/* The blob of a column with the next numbers, behind the first one: its tokens are those of `is`.
+ */
+static void next_blob(struct rank *r, const struct ti_bytes *is, struct ti_buffer *out)
+{
+    const uint8_t *p = is->data, *end = p + is->n, *was[TI_FORM_TOKENS];
+    size_t at[TI_FORM_TOKENS];
+    uint64_t head, more;
+    int n = 0;
+
+    while (p < end && n < TI_FORM_TOKENS) {
+        uint64_t count;
+
+        was[n] = p;
+        at[n++] = out->n;
+        if (!ti_get_varint(&p, end, &head) || !ti_get_varint(&p, end, &more))
+            break;
+        count = (uint64_t)next(r);
+        ti_buffer_varint(out, count << 1 | (head & 1));
+        if (head & 1) {
+            int back = n - 1;
+
+            while (back > 0 && (uint64_t)(was[n - 1] - was[back]) != more)
+                back--;
+            ti_buffer_varint(out, at[n - 1] - at[back]);
+            continue;
+        }
+        ti_buffer_varint(out, ti_zigzag(next(r)));
+        if (head >> 1 > 1 && !ti_get_varint(&p, end, &more))
+            break;
+        more = ti_zigzag(next(r));
+        if (count > 1)
+            ti_buffer_varint(out, more);
+        if (count < 1)
+            refuse(r, "a list would have parts without elements");
+    }
+}
+
+/* Read `n` values of the list that the next numbers are; its tokens are those of `is`. */
+static int64_t *next_list(struct rank *r, const struct ti_bytes *is, int64_t n)
+{
+    struct ti_buffer blob = {NULL, 0, 0};
+    uint64_t first = (uint64_t)next(r), v = 0;
+    struct ti_cursor c;
+    size_t cap = 0;
+    int64_t *out;
+
+    next_blob(r, is, &blob);
+    if (n < 0 || n > INT32_MAX) {
+        refuse(r, "a list has no length");
+        n = 0;
+    }
+    out = ti_grow(NULL, &cap, (size_t)n + 1, sizeof *out);
+    ti_cursor_start(&c, first, blob.data, blob.n);
+    for (int64_t i = 0; i < n && !r->why; i++) {
+        if (!ti_cursor_next(&c, &v))
+            refuse(r, "a list has no pattern");
+        out[i] = (int64_t)v;
+    }
+    free(blob.data);
+    return out;
+}
+
+/* The tokens of a list, as its form has them. */
+static struct ti_buffer tokens_of(const void *list, int64_t n,
+                                  int64_t (*at)(const void *list, int64_t i))
+{
+    struct ti_pool pool = {.at = NULL};
+    struct ti_column column = {.head = NULL};
+    struct ti_buffer blob = {NULL, 0, 0};
+
+    for (int64_t i = 0; i < n; i++)
+        ti_column_add(&pool, &column, (uint64_t)at(list, i));
+    ti_column_put(&blob, &column);
+    ti_pool_free(&pool);
+    return blob;
+}
+
+static int64_t plain(const void *list, int64_t i)
+{
+    return ti_vec_at(list, i);
+}
+
+static int64_t member(const void *list, int64_t i)
+{
+    return ((const int32_t *)list)[i];
+}
+
+/* ----------------------------------------------------------------------- calls -- */
+
+static int64_t next_vector(struct rank *r, uint32_t i, int v)
+{
+    int64_t element[TI_FORM_SHORT], *list, number, n;
+    struct ti_buffer tokens;
+    struct ti_vec vec;
+    bool constant;
+
+    if (!ti_shape_vector(r->t->f, i, v, &constant, &vec))
+        refuse(r, "its record is malformed");
+    if (vec.len <= TI_FORM_SHORT) {
+        for (int64_t k = 0; k < vec.len; k++)
+            element[k] = next(r);
+        return ti_builder_vector(r->b, element, vec.len);
+    }
+    n = next(r);
+    tokens = tokens_of(&vec, vec.len, plain);
+    list = next_list(r, &(struct ti_bytes){tokens.data, tokens.n}, n);
+    number = ti_builder_vector(r->b, list, r->why ? 0 : n);
+    free(tokens.data);
+    free(list);
+    return number;
+}
+
+static uint32_t symbol_of(struct rank *r, const struct ti_call *call)
+{
+    for (size_t k = 0; k < r->nsymbols; k++)
+        if (memcmp(&r->symbol[k], call, sizeof *call) == 0)
+            return (uint32_t)k;
+    r->symbol = ti_grow(r->symbol, &r->symbols_cap, r->nsymbols + 1, sizeof *r->symbol);
+    r->symbol[r->nsymbols++] = *call;
+    return ti_builder_symbol(r->b, call);
+}
+
+static void put_columns(struct rank *r, uint32_t i)
+{
+    struct ti_shape_node node = ti_shape_node(r->t->f, i);
+
+    for (uint32_t k = 0; k < node.columns; k++) {
+        struct ti_shape_column c = ti_shape_column(r->t->f, i, k);
+        struct ti_buffer blob = {NULL, 0, 0};
+        int64_t first;
+
+        if (c.part.kind == TI_PART_EXTRAS)
+            continue;
+        first = next(r);
+        if (c.part.kind != TI_PART_VOLUMES)
+            next_blob(r, &c.blob, &blob);
+        ti_builder_encoded(r->b, first, &(struct ti_bytes){blob.data, blob.n});
+        free(blob.data);
+    }
+}
+
+static void put_call(struct rank *r, uint32_t i)
+{
+    struct ti_shape_node node = ti_shape_node(r->t->f, i);
+    struct ti_call is, call;
+    struct ti_event constant;
+    uint32_t kinds;
+
+    ti_shape_symbol(r->t->f, node.symbol, &is);
+    memset(&call, 0, sizeof call);
+    call.op = is.op;
+    call.mask = is.mask;
+    call.site = is.site;
+    call.columns = is.columns;
+    constant = (struct ti_event){.op = is.op, .mask = is.mask & ~is.columns};
+    memcpy(constant.arg, is.arg, sizeof is.arg);
+    kinds = ti_event_kinds(&constant);
+    for (uint32_t rest = is.mask & ~is.columns; rest; rest &= rest - 1) {
+        uint32_t field = (uint32_t)__builtin_ctz(rest);
+
+        call.arg[field] = ti_kind_value(kinds, field);
+        if (!call.arg[field])
+            call.arg[field] = next(r);
+    }
+    for (uint32_t rest = ti_op_vecs(is.op); rest; rest &= rest - 1)
+        call.vector[__builtin_ctz(rest)] = next_vector(r, i, __builtin_ctz(rest));
+    ti_builder_call(r->b, symbol_of(r, &call));
+    put_columns(r, i);
+}
+
+/* ----------------------------------------------------------------------- nodes -- */
+
+/* Put the steps from `step` to the end of their loop; returns the step behind it. */
+static size_t put_steps(struct rank *r, size_t step)
+{
+    for (; step < r->c->nsteps && !r->why; step++) {
+        const struct ti_step *s = &r->c->step[step];
+        size_t body = step + 1, slot, end = body;
+        int64_t times;
+
+        switch (s->kind) {
+        case TI_STEP_CALL:
+            put_call(r, s->node);
+            break;
+        case TI_STEP_LOOP:
+            ti_builder_loop(r->b);
+            put_columns(r, s->node);
+            step = put_steps(r, body);
+            ti_builder_end_loop(r->b);
+            break;
+        case TI_STEP_UNROLLED:
+            times = next(r);
+            slot = r->slot;
+            if (times < 1)
+                refuse(r, "calls would repeat less than once");
+            for (int64_t t = 0; t < times && !r->why; t++) {
+                r->slot = slot;
+                r->at.t = t;
+                end = put_steps(r, body);
+            }
+            r->at.t = 0;
+            step = end;
+            break;
+        case TI_STEP_END:
+            return step;
+        }
+    }
+    return step;
+}
+
+static void put_comms(struct rank *r)
+{
+    const struct ti_comm *is;
+
+    for (int64_t i = 0; (is = ti_reader_comm(r->t->r, i)); i++) {
+        struct ti_comm comm = {.index = is->index, .kind = is->kind};
+        struct ti_buffer tokens = tokens_of(is->member, is->size, member);
+        int64_t *list;
+        int32_t *members;
+        size_t cap = 0;
+
+        comm.rank = next(r);
+        comm.size = next(r);
+        list = next_list(r, &(struct ti_bytes){tokens.data, tokens.n}, comm.size);
+        members = ti_grow(NULL, &cap, (size_t)(r->why ? 0 : comm.size) + 1, sizeof *members);
+        for (int64_t k = 0; k < comm.size && !r->why; k++)
+            members[k] = (int32_t)list[k];
+        comm.member = members;
+        if (!r->why)
+            ti_builder_comm(r->b, &comm);
+        free(tokens.data);
+        free(members);
+        free(list);
+    }
+}
+
+/* Metadata that was measured of the whole run, or is of another number of ranks. */
+static bool is_left_out(const char *key)
+{
+    static const char *const keys[] = {"whole",       "outside",       "blocks", "blocks_own",
+                                       "app_seconds", "flush_seconds", NULL};
+
+    for (const char *const *k = keys; *k; k++)
+        if (strcmp(*k, key) == 0)
+            return true;
+    return false;
+}
+
+static void put_texts(struct rank *r, const char *text)
+{
+    static const enum ti_string kinds[] = {TI_STRING_CALL, TI_STRING_FILE, TI_STRING_SITE};
+    const char *key, *value, *string;
+
+    ti_builder_end(r->b, TI_END_COMPLETE);
+    ti_builder_info(r->b, "extrapolated", text, false);
+    for (int i = 0; ti_reader_info_at(r->t->r, i, &key, &value); i++)
+        if (!is_left_out(key))
+            ti_builder_info(r->b, key, value, i >= ti_reader_info_first(r->t->r));
+    for (int k = 0; k < 3; k++)
+        for (int64_t i = 1; (string = ti_reader_string(r->t->r, kinds[k], i)); i++)
+            ti_builder_string(r->b, kinds[k], string);
+}
+
+static ti_status make_rank(const struct ti_models *m, const struct template *templates,
+                           const char *text, int64_t rank, struct ti_record *out,
+                           struct ti_err *err)
+{
+    struct rank r = {.m = m, .at = ti_grid_spot(&m->grid, m->in->n, m->np, rank)};
+    ti_status st;
+
+    r.class = (uint32_t)m->grid.class[ti_grid_cell(&m->grid, &r.at)];
+    r.c = &m->in->class[r.class];
+    r.t = &templates[r.class];
+    r.b = ti_builder_new((uint32_t)rank, 0);
+    put_texts(&r, text);
+    put_comms(&r);
+    put_steps(&r, 0);
+    st = r.why ? ti_err_set(err, TI_ERR_INPUT, "rank %" PRId64 " of %" PRId64 ": %s", rank, m->np,
+                            r.why)
+               : ti_builder_finish(r.b, (uint32_t)m->np, HASHED_EVENTS, out, err);
+    ti_builder_free(r.b);
+    free(r.symbol);
+    return st;
+}
+
+/* ------------------------------------------------------------------------- all -- */
+
+static ti_status make_ranks(const struct ti_models *m, const struct template *templates,
+                            const char *text, struct ti_merger *merger, struct ti_err *err)
+{
+    ti_status st = TI_OK;
+
+    for (int64_t rank = 0; rank < m->np && !st; rank++) {
+        struct ti_record record;
+
+        ti_progress("making rank %" PRId64 " of %" PRId64, rank, m->np);
+        st = ti_stop_check(err);
+        if (!st)
+            st = make_rank(m, templates, text, rank, &record, err);
+        if (st)
+            break;
+        st = ti_merger_add(merger, &record, err);
+        ti_record_free(&record);
+    }
+    ti_progress_clear();
+    return st;
+}
+
+static ti_status write_file(struct ti_merger *merger, const char *path, struct ti_err *err)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    ti_status st;
+
+    if (fd < 0)
+        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
+    st = ti_merger_write(merger, fd, path, err);
+    if (close(fd) != 0 && !st)
+        st = ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
+    return st;
+}
+
+ti_status ti_extrapolation_write(const struct ti_models *m, const char *text, const char *path,
+                                 struct ti_err *err)
+{
+    const struct ti_inputs *in = m->in;
+    const struct ti_input *largest = &in->input[in->n - 1];
+    struct template *t;
+    struct ti_merger *merger;
+    size_t cap = 0;
+    ti_status st =
+        ti_merger_new((uint32_t)m->np, ti_source_run_id(largest->source), NULL, &merger, err);
+
+    if (st)
+        return st;
+    t = ti_grow(NULL, &cap, in->nclasses, sizeof *t);
+    for (size_t c = 0; c < in->nclasses && !st; c++) {
+        st = ti_folded_open_rank(in->input[in->class[c].input].source, in->class[c].rank, &t[c].r,
+                                 err);
+        if (!st)
+            st = ti_reader_skip(t[c].r, err);
+        if (!st)
+            t[c].f = ti_reader_folded(t[c].r);
+    }
+    if (!st)
+        st = make_ranks(m, t, text, merger, err);
+    if (!st)
+        st = write_file(merger, path, err);
+    for (size_t c = 0; c < in->nclasses; c++)
+        ti_reader_close(t[c].r);
+    free(t);
+    ti_merger_free(merger);
+    return st;
+}
