@@ -7,6 +7,8 @@
 
 #include "event/symbol.h"
 
+#define EXACT 1e-6 /* error of a fit that is as good as a rule: a share */
+
 /* Places of all inputs and of the target, with their cells. */
 struct place {
     struct ti_spot at;
@@ -249,46 +251,85 @@ static bool find_model(struct fitting *f, uint32_t class, size_t slot, int64_t c
 
 /* ------------------------------------------------------------------------ fits -- */
 
-/* Terms of a fit; a place gives each a value. */
+/* What a fit may add up, by decreasing simplicity; x and y are blocks that numbers have, where
+ * there are any, else shares of a whole. */
+#define BASES(X)                                                                                   \
+    X(ONE, "1")                                                                                    \
+    X(SHARE, "1, 1 / np")                                                                          \
+    X(LOG, "1, log2(np)")                                                                          \
+    X(RANKS, "1, np")                                                                              \
+    X(AREA, "1, x y")                                                                              \
+    X(SIDE_X, "1, x")                                                                              \
+    X(SIDE_Y, "1, y")                                                                              \
+    X(RIM_X, "1, x, x y")                                                                          \
+    X(RIM_Y, "1, y, x y")                                                                          \
+    X(RIM, "1, x + y, x y")                                                                        \
+    X(ALL, "1, x, y, x y")
+enum basis {
+#define BASIS_ENUM(name, text) BASIS_##name,
+    BASES(BASIS_ENUM) BASIS_COUNT
+};
+
+/* The length of a rank's part along an axis: in cells, or as a share. */
+static double side_of(const struct ti_models *m, const struct ti_spot *at, int axis)
+{
+    if (axis >= at->axes)
+        return 1;
+    for (int b = 0; b < m->nblocks; b++)
+        if (m->block[b].axis == axis)
+            return (double)ti_block(m->block[b].cells, at->p[axis], at->x[axis]);
+    return 1 / (double)at->p[axis];
+}
+
+/* Terms of a fit: a place gives each a value. */
 static int basis_terms(const struct ti_models *m, int basis, const struct ti_spot *at, double *t)
 {
-    double np = (double)at->np, px = (double)at->p[0], py = (double)at->p[1];
-    int n = 0;
+    double x = side_of(m, at, 0), y = side_of(m, at, 1), np = (double)at->np;
+    int n = 1;
 
-    t[n++] = 1;
-    switch (basis) {
-    case 1:
+    t[0] = 1;
+    switch ((enum basis)basis) {
+    case BASIS_ONE:
+    case BASIS_COUNT:
+        break;
+    case BASIS_SHARE:
         t[n++] = 1 / np;
         break;
-    case 2:
+    case BASIS_LOG:
         t[n++] = log2(np);
         break;
-    case 3:
+    case BASIS_RANKS:
         t[n++] = np;
         break;
-    case 4:
-        if (at->axes < 2)
-            return 0;
-        t[n++] = 1 / px;
-        t[n++] = 1 / py;
-        t[n++] = 1 / np;
+    case BASIS_AREA:
+        t[n++] = x * y;
         break;
-    case 5:
-    case 6:
-        if (m->nblocks < (basis == 6 ? 2 : 1))
-            return 0;
-        for (int b = 0; b < (basis == 6 ? 2 : 1); b++)
-            t[n++] = (double)ti_block(m->block[b].cells, at->p[m->block[b].axis],
-                                      at->x[m->block[b].axis]);
-        if (basis == 6)
-            t[n] = t[1] * t[2], n++;
+    case BASIS_SIDE_X:
+        t[n++] = x;
         break;
-    default:
+    case BASIS_SIDE_Y:
+        t[n++] = y;
+        break;
+    case BASIS_RIM_X:
+        t[n++] = x;
+        t[n++] = x * y;
+        break;
+    case BASIS_RIM_Y:
+        t[n++] = y;
+        t[n++] = x * y;
+        break;
+    case BASIS_RIM:
+        t[n++] = x + y;
+        t[n++] = x * y;
+        break;
+    case BASIS_ALL:
+        t[n++] = x;
+        t[n++] = y;
+        t[n++] = x * y;
         break;
     }
     return n;
 }
-#define BASES 7
 
 /* Solve the normal equations of `n` terms; false if they are singular. */
 static bool solve(double a[TI_FIT_TERMS][TI_FIT_TERMS + 1], int n, double *c)
@@ -350,40 +391,65 @@ static double fit_value(const struct ti_models *m, const struct ti_fit *fit,
     return sum;
 }
 
-/* The error of the largest input, as a share of its sum. */
-static double error_of(const struct fitting *f, const struct ti_fit *fit)
+/* The error of a fit, as a share of the sum; of all inputs (-1), or of one. */
+static double error_of(const struct fitting *f, const struct ti_fit *fit, int input)
 {
     double off = 0, sum = 0;
 
     for (size_t i = 0; i < f->nvalues; i++)
-        if (f->value[i].input == f->m->in->n - 1) {
+        if (input < 0 || f->value[i].input == input) {
             off += fabs(fit_value(f->m, fit, &f->value[i].at) - (double)f->value[i].value);
             sum += (double)f->value[i].value;
         }
     return sum > 0 ? off / sum : off;
 }
 
+/* Whether there are more places with different terms than terms. */
+static bool is_confirmed(const struct fitting *f, int basis)
+{
+    double seen[TI_FIT_TERMS + 1][TI_FIT_TERMS], t[TI_FIT_TERMS];
+    int nseen = 0, n = 0;
+
+    for (size_t i = 0; i < f->nvalues && nseen <= n; i++) {
+        bool is_new = true;
+
+        n = basis_terms(f->m, basis, &f->value[i].at, t);
+        for (int k = 0; k < nseen && is_new; k++)
+            is_new = memcmp(seen[k], t, sizeof(double) * (size_t)n) != 0;
+        if (is_new && nseen <= n)
+            memcpy(seen[nseen++], t, sizeof(double) * (size_t)n);
+    }
+    return nseen > n;
+}
+
+/* The simplest fit that all inputs confirm to EXACT; else the one that gives the largest input best
+ * from the others. */
 static bool find_fit(struct fitting *f, uint32_t class, size_t slot, int64_t cell, int64_t trip,
                      struct ti_model *out)
 {
-    struct ti_fit best = {.error = INFINITY}, all;
+    struct ti_fit best = {.error = INFINITY}, fit;
+    int last = f->m->in->n - 1;
 
     out->kind = TI_MODEL_NUMBER;
     if (!take_values(f, class, slot, cell, trip, out, 0))
         return false;
-    for (int basis = 0; basis < BASES; basis++) {
-        struct ti_fit fit;
-
-        if (!fit_values(f, basis, f->m->in->n - 1, &fit))
-            continue;
-        fit.error = error_of(f, &fit);
-        if (fit.error < best.error)
-            best = fit;
+    for (int basis = 0; basis < BASIS_COUNT; basis++) {
+        if (is_confirmed(f, basis) && fit_values(f, basis, -1, &fit) &&
+            error_of(f, &fit, -1) <= EXACT) {
+            fit.error = error_of(f, &fit, -1);
+            *out = (struct ti_model){.kind = TI_MODEL_FIT, .fit = fit};
+            return true;
+        }
+        if (fit_values(f, basis, last, &fit)) {
+            fit.error = error_of(f, &fit, last);
+            if (fit.error < best.error)
+                best = fit;
+        }
     }
-    if (!(best.error < INFINITY) || !fit_values(f, best.basis, -1, &all))
+    if (!(best.error < INFINITY) || !fit_values(f, best.basis, -1, &fit))
         return false;
-    all.error = best.error;
-    *out = (struct ti_model){.kind = TI_MODEL_FIT, .fit = all};
+    fit.error = best.error;
+    *out = (struct ti_model){.kind = TI_MODEL_FIT, .fit = fit};
     return true;
 }
 
