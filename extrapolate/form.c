@@ -161,7 +161,7 @@ static void put_vector(struct finding *d, struct ti_rank_form *it, struct ti_num
 static void put_vectors(struct finding *d, uint32_t i, const struct ti_shape_node *node,
                         struct ti_rank_form *it)
 {
-    struct ti_number number = {.kind = TI_NUMBER_ELEMENT, .of = i, .trip = -1};
+    struct ti_number number = {.kind = TI_NUMBER_ELEMENT, .of = i, .trip = -1, .site = node->site};
 
     for (uint32_t rest = ti_op_vecs(node->op); rest; rest &= rest - 1) {
         struct ti_vec vec;
@@ -181,7 +181,7 @@ static void put_vectors(struct finding *d, uint32_t i, const struct ti_shape_nod
 static void put_call(struct finding *d, uint32_t i, struct ti_rank_form *it)
 {
     struct ti_shape_node node = ti_shape_node(d->f, i);
-    struct ti_number number = {.of = i, .trip = -1};
+    struct ti_number number = {.of = i, .trip = -1, .site = node.site};
     uint32_t kinds, numbers;
     struct ti_event constant;
     struct ti_call call;
@@ -207,7 +207,8 @@ static void put_call(struct finding *d, uint32_t i, struct ti_rank_form *it)
     for (uint32_t k = 0; k < node.columns; k++) {
         struct ti_shape_column c = ti_shape_column(d->f, i, k);
 
-        number = (struct ti_number){.of = i, .trip = -1, .arrival = (uint8_t)c.part.arrival};
+        number = (struct ti_number){
+            .of = i, .trip = -1, .site = node.site, .arrival = (uint8_t)c.part.arrival};
         number.kind = c.part.kind == TI_PART_VOLUMES ? TI_NUMBER_VOLUME : TI_NUMBER_FIELD;
         number.field = c.part.which;
         if (c.part.kind == TI_PART_VOLUMES)
@@ -222,10 +223,19 @@ static void put_call(struct finding *d, uint32_t i, struct ti_rank_form *it)
 
 static void put_siblings(struct finding *d, uint32_t from, uint32_t end, struct ti_rank_form *out);
 
+/* The call site of the first call of a node. */
+static uint32_t site_in(const struct ti_folded *f, uint32_t i)
+{
+    while (ti_shape_node(f, i).loop)
+        i++;
+    return ti_shape_node(f, i).site;
+}
+
 static void put_node(struct finding *d, uint32_t i, struct ti_rank_form *it)
 {
     struct ti_shape_node node = ti_shape_node(d->f, i);
-    struct ti_number number = {.kind = TI_NUMBER_TRIPS, .of = i, .trip = -1};
+    struct ti_number number = {
+        .kind = TI_NUMBER_TRIPS, .of = i, .trip = -1, .site = site_in(d->f, i)};
     struct ti_shape_column c;
 
     if (!node.loop) {
@@ -236,7 +246,7 @@ static void put_node(struct finding *d, uint32_t i, struct ti_rank_form *it)
     put_step(it, TI_STEP_LOOP, i);
     put_byte(it, 'L');
     if (!put_column(it, number, c.first, c.blob.data, c.blob.n))
-        refuse(d, node.site, "the trips of a loop have no pattern");
+        refuse(d, number.site, "the trips of a loop have no pattern");
     put_siblings(d, i + 1, node.end, it);
     put_byte(it, 'E');
     put_step(it, TI_STEP_END, i);
@@ -289,15 +299,19 @@ static void add_numbers(struct finding *d, struct ti_rank_form *to, const struct
 static void put_siblings(struct finding *d, uint32_t from, uint32_t end, struct ti_rank_form *out)
 {
     struct ti_rank_form *item = NULL;
-    size_t n = 0, cap = 0;
+    uint32_t *site = NULL; /* of each sibling */
+    size_t n = 0, cap = 0, sites_cap = 0;
 
     for (uint32_t i = from; i < end && !d->why; i = ti_shape_node(d->f, i).end) {
         item = ti_grow(item, &cap, n + 1, sizeof *item);
+        site = ti_grow(site, &sites_cap, n + 1, sizeof *site);
+        site[n] = site_in(d->f, i);
         put_node(d, i, &item[n++]);
     }
     for (size_t i = 0, times; i < n && !d->why; i += times) {
         size_t body = body_at(item + i, n - i, &times);
-        struct ti_number number = {.kind = TI_NUMBER_TIMES, .of = (uint32_t)i, .trip = -1};
+        struct ti_number number = {
+            .kind = TI_NUMBER_TIMES, .of = (uint32_t)i, .trip = -1, .site = site[i]};
 
         if (times > 1) {
             put_byte(out, 'U');
@@ -317,6 +331,7 @@ static void put_siblings(struct finding *d, uint32_t from, uint32_t end, struct 
     for (size_t i = 0; i < n; i++)
         ti_form_free(&item[i]);
     free(item);
+    free(site);
 }
 
 /* --------------------------------------------------------------------- tables -- */

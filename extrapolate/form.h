@@ -47,7 +47,8 @@ struct ti_number {
     uint8_t token;   /* 0: a value; else 1 + which part of the tokens of a column */
     uint8_t arrival; /* VOLUME */
     uint32_t of;
-    int32_t trip; /* of the unrolled loop around it, from 0; -1: there is none */
+    int32_t trip;  /* of the unrolled loop around it, from 0; -1: there is none */
+    uint32_t site; /* string number of the call site; 0: none */
 };
 
 /* The nodes of a form in preorder; a call or loop with its number in the shape. */

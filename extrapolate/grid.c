@@ -141,29 +141,48 @@ static bool find_classes(struct search *s)
     return true;
 }
 
-/* The target's grid by the laws that all inputs follow: one after the other, as far as they differ.
- */
+/* Whether a grid of the target follows a law that all inputs follow. */
+static bool fits_target(const struct search *s, const int64_t *p)
+{
+    for (int law = 0; law < LAWS; law++) {
+        bool fits = follows(s, s->in->n, p, (enum law)law);
+
+        for (int i = 0; i < s->in->n && fits; i++)
+            fits = follows(s, i, s->grid.p[i], (enum law)law);
+        if (fits)
+            return true;
+    }
+    return false;
+}
+
 static bool try_targets(struct search *s)
 {
     const struct shapes *all = &s->shapes[s->in->n];
-    int64_t *p = s->grid.p[s->in->n];
+    size_t bytes = sizeof(int64_t) * (size_t)s->grid.axes;
 
     for (int k = 0; k < all->n; k++) {
-        bool fits =
-            s->dims && memcmp(all->p[k], s->dims, sizeof(int64_t) * (size_t)s->grid.axes) == 0;
-
-        for (int law = 0; law < LAWS && !s->dims && !fits; law++) {
-            fits = follows(s, s->in->n, all->p[k], (enum law)law);
-            for (int i = 0; i < s->in->n && fits; i++)
-                fits = follows(s, i, s->grid.p[i], (enum law)law);
-        }
-        if (!fits)
+        if (s->dims ? memcmp(all->p[k], s->dims, bytes) != 0 : !fits_target(s, all->p[k]))
             continue;
-        memcpy(p, all->p[k], sizeof all->p[k]);
+        memcpy(s->grid.p[s->in->n], all->p[k], sizeof all->p[k]);
         if (s->each(s->arg, &s->grid))
             return true;
     }
     return false;
+}
+
+bool ti_grid_of(const struct ti_inputs *in, const struct ti_grid *g, int64_t np, int64_t p[TI_AXES])
+{
+    struct search s = {.in = in, .np = np, .grid = *g};
+    int found = 0;
+
+    for (int i = 0; i <= in->n; i++)
+        s.shapes[i] = shapes_of(i < in->n ? in->input[i].np : np, g->axes);
+    for (int k = 0; k < s.shapes[in->n].n; k++)
+        if (fits_target(&s, s.shapes[in->n].p[k])) {
+            memcpy(p, s.shapes[in->n].p[k], sizeof(int64_t) * TI_AXES);
+            found++;
+        }
+    return found == 1;
 }
 
 static bool try_inputs(struct search *s, int i)

@@ -21,6 +21,9 @@ void ti_inputs_free(struct ti_inputs *in)
         free(in->class[c].bytes.data);
         free(in->class[c].slot);
         free(in->class[c].step);
+        for (size_t i = 0; i < in->class[c].nsites; i++)
+            free(in->class[c].site[i]);
+        free(in->class[c].site);
     }
     free(in->class);
     *in = (struct ti_inputs){.n = 0};
@@ -51,7 +54,19 @@ static void find_slots(const struct ti_rank_form *f, struct ti_class *c)
     }
 }
 
-static uint32_t class_of(struct ti_inputs *in, struct ti_rank_form *f, int input, int64_t rank)
+static void keep_sites(struct ti_class *c, const struct ti_reader *r)
+{
+    const char *site;
+    size_t cap = 0;
+
+    for (; (site = ti_reader_string(r, TI_STRING_SITE, (int64_t)c->nsites + 1)); c->nsites++) {
+        c->site = ti_grow(c->site, &cap, c->nsites + 1, sizeof *c->site);
+        c->site[c->nsites] = strdup(site);
+    }
+}
+
+static uint32_t class_of(struct ti_inputs *in, struct ti_rank_form *f, int input, int64_t rank,
+                         const struct ti_reader *r)
 {
     struct ti_class *c;
 
@@ -67,6 +82,7 @@ static uint32_t class_of(struct ti_inputs *in, struct ti_rank_form *f, int input
     f->bytes = (struct ti_buffer){NULL, 0, 0};
     f->step = NULL;
     find_slots(f, c);
+    keep_sites(c, r);
     return (uint32_t)in->nclasses++;
 }
 
@@ -107,7 +123,7 @@ static ti_status read_rank(struct ti_inputs *in, int i, int64_t rank, struct ti_
         ti_form_free(&form);
         return TI_ERR_INPUT;
     }
-    out->class = class_of(in, &form, i, rank);
+    out->class = class_of(in, &form, i, rank, r);
     out->value = form.value;
     form.value = NULL;
     find_starts(&in->class[out->class], out);

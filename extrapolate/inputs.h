@@ -25,6 +25,8 @@ struct ti_class {
     size_t n, cap;
     struct ti_step *step;
     size_t nsteps;
+    char **site; /* text of each call site that numbers name, from 1 */
+    size_t nsites;
     int input; /* the first rank that has it */
     int64_t rank;
 };
@@ -55,6 +57,14 @@ struct ti_inputs {
 ti_status ti_inputs_read(struct ti_source *const *source, int n, struct ti_inputs *out,
                          struct ti_err *err);
 void ti_inputs_free(struct ti_inputs *in);
+
+/* The call site of a slot; "" if it has none. */
+static inline const char *ti_slot_site(const struct ti_class *c, size_t slot)
+{
+    uint32_t site = c->slot[slot].is.site;
+
+    return site && site <= c->nsites ? c->site[site - 1] : "";
+}
 
 /* The value of a slot; `trip` of an unrolled loop, below ti_slot_times(), else 0. */
 static inline int64_t ti_slot_value(const struct ti_slot *s, const struct ti_input_rank *r,

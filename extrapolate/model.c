@@ -21,6 +21,7 @@ struct place {
 struct fitting {
     struct ti_models *m;
     struct ti_models_told *told;
+    size_t found; /* numbers with models */
     struct place *known, *asked;
     size_t nknown, nasked;
     struct ti_known *value; /* of the slot that is looked at */
@@ -146,29 +147,71 @@ static void take_spots(struct fitting *f, uint32_t class, size_t slot, int64_t c
 
 /* ----------------------------------------------------------------------- rules -- */
 
-static void note(struct fitting *f, uint32_t class, size_t slot, enum ti_found found,
-                 const struct ti_rule *rule, size_t where)
+/* The least number of ranks, other than those of the inputs, at which two rules differ; 0: none. */
+static int64_t decides(const struct fitting *f, const struct ti_rule rule[2])
+{
+    const struct ti_inputs *in = f->m->in;
+    struct ti_grid g = f->m->grid;
+
+    for (int64_t np = 2; np < f->m->np; np++) {
+        if (!ti_grid_of(in, &f->m->grid, np, g.p[in->n]))
+            continue;
+        for (int64_t r = 0; r < np; r++) {
+            struct ti_spot at = ti_grid_spot(&g, in->n, np, r);
+            int64_t a = 0, b = 0;
+
+            if (ti_rule_value(&rule[0], &at, &a) && ti_rule_value(&rule[1], &at, &b) && a != b)
+                return np;
+        }
+    }
+    return 0;
+}
+
+/* Where a number is: "rank 3 of 16 ranks, lu+0x3516, field bytes". */
+static size_t put_where(const struct fitting *f, uint32_t class, size_t slot, char *buf,
+                        size_t room)
 {
     static const char *const kinds[] = {
 #define KIND_TEXT(name, text) text,
         TI_NUMBERS(KIND_TEXT)};
-    const struct ti_number *n = &f->m->in->class[class].slot[slot].is;
-    char a[200], b[200];
-    size_t at = (size_t)snprintf(
-        f->told->why, sizeof f->told->why,
-        "rank %" PRId64 " of %" PRId64 " ranks, %s%s%s: ", f->m->in->class[class].rank,
-        f->m->in->input[f->m->in->class[class].input].np, kinds[n->kind],
-        n->kind == TI_NUMBER_FIELD ? " " : "",
-        n->kind == TI_NUMBER_FIELD ? ti_field_text(n->field) : "");
+    const struct ti_class *c = &f->m->in->class[class];
+    const struct ti_number *n = &c->slot[slot].is;
+    const char *site = ti_slot_site(c, slot);
+    int bytes = snprintf(buf, room, "rank %" PRId64 " of %" PRId64 " ranks, %s%s%s%s%s", c->rank,
+                         f->m->in->input[c->input].np, site, *site ? ", " : "", kinds[n->kind],
+                         n->kind == TI_NUMBER_FIELD ? " " : "",
+                         n->kind == TI_NUMBER_FIELD ? ti_field_text(n->field) : "");
 
-    if (found == TI_FOUND_RIVALS)
-        snprintf(f->told->why + at, sizeof f->told->why - at,
-                 "both '%s' and '%s' fit, and differ at rank %" PRId64,
-                 ti_rule_text(&rule[0], a, sizeof a), ti_rule_text(&rule[1], b, sizeof b),
-                 f->spot[where].rank);
-    else
-        snprintf(f->told->why + at, sizeof f->told->why - at, "%s",
-                 found == TI_FOUND_TOO_FEW ? "more inputs are needed" : "no rule fits");
+    return bytes < 0 ? 0 : (size_t)bytes < room ? (size_t)bytes : room - 1;
+}
+
+/* Note why a number has no rule, unless a grid before went further. */
+static void note(struct fitting *f, uint32_t class, size_t slot, enum ti_found found,
+                 const struct ti_rule *rule, size_t where)
+{
+    struct ti_models_told *told = f->told;
+    char a[200], b[200];
+    size_t at;
+    int64_t np;
+
+    if (f->found < told->found)
+        return;
+    told->found = f->found;
+    told->hint[0] = '\0';
+    at = put_where(f, class, slot, told->why, sizeof told->why);
+    if (found != TI_FOUND_RIVALS) {
+        snprintf(told->why + at, sizeof told->why - at, ": %s",
+                 found == TI_FOUND_TOO_FEW ? "what fits is not determined without the largest input"
+                                           : "nothing known fits all inputs");
+        return;
+    }
+    snprintf(told->why + at, sizeof told->why - at,
+             ": both '%s' and '%s' fit, and differ at rank %" PRId64 " of %" PRId64,
+             ti_rule_text(&rule[0], a, sizeof a), ti_rule_text(&rule[1], b, sizeof b),
+             f->spot[where].rank, f->m->np);
+    np = decides(f, rule);
+    if (np)
+        snprintf(told->hint, sizeof told->hint, "a trace of %" PRId64 " ranks would decide", np);
 }
 
 static int64_t gcd(int64_t a, int64_t b)
@@ -577,6 +620,8 @@ static bool find_all(struct fitting *f, bool volumes)
             if ((f->m->in->class[c].slot[s].is.kind == TI_NUMBER_VOLUME) == volumes &&
                 !find_slot(f, c, s))
                 return false;
+            else
+                f->found++;
     return true;
 }
 

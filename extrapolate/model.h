@@ -57,15 +57,17 @@ struct ti_models {
         int64_t cells;
     } block[TI_AXES]; /* blocks that numbers have: volumes may depend on them */
     int nblocks;
-    double worst; /* error of volumes */
 };
 
-/* Why there are no models, or which ones. */
+/* Why there are no models: what went furthest of all grids that were tried.  Zeroed at first. */
 struct ti_models_told {
-    char why[1024];
+    size_t found;   /* numbers that had models */
+    char why[1024]; /* "": no grid fits the forms of the ranks */
+    char hint[512]; /* what would help; "": not known */
 };
 
-/* Find the models in a grid.  False: a slot has none; told->why says which one, and why. */
+/* Find the models in a grid.  False: a number has none, and *told says why, unless another grid
+ * went further. */
 bool ti_models_find(const struct ti_inputs *in, const struct ti_grid *g, int64_t np,
                     struct ti_models *out, struct ti_models_told *told);
 void ti_models_free(struct ti_models *m);
