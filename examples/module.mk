@@ -4,13 +4,13 @@
 # How the Fortran compiler is told where its module files go.
 FMOD ?= -J
 
-examples := ring lu stencil is cg multigrid amr master_worker hybrid
+examples := ring lu stencil is cg ep multigrid amr master_worker hybrid
 ifneq (,$(shell $(MPIFC) --version 2>/dev/null))
 examples += ring_mpifh ring_usempi ring_f08
 endif
 
 ring_objs := ring.o burst.o example.o
-$(foreach e,lu stencil is cg multigrid amr master_worker hybrid,$(eval $(e)_objs := $(e).o example.o))
+$(foreach e,lu stencil is cg ep multigrid amr master_worker hybrid,$(eval $(e)_objs := $(e).o example.o))
 $(foreach e,mpifh usempi f08,$(eval ring_$(e)_objs := ring_$(e).o burst.o))
 
 # The programs that need the Fortran compiler for linking.
