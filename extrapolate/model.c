@@ -21,7 +21,8 @@ struct place {
 struct fitting {
     struct ti_models *m;
     struct ti_models_told *told;
-    size_t found; /* numbers with models */
+    size_t found;    /* numbers with models */
+    uint32_t inputs; /* that are looked at: bits */
     struct place *known, *asked;
     size_t nknown, nasked;
     struct ti_known *value; /* of the slot that is looked at */
@@ -106,7 +107,7 @@ static bool take_values(struct fitting *f, uint32_t class, size_t slot, int64_t 
         const struct place *p = &f->known[k];
         int64_t times;
 
-        if (p->class != class || (cell >= 0 && p->cell != cell))
+        if (p->class != class || (cell >= 0 && p->cell != cell) || !(f->inputs >> p->input & 1))
             continue;
         times = ti_slot_times(s, p->rank);
         for (int64_t t = trip < 0 ? 0 : trip; t < (trip < 0 ? times : trip + 1); t++) {
@@ -543,18 +544,43 @@ static bool by_parts(struct fitting *f, uint32_t class, size_t slot, bool by_cel
     return true;
 }
 
+/* Inputs whose number of ranks is the target's divided by a power of 4. */
+static uint32_t similar_inputs(const struct ti_models *m)
+{
+    uint32_t similar = 0;
+
+    for (int i = 0; i < m->in->n; i++) {
+        int64_t np = m->in->input[i].np;
+
+        while (np < m->np)
+            np *= 4;
+        similar |= (uint32_t)(np == m->np) << i;
+    }
+    return similar;
+}
+
+/* Find models of a slot: for all places together; else in parts. */
+static bool find_rules_of(struct fitting *f, uint32_t class, size_t slot, int64_t trips)
+{
+    return by_parts(f, class, slot, false, 0, find_model) ||
+           (trips && by_parts(f, class, slot, false, trips, find_model)) ||
+           by_parts(f, class, slot, true, 0, find_model) ||
+           (trips && by_parts(f, class, slot, true, trips, find_model));
+}
+
 static bool find_slot(struct fitting *f, uint32_t class, size_t slot)
 {
     int64_t trips = same_trips(f, class, slot);
+    bool found;
 
-    if (by_parts(f, class, slot, false, 0, find_model) ||
-        (trips && by_parts(f, class, slot, false, trips, find_model)) ||
-        by_parts(f, class, slot, true, 0, find_model) ||
-        (trips && by_parts(f, class, slot, true, trips, find_model)))
+    if (find_rules_of(f, class, slot, trips))
         return true;
-    if (f->m->in->class[class].slot[slot].is.kind != TI_NUMBER_VOLUME)
-        return false;
-    return by_parts(f, class, slot, true, trips, find_fit);
+    if (f->m->in->class[class].slot[slot].is.kind == TI_NUMBER_VOLUME)
+        return by_parts(f, class, slot, true, trips, find_fit);
+    f->inputs = similar_inputs(f->m);
+    found = f->inputs && find_rules_of(f, class, slot, trips);
+    f->inputs = UINT32_MAX;
+    return found;
 }
 
 bool ti_model_value(const struct ti_models *m, uint32_t class, size_t slot,
@@ -628,7 +654,7 @@ static bool find_all(struct fitting *f, bool volumes)
 bool ti_models_find(const struct ti_inputs *in, const struct ti_grid *g, int64_t np,
                     struct ti_models *out, struct ti_models_told *told)
 {
-    struct fitting f = {.m = out, .told = told};
+    struct fitting f = {.m = out, .told = told, .inputs = UINT32_MAX};
     bool fine = true;
     size_t cap = 0;
 

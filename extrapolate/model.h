@@ -6,6 +6,10 @@
  * known by their coordinates, of which each has a rule: to +1 in x; to x xor 2^t; to the place on
  * the other side of the diagonal.
  *
+ * Grids of two shapes in turn, such as squares and those that are twice as wide, are two families:
+ * a number that has no rule in all inputs may have one in those whose ranks are the target's
+ * divided by a power of 4.
+ *
  * Volumes are real: where no rule gives them, a sum of terms is fitted, and its error told.
  */
 #ifndef TI_EXTRAPOLATE_MODEL_H
