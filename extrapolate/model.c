@@ -96,7 +96,10 @@ static bool wanted(const struct place *p, int64_t v, const struct ti_model *m, i
     return false;
 }
 
-/* Take the values of a slot, of one cell or all (-1), of one trip or all (-1). */
+/* Which trips of an unrolled loop, if not a certain one. */
+enum { ALL_TRIPS = -1, BUT_FIRST = -2 };
+
+/* Take the values of a slot, of one cell or all (-1), and of one trip or several. */
 static bool take_values(struct fitting *f, uint32_t class, size_t slot, int64_t cell, int64_t trip,
                         const struct ti_model *model, int axis)
 {
@@ -110,13 +113,16 @@ static bool take_values(struct fitting *f, uint32_t class, size_t slot, int64_t 
         if (p->class != class || (cell >= 0 && p->cell != cell) || !(f->inputs >> p->input & 1))
             continue;
         times = ti_slot_times(s, p->rank);
-        for (int64_t t = trip < 0 ? 0 : trip; t < (trip < 0 ? times : trip + 1); t++) {
+        for (int64_t t = trip == BUT_FIRST ? 1
+                         : trip < 0        ? 0
+                                           : trip;
+             t < (trip < 0 ? times : trip + 1); t++) {
             struct ti_known *to;
 
             f->value = ti_grow(f->value, &f->values_cap, f->nvalues + 1, sizeof *f->value);
             to = &f->value[f->nvalues++];
             *to = (struct ti_known){.at = p->at, .input = p->input};
-            to->at.t = trip < 0 ? t : 0;
+            to->at.t = trip < 0 ? t : 0; /* the same as in ti_model_value() */
             if (!wanted(p, ti_slot_value(s, p->rank, slot, t), model, axis, &to->value))
                 return false;
         }
@@ -138,7 +144,7 @@ static void take_spots(struct fitting *f, uint32_t class, size_t slot, int64_t c
         if (s->times >= 0 && trip < 0 &&
             !ti_model_value(f->m, class, (size_t)s->times, &p->at, &times))
             continue;
-        for (int64_t t = 0; t < times; t++) {
+        for (int64_t t = trip == BUT_FIRST; t < times; t++) {
             f->spot = ti_grow(f->spot, &f->spots_cap, f->nspots + 1, sizeof *f->spot);
             f->spot[f->nspots] = p->at;
             f->spot[f->nspots++].t = t;
@@ -502,8 +508,9 @@ static bool find_fit(struct fitting *f, uint32_t class, size_t slot, int64_t cel
 typedef bool find_fn(struct fitting *f, uint32_t class, size_t slot, int64_t cell, int64_t trip,
                      struct ti_model *out);
 
-/* Trips of a slot's unrolled loop, if all inputs and the target have as many; else 0. */
-static int64_t same_trips(struct fitting *f, uint32_t class, size_t slot)
+/* How to tell trips of a slot's unrolled loop apart: their number, if all inputs and the target
+ * have as many, else TI_FIRST_TRIP; 0 outside of one. */
+static int64_t trips_of(struct fitting *f, uint32_t class, size_t slot)
 {
     const struct ti_slot *s = &f->m->in->class[class].slot[slot];
     int64_t trips = 0, times;
@@ -514,22 +521,28 @@ static int64_t same_trips(struct fitting *f, uint32_t class, size_t slot)
         if (f->known[k].class == class) {
             times = ti_slot_times(s, f->known[k].rank);
             if (trips && times != trips)
-                return 0;
+                return TI_FIRST_TRIP;
             trips = times;
         }
     for (size_t k = 0; k < f->nasked; k++)
         if (f->asked[k].class == class &&
             (!ti_model_value(f->m, class, (size_t)s->times, &f->asked[k].at, &times) ||
              times != trips))
-            return 0;
+            return TI_FIRST_TRIP;
     return trips;
+}
+
+/* Models for each cell. */
+static int64_t models_of(int64_t trips)
+{
+    return trips == TI_FIRST_TRIP ? 2 : trips ? trips : 1;
 }
 
 static bool by_parts(struct fitting *f, uint32_t class, size_t slot, bool by_cell, int64_t trips,
                      find_fn *find)
 {
     struct ti_slot_models *m = &f->m->slot[class][slot];
-    int64_t cells = by_cell ? TI_CELLS : 1, each = trips ? trips : 1;
+    int64_t cells = by_cell ? TI_CELLS : 1, each = models_of(trips);
 
     free(m->model);
     *m = (struct ti_slot_models){by_cell, trips, calloc((size_t)(cells * each), sizeof *m->model)};
@@ -538,7 +551,10 @@ static bool by_parts(struct fitting *f, uint32_t class, size_t slot, bool by_cel
     for (int64_t cell = 0; cell < cells; cell++)
         for (int64_t t = 0; t < each && (!by_cell || f->m->grid.class[cell] == (int32_t) class);
              t++)
-            if (!find(f, class, slot, by_cell ? cell : -1, trips ? t : -1,
+            if (!find(f, class, slot, by_cell ? cell : -1,
+                      !trips                        ? ALL_TRIPS
+                      : trips == TI_FIRST_TRIP && t ? BUT_FIRST
+                                                    : t,
                       &m->model[cell * each + t]))
                 return false;
     return true;
@@ -570,7 +586,7 @@ static bool find_rules_of(struct fitting *f, uint32_t class, size_t slot, int64_
 
 static bool find_slot(struct fitting *f, uint32_t class, size_t slot)
 {
-    int64_t trips = same_trips(f, class, slot);
+    int64_t trips = trips_of(f, class, slot);
     bool found;
 
     if (find_rules_of(f, class, slot, trips))
@@ -587,12 +603,13 @@ bool ti_model_value(const struct ti_models *m, uint32_t class, size_t slot,
                     const struct ti_spot *at, int64_t *out)
 {
     const struct ti_slot_models *s = &m->slot[class][slot];
-    int64_t each = s->trips ? s->trips : 1, cell = s->by_cell ? ti_grid_cell(&m->grid, at) : 0;
-    const struct ti_model *model = &s->model[cell * each + (s->trips ? at->t : 0)];
+    int64_t each = models_of(s->trips), cell = s->by_cell ? ti_grid_cell(&m->grid, at) : 0;
+    int64_t t = !s->trips ? 0 : s->trips == TI_FIRST_TRIP ? at->t > 0 : at->t;
+    const struct ti_model *model = &s->model[cell * each + t];
     struct ti_spot here = *at;
     int64_t stride = 1, sum = 0;
 
-    here.t = s->trips ? 0 : at->t;
+    here.t = s->trips > 0 ? 0 : at->t;
     switch (model->kind) {
     case TI_MODEL_NONE:
         return false;

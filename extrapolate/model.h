@@ -44,10 +44,12 @@ struct ti_model {
     };
 };
 
+#define TI_FIRST_TRIP (-1)
+
 /* The models of a slot: one; or one for each cell, or each trip, or both. */
 struct ti_slot_models {
     bool by_cell;
-    int64_t trips; /* 0: not by trip */
+    int64_t trips; /* 0: not by trip; TI_FIRST_TRIP: one for the first, and one for all others */
     struct ti_model *model;
 };
 
