@@ -128,7 +128,7 @@ static bool put_list(struct ti_rank_form *it, struct ti_number number, const voi
 {
     struct ti_pool pool = {.at = NULL};
     struct ti_column column = {.head = NULL};
-    struct ti_buffer blob = {NULL, 0, 0};
+    struct ti_buffer blob = {.data = NULL};
     bool fine;
 
     for (int64_t i = 0; i < n; i++)

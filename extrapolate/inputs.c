@@ -79,7 +79,7 @@ static uint32_t class_of(struct ti_inputs *in, struct ti_rank_form *f, int input
     c = &in->class[in->nclasses];
     *c = (struct ti_class){
         .bytes = f->bytes, .step = f->step, .nsteps = f->nsteps, .input = input, .rank = rank};
-    f->bytes = (struct ti_buffer){NULL, 0, 0};
+    f->bytes = (struct ti_buffer){.data = NULL};
     f->step = NULL;
     find_slots(f, c);
     keep_sites(c, r);

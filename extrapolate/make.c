@@ -97,7 +97,7 @@ static void next_blob(struct rank *r, const struct ti_bytes *is, struct ti_buffe
 /* Read `n` values of the list that the next numbers are; its tokens are those of `is`. */
 static int64_t *next_list(struct rank *r, const struct ti_bytes *is, int64_t n)
 {
-    struct ti_buffer blob = {NULL, 0, 0};
+    struct ti_buffer blob = {.data = NULL};
     uint64_t first = (uint64_t)next(r), v = 0;
     struct ti_cursor c;
     size_t cap = 0;
@@ -125,7 +125,7 @@ static struct ti_buffer tokens_of(const void *list, int64_t n,
 {
     struct ti_pool pool = {.at = NULL};
     struct ti_column column = {.head = NULL};
-    struct ti_buffer blob = {NULL, 0, 0};
+    struct ti_buffer blob = {.data = NULL};
 
     for (int64_t i = 0; i < n; i++)
         ti_column_add(&pool, &column, (uint64_t)at(list, i));
@@ -185,7 +185,7 @@ static void put_columns(struct rank *r, uint32_t i)
 
     for (uint32_t k = 0; k < node.columns; k++) {
         struct ti_shape_column c = ti_shape_column(r->t->f, i, k);
-        struct ti_buffer blob = {NULL, 0, 0};
+        struct ti_buffer blob = {.data = NULL};
         int64_t first;
 
         if (c.part.kind == TI_PART_EXTRAS)
@@ -352,7 +352,7 @@ static ti_status make_ranks(const struct ti_models *m, const struct template *te
     for (int64_t rank = 0; rank < m->np && !st; rank++) {
         struct ti_record record;
 
-        ti_progress("making rank %" PRId64 " of %" PRId64, rank, m->np);
+        ti_progress("making", "ranks", rank, m->np);
         st = ti_stop_check(err);
         if (!st)
             st = make_rank(m, templates, text, rank, &record, err);
