@@ -1,4 +1,6 @@
+#include <fcntl.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "merged/merger_internal.h"
 
@@ -279,6 +281,19 @@ ti_status ti_merger_write(struct ti_merger *m, int fd, const char *name, struct 
     free(ranks.data);
     free(blobs.index);
     free(order);
+    return st;
+}
+
+ti_status ti_merger_create(struct ti_merger *m, const char *path, struct ti_err *err)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    ti_status st;
+
+    if (fd < 0)
+        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
+    st = ti_merger_write(m, fd, path, err);
+    if (close(fd) != 0 && !st)
+        st = ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
     return st;
 }
 

@@ -34,6 +34,9 @@ uint64_t ti_merger_groups(const struct ti_merger *m);
  * descriptor may be a pipe.  At least one record is needed.  TI_ERR_IO. */
 ti_status ti_merger_write(struct ti_merger *m, int fd, const char *name, struct ti_err *err);
 
+/* The same to the new file `path`. */
+ti_status ti_merger_create(struct ti_merger *m, const char *path, struct ti_err *err);
+
 void ti_merger_free(struct ti_merger *m); /* NULL is fine */
 
 #endif

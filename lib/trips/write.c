@@ -1,15 +1,13 @@
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/cli.h"
 #include "common/map.h"
 #include "common/scratch.h"
 #include "merged/merger.h"
-#include "sound/check.h"
+#include "sound/written.h"
 #include "trips/internal.h"
 
 /* The hash of a rank with more events is that of its record. */
@@ -121,19 +119,6 @@ static ti_status merge_ranks(const struct ti__job *j, const struct ti_trips *t, 
     return st;
 }
 
-static ti_status write_file(struct ti_merger *m, const char *path, struct ti_err *err)
-{
-    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    ti_status st;
-
-    if (fd < 0)
-        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
-    st = ti_merger_write(m, fd, path, err);
-    if (close(fd) != 0 && !st)
-        st = ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
-    return st;
-}
-
 static ti_status merge(const struct ti__job *j, const struct ti_trips *t, const char *tool,
                        const char *path, struct ti_err *err)
 {
@@ -144,78 +129,8 @@ static ti_status merge(const struct ti__job *j, const struct ti_trips *t, const 
         return st;
     st = merge_ranks(j, t, tool, m, err);
     if (!st)
-        st = write_file(m, path, err);
+        st = ti_merger_create(m, path, err);
     ti_merger_free(m);
-    return st;
-}
-
-/* --------------------------------------------------------------------- check -- */
-
-static ti_status whole_rank(void *arg, int64_t rank, struct ti_walk *w, enum ti_read_state state,
-                            ti_status st, struct ti_err *err)
-{
-    (void)arg;
-    (void)w;
-    if (state == TI_READ_WHOLE)
-        return TI_OK;
-    return st ? st : ti_err_set(err, TI_ERR_INPUT, "rank %" PRId64 " cannot be read", rank);
-}
-
-/* The check counts for itself; nothing is counted here. */
-static bool remember(void *arg, uint32_t depth)
-{
-    (void)arg;
-    (void)depth;
-    return true;
-}
-
-static void repeat(void *arg, uint32_t depth, uint64_t times)
-{
-    (void)arg;
-    (void)depth;
-    (void)times;
-}
-
-static ti_status pause_check(void *arg, struct ti_err *err)
-{
-    (void)arg;
-    return ti_stop_check(err);
-}
-
-static ti_status not_sound(const struct ti_problems *ps, struct ti_err *err)
-{
-    const struct ti_problem *p = &ps->list[0];
-    char event[32] = "";
-
-    if (p->event != TI_NO_EVENT)
-        snprintf(event, sizeof event, ", event %" PRIu64, p->event);
-    ti_err_set(err, TI_ERR_INPUT,
-               "with these trips, the trace is not sound (%" PRIu64 " problem%s): rank %" PRId64
-               "%s%s%s: %s",
-               ps->n, ps->n == 1 ? "" : "s", p->rank, event, p->call[0] ? ", " : "", p->call,
-               p->why);
-    ti_err_hint(err, "calls inside the loop and outside belong together, such as requests that are "
-                     "made in it and completed behind it, or other ranks make their part in "
-                     "another loop: change that one, too");
-    return TI_ERR_INPUT;
-}
-
-static ti_status check(const char *path, struct ti_err *err)
-{
-    static const struct ti_visitor visitor = {
-        .rank = whole_rank, .remember = remember, .repeat = repeat, .pause = pause_check};
-    struct ti_problems problems = {.n = 0};
-    struct ti_source *s;
-    struct ti_check result;
-    ti_status st = ti_source_open(path, &s, err);
-
-    if (st)
-        return st;
-    st = ti_check(s, &visitor, &result, &problems, err);
-    if (!st && problems.n)
-        st = not_sound(&problems, err);
-    ti_check_free(&result);
-    ti_source_close(s);
     return st;
 }
 
@@ -235,7 +150,12 @@ ti_status ti_trips_write(struct ti_trips *t, struct ti_source *s, const char *to
     if (!st)
         st = merge(&j, t, tool, path, err);
     if (!st)
-        st = check(path, err);
+        st = ti_written_check(
+            path, "with these trips",
+            "calls inside the loop and outside belong together, such as requests that are "
+            "made in it and completed behind it, or other ranks make their part in "
+            "another loop: change that one, too",
+            err);
     ti_progress_end(false);
     for (int64_t rank = 0; rank < j.np; rank++)
         free(j.places[rank].place);
