@@ -2,15 +2,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/compare.h"
 #include "analysis/line.h"
 #include "callsite/symbolizer.h"
 #include "common/cli.h"
-#include "fold/shape.h"
 #include "info/event_json.h"
-#include "trace/alike.h"
 #include "trace/rankname.h"
-
-#define PROGRESS_EVERY (1u << 20) /* events */
 
 /* The difference between two traces of a rank. */
 struct difference {
@@ -22,30 +19,6 @@ struct difference {
     bool counters;                /* they have different counters */
     struct ti_caveats quality[2]; /* of their volumes */
 };
-
-static bool same(struct ti_reader *const r[2], const struct ti_event ev[2],
-                 const struct info_style *style)
-{
-    uint64_t a = ev[0].volume, b = ev[1].volume;
-
-    return (style->line.no_volumes || (a > b ? a - b : b - a) <= style->tolerance) &&
-           ti_reader_same_call(r[0], &ev[0], r[1], &ev[1]);
-}
-
-static bool same_comms(const struct ti_reader *a, const struct ti_reader *b, int64_t *which)
-{
-    const struct ti_comm *x, *y;
-
-    for (*which = 0;; ++*which) {
-        x = ti_reader_comm(a, *which);
-        y = ti_reader_comm(b, *which);
-        if (!x && !y)
-            return true;
-        if (!x || !y || x->rank != y->rank || x->size != y->size ||
-            memcmp(x->member, y->member, (size_t)x->size * sizeof *x->member) != 0)
-            return false;
-    }
-}
 
 static char *show(const struct ti_source *s, const struct ti_reader *r, const struct ti_event *ev,
                   const struct info_style *style)
@@ -74,63 +47,6 @@ static json_t *event_difference(struct ti_reader *const r[2], const struct ti_ev
                      ti_json_u64(number), "events", list);
 }
 
-/* ------------------------------------------------------- trips that are alike -- */
-
-/* Two traces with the same loops are read in step.  As no difference was found in a trip, there is
- * none in those that are alike. */
-
-static size_t extent(void *arg)
-{
-    (void)arg;
-    return 0;
-}
-
-static bool remember(void *arg, uint32_t depth)
-{
-    (void)arg;
-    (void)depth;
-    return true;
-}
-
-static bool steady(void *arg, uint32_t depth)
-{
-    (void)arg;
-    (void)depth;
-    return true;
-}
-
-static bool leave_out(void *arg, uint32_t depth, uint64_t times, const struct ti_trip_period *p)
-{
-    struct ti_reader *const *r = arg;
-
-    (void)depth;
-    return ti_reader_leave_out(r[0], times, p) && ti_reader_leave_out(r[1], times, p);
-}
-
-static bool same_loops(struct ti_reader *const r[2])
-{
-    const struct ti_folded *a = ti_reader_folded(r[0]), *b = ti_reader_folded(r[1]);
-
-    return a && b && ti_shape_same_loops(a, b);
-}
-
-/* Say how far long traces are compared. */
-static void tell_progress(const struct ti_reader *r, int64_t nranks)
-{
-    char at[32], all[32], note[96];
-
-    if (!ti_reader_folded(r) || !ti_progress_due("comparing"))
-        return;
-    snprintf(note, sizeof note, "event %s of %s",
-             ti_format_count(ti_reader_events(r), at, sizeof at),
-             ti_format_count(ti_folded_events(ti_reader_folded(r)), all, sizeof all));
-    ti_progress_show(&(struct ti_progress){.step = "comparing",
-                                           .unit = "ranks",
-                                           .done = ti_reader_rank(r),
-                                           .of = nranks,
-                                           .note = note});
-}
-
 /* Note a difference at the present event, of which `more` says for each side whether there is one.
  */
 static void note_event(struct ti_source *const s[2], struct ti_reader *const r[2],
@@ -148,54 +64,25 @@ static void note_event(struct ti_source *const s[2], struct ti_reader *const r[2
     free(b);
 }
 
-/* Compare event by event, up to the first difference. */
-static ti_status compare_events(struct ti_source *const s[2], struct ti_reader *const r[2],
-                                struct ti_alike *alike, const struct info_style *style,
-                                struct difference *d, struct ti_err *err)
-{
-    struct ti_event ev[2];
-    int more[2] = {1, 1};
-
-    for (uint64_t n = 1; more[0]; n++) {
-        ti_status st = alike->twin ? ti_alike_leave_out(alike, r[0], err) : TI_OK;
-
-        if (st)
-            return st;
-        d->events = ti_reader_events(r[0]);
-        for (int i = 0; i < 2; i++) {
-            more[i] = ti_reader_next(r[i], &ev[i], err);
-            if (more[i] < 0)
-                return ti_reader_status(r[i]);
-        }
-        if (more[0] != more[1] || (more[0] && !same(r, ev, style))) {
-            note_event(s, r, ev, more, style, d);
-            return TI_OK;
-        }
-        if (n % PROGRESS_EVERY == 0)
-            tell_progress(r[0], ti_source_nranks(s[0]));
-    }
-    return TI_OK;
-}
-
 static ti_status walk(struct ti_source *const s[2], int64_t rank, struct ti_reader *const r[2],
                       const struct info_style *style, struct difference *d, struct ti_err *err)
 {
-    static const struct ti_alike_user user = {extent, remember, steady, leave_out};
-    struct ti_alike alike = {.user = &user,
-                             .arg = (void *)(uintptr_t)r,
-                             .twin = same_loops(r) ? r[1] : NULL,
-                             .volumes = !style->line.no_volumes};
-    ti_status st = compare_events(s, r, &alike, style, d, err);
-    int64_t comm;
+    struct ti_compare_style how = {style->line.no_volumes, style->tolerance};
+    struct ti_compared found;
+    ti_status st = ti_compare_rank(r, &how, &found, err);
 
-    ti_alike_free(&alike);
-    if (st || d->text || same_comms(r[0], r[1], &comm))
+    d->events = found.events;
+    if (st || found.differs == TI_DIFFERS_NOT)
         return st;
+    if (found.differs == TI_DIFFERS_EVENT) {
+        note_event(s, r, found.ev, found.more, style, d);
+        return TI_OK;
+    }
     if (style->json)
-        d->json =
-            json_pack("{s:I, s:I}", "rank", (json_int_t)rank, "communicator", (json_int_t)comm);
+        d->json = json_pack("{s:I, s:I}", "rank", (json_int_t)rank, "communicator",
+                            (json_int_t)found.comm);
     if (asprintf(&d->text, "rank %" PRId64 ": communicator %" PRId64 " has other members\n", rank,
-                 comm) < 0)
+                 found.comm) < 0)
         d->text = NULL;
     return TI_OK;
 }
@@ -216,7 +103,7 @@ static ti_status by_totals(struct ti_reader *const r[2], bool *equal, struct ti_
         have = ti_reader_totals(r[i], &t[i]) && have;
     }
     *equal = have && t[0].hash == t[1].hash && t[0].events == t[1].events &&
-             same_comms(r[0], r[1], &comm);
+             ti_compare_comms(r[0], r[1], &comm);
     return TI_OK;
 }
 
