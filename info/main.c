@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "bundle/output.h"
 #include "callsite/symbolizer.h"
 #include "common/cli.h"
 #include "common/scratch.h"
@@ -168,7 +169,7 @@ static int check_options(const struct settings *s)
     if ((writes > 0) != (s->output != NULL))
         return (int)ti_cli_usage(&cli,
                                  "--merge, --split and --trips need -o, and only they have it");
-    if (s->trips.n && info_is_bundle_name(s->output))
+    if (s->trips.n && ti_is_bundle_name(s->output))
         return (int)ti_cli_usage(&cli,
                                  "--trips writes a merged trace, not a bundle: '%s' would be "
                                  "taken for one",

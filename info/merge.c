@@ -9,13 +9,13 @@
 #include "bundle/check.h"
 #include "bundle/manifest.h"
 #include "bundle/merging.h"
+#include "bundle/output.h"
 #include "common/cli.h"
 #include "common/map.h"
 #include "common/scratch.h"
 #include "trace/rankname.h"
 
-#define BUNDLE_SUFFIX ".tib"
-#define BUNDLE_NAME   "bundle" /* until it is published */
+#define BUNDLE_NAME "bundle" /* until it is published */
 
 struct merging {
     struct ti_source **source;
@@ -152,7 +152,7 @@ static ti_status find_manifest(const struct merging *g, char **text, size_t *byt
         return make_manifest(g, text, bytes, err);
     ti_err_set(err, TI_ERR_INPUT, "there is no manifest of these ranks for the bundle '%s'",
                g->output);
-    ti_err_hint(err, "a name that does not end in " BUNDLE_SUFFIX
+    ti_err_hint(err, "a name that does not end in " TI_BUNDLE_SUFFIX
                      " stands for a merged trace, which needs no manifest");
     return TI_ERR_INPUT;
 }
@@ -234,16 +234,9 @@ static ti_status write_bundle(struct merging *g, struct ti_err *err)
     return st;
 }
 
-bool info_is_bundle_name(const char *name)
-{
-    size_t n = strlen(name), suffix = strlen(BUNDLE_SUFFIX);
-
-    return n > suffix && strcmp(name + n - suffix, BUNDLE_SUFFIX) == 0;
-}
-
 static ti_status write_output(struct merging *g, struct ti_err *err)
 {
-    bool bundle = info_is_bundle_name(g->output);
+    bool bundle = ti_is_bundle_name(g->output);
     ti_status st = bundle ? write_bundle(g, err) : write_merged(g, err);
 
     if (st == TI_OK)

@@ -18,9 +18,6 @@
 ti_status info_merge(char *const *sources, int n, const char *output, const struct ti_qualities *q,
                      const struct info_style *style, struct ti_err *err);
 
-/* Whether a name is that of a bundle: it ends in ".tib". */
-bool info_is_bundle_name(const char *name);
-
 /* Write the traces of a source as rank files into the new folder `output`, with its RUN.json and
  * MANIFEST.json. */
 ti_status info_split(struct ti_source *s, const char *output, const struct info_style *style,

@@ -106,6 +106,8 @@ void info_print_summary_json(const struct summary *sum)
     set(out, "complete", json_boolean(!sum->missing.n && !json_array_size(bad)));
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         json_object_set(out, keys[i], json_object_get(sum->info, keys[i]));
+    if (sum->caveats.extrapolation[0])
+        set(out, TI_INFO_EXTRAPOLATED, info_json_text(sum->caveats.extrapolation));
     set(out, "exact",
         ti_caveats_exact(&sum->caveats, info_fact(sum, "counter"),
                          json_is_true(json_object_get(sum->info, "exact"))));

@@ -253,7 +253,7 @@ static void put_ranks(FILE *f, const struct ti_run *run)
         fprintf(f, ",\"hash\":\"%016" PRIx64 "\",\"end\":\"%s\"}", rank->hash,
                 ti_end_word(rank->end));
     }
-    fprintf(f, "\n ]\n}\n");
+    fprintf(f, "\n ]");
 }
 
 static void put_seconds(char *text, double seconds)
@@ -282,8 +282,8 @@ char *ti_manifest_text(const struct ti_run *run, size_t *bytes)
             TI_BUNDLE_VERSION, ti_version());
     fprintf(f, ",\n \"run_id\": \"%s\",\n \"np\": %" PRId64 ",\n \"complete\": %s", hex,
             run->nranks, run->complete == run->nranks ? "true" : "false");
-    put_json(f, "missing", ti_run_bad_ranks(run, false));
-    put_json(f, "incomplete", ti_run_bad_ranks(run, true));
+    put_json(f, "missing", run->rank ? ti_run_bad_ranks(run, false) : json_array());
+    put_json(f, "incomplete", run->rank ? ti_run_bad_ranks(run, true) : json_array());
     put_json(f, "ignored", strays(run));
     put_json(f, "application", either(run, "application"));
     put_json(f, "command", either(run, "command"));
@@ -294,11 +294,13 @@ char *ti_manifest_text(const struct ti_run *run, size_t *bytes)
     if (json_object_size(run->differ))
         put_json(f, "differ", json_incref(run->differ));
     put_json(f, "plan", json_incref(json_object_get(run->json, "plan")));
-    put_json(f, "nodes", nodes(run));
+    put_json(f, "nodes", run->rank ? nodes(run) : NULL);
     put_json(f, "acquisition", acquisition(run));
     put_json(f, "gathering", json_incref(run->gathering));
     put_json(f, "totals", totals(run));
-    put_ranks(f, run);
+    if (run->rank)
+        put_ranks(f, run);
+    fprintf(f, "\n}\n");
     failed = !had_memory() || ferror(f);
     if (fclose(f) != 0 || failed) {
         free(text);

@@ -94,7 +94,7 @@ static bool put_file(struct ti_zip_writer *zip, int fd)
     return n == 0;
 }
 
-static bool put_member(struct ti_zip_writer *zip, int fd, int64_t bytes)
+bool ti_merging_put(struct ti_zip_writer *zip, int fd, int64_t bytes)
 {
     return bytes >= 0 && lseek(fd, 0, SEEK_SET) == 0 &&
            ti_zip_writer_member(zip, TI_MERGED_NAME, bytes, 0) && put_file(zip, fd) &&
@@ -109,7 +109,7 @@ ti_status ti_merging_store(struct ti_merging *m, struct ti_zip_writer *zip, cons
 
     if (st == TI_OK) {
         *bytes = lseek(fd, 0, SEEK_END);
-        if (!put_member(zip, fd, *bytes))
+        if (!ti_merging_put(zip, fd, *bytes))
             st = ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", name);
     }
     cause = errno;

@@ -36,6 +36,10 @@ uint32_t ti_merging_crc(const struct ti_record *record);
 ti_status ti_merging_store(struct ti_merging *m, struct ti_zip_writer *zip, const char *name,
                            int64_t *bytes, struct ti_err *err);
 
+/* Put the merged trace in the file `fd`, of `bytes` bytes, as a member of `zip`.  False with errno
+ * set. */
+bool ti_merging_put(struct ti_zip_writer *zip, int fd, int64_t bytes);
+
 /* Turn the manifest of a bundle of these ranks, allocated text, into that of the merged trace,
  * which has no files of ranks: its index takes less than a list of them.  Returns false when memory
  * is short. */

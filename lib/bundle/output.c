@@ -48,3 +48,10 @@ ti_status ti_output_check(const char *path, bool force, const char *hint, struct
     ti_err_hint(err, "-o gives another name");
     return TI_ERR_IO;
 }
+
+bool ti_is_bundle_name(const char *name)
+{
+    size_t n = strlen(name), suffix = strlen(TI_BUNDLE_SUFFIX);
+
+    return n > suffix && strcmp(name + n - suffix, TI_BUNDLE_SUFFIX) == 0;
+}

@@ -15,6 +15,10 @@
  */
 ti_status ti_output_check(const char *path, bool force, const char *hint, struct ti_err *err);
 
+/* Whether a name is that of a bundle: it ends in TI_BUNDLE_SUFFIX. */
+#define TI_BUNDLE_SUFFIX ".tib"
+bool ti_is_bundle_name(const char *name);
+
 /* True if the file starts like a bundle (zip), or is empty. */
 bool ti_output_begins(int fd, const struct stat *sb);
 
