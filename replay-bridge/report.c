@@ -247,6 +247,8 @@ static void add_lint(json_t *j, const struct ti_replay_trace *t)
     }
     if (t->lint.caveats.change[0])
         json_object_set_new(j, "changed", ti_json_text(t->lint.caveats.change));
+    if (t->lint.caveats.extrapolation[0])
+        json_object_set_new(j, "extrapolated", ti_json_text(t->lint.caveats.extrapolation));
     json_object_set_new(j, "problem_count", json_integer((json_int_t)t->problems.n));
     json_object_set_new(j, "problems", ti_problems_json(&t->problems));
 }

@@ -34,7 +34,7 @@ def volumes(d):
     if missed > 1:
         out.append(f"Bounded: {info['uncounted']['least_pct']:.0f} to {missed:.0f} % of the work may be "
                    f"in code that is not counted ({info['uncounted']['samples']:,} samples).")
-    return out + changed(info)
+    return out + changed(info) + extrapolated(info)
 
 
 def changed(info):
@@ -44,13 +44,21 @@ def changed(info):
     return [f"Changed: the trace is not as it was taken: {text if isinstance(text, str) else '; '.join(map(str, text))}."]
 
 
+def extrapolated(info):
+    text = info.get("extrapolated")
+    if not text:
+        return []
+    mark = "Unproven" if "unproven" in text else "Extrapolated"
+    return [f"{mark}: no run had these events, the trace was extrapolated {text}."]
+
+
 def durations(d):
     return [f"Doubt: {text}." for text in d.info().get("rate", {}).get("doubts", [])]
 
 
 def replay(result):
     """Doubts about a simulated time."""
-    out = changed(result)
+    out = changed(result) + extrapolated(result)
     if result.get("error"):
         out.append(f"Failed: {result['error']}")
     if result.get("waiting"):

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/json.h"
 #include "event/quality.h"
 
 /* Threads that take less than both belong to MPI: those of Open MPI 4.1 took at most 0.1 ms. */
@@ -116,6 +117,8 @@ const char *ti_caveats_words(const struct ti_caveats *c, const char *counter, bo
 
     if (estimate)
         return "an estimate";
+    if (c->extrapolated)
+        return "extrapolated";
     if (c->changed)
         return "changed";
     if (covers != TI_COVERS_PART && (!exact || ti_caveats_approximate(c)))
@@ -127,7 +130,8 @@ json_t *ti_caveats_exact(const struct ti_caveats *c, const char *counter, bool e
 {
     enum ti_coverage covers = ti_caveats_coverage(c, counter);
 
-    if (!exact || c->changed || ti_caveats_approximate(c) || covers == TI_COVERS_PART)
+    if (!exact || c->changed || c->extrapolated || ti_caveats_approximate(c) ||
+        covers == TI_COVERS_PART)
         return json_false();
     return covers == TI_COVERS_ALL ? json_true() : json_null();
 }
@@ -138,8 +142,11 @@ void ti_caveats_add_quality(struct ti_caveats *c, const struct ti_reader *r, boo
 {
     const char *volumes = ti_reader_info(r, "volumes"), *extras = ti_reader_info(r, "extras");
     const char *change = ti_reader_info(r, TI_INFO_CHANGED);
+    const char *extrapolation = ti_reader_info(r, TI_INFO_EXTRAPOLATED);
     struct ti_quality q = {TI_EXACT, 0};
 
+    if (extrapolation && !c->extrapolated++)
+        snprintf(c->extrapolation, sizeof c->extrapolation, "%s", extrapolation);
     if (change && !c->changed++)
         snprintf(c->change, sizeof c->change, "%s", change);
     if (volumes && ti_quality_parse(volumes, &q)) {
@@ -179,6 +186,8 @@ void ti_caveats_merge(struct ti_caveats *c, const struct ti_caveats *more)
         add_uncounted(c, more->uncounted_in[i].name, more->uncounted_in[i].samples);
     if (!c->change[0])
         memcpy(c->change, more->change, sizeof c->change);
+    if (!c->extrapolation[0])
+        memcpy(c->extrapolation, more->extrapolation, sizeof c->extrapolation);
     if (more->bound_ppm > c->bound_ppm)
         c->bound_ppm = more->bound_ppm;
     if (more->exit_status)
@@ -204,6 +213,8 @@ json_t *ti_caveats_json(const struct ti_caveats *c)
         json_object_set_new(in, c->uncounted_in[i].name,
                             json_integer((json_int_t)c->uncounted_in[i].samples));
     json_object_set_new(j, "uncounted_in", in);
+    if (c->extrapolation[0])
+        json_object_set_new(j, "extrapolation", ti_json_text(c->extrapolation));
     json_object_set_new(j, "bound_ppm", json_integer((json_int_t)c->bound_ppm));
     return j;
 }
@@ -225,6 +236,9 @@ void ti_caveats_add_json(struct ti_caveats *c, const json_t *json)
 #undef TAKE
     if (number(json, "bound_ppm") > c->bound_ppm)
         c->bound_ppm = number(json, "bound_ppm");
+    if (!c->extrapolation[0])
+        snprintf(c->extrapolation, sizeof c->extrapolation, "%s",
+                 ti_json_string(json, "extrapolation"));
     json_object_foreach(json_object_get(json, "uncounted_in"), name, samples)
         add_uncounted(c, name, number(json_object_get(json, "uncounted_in"), name));
 }
@@ -256,6 +270,16 @@ static bool changed(const struct ti_caveats *c, char *buf, size_t bytes)
              "%" PRIu64 " rank%s changed after %s traced, by %s: no run had these events",
              c->changed, c->changed == 1 ? " was" : "s were",
              c->changed == 1 ? "it was" : "they were", c->change[0] ? c->change : "another tool");
+    return true;
+}
+
+static bool extrapolated(const struct ti_caveats *c, char *buf, size_t bytes)
+{
+    if (!c->extrapolated)
+        return false;
+    snprintf(buf, bytes, "no run had these events: %" PRIu64 " rank%s extrapolated %s",
+             c->extrapolated, c->extrapolated == 1 ? " was" : "s were",
+             c->extrapolation[0] ? c->extrapolation : "from other runs");
     return true;
 }
 
@@ -379,18 +403,10 @@ static bool extras_from_statistics(const struct ti_caveats *c, char *buf, size_t
 
 bool ti_caveats_text(const struct ti_caveats *c, int i, char *buf, size_t bytes)
 {
-    static bool (*const all[])(const struct ti_caveats *, char *,
-                               size_t) = {failed,
-                                          changed,
-                                          nothing_recorded,
-                                          threaded,
-                                          misses_code,
-                                          misses_unknown_code,
-                                          may_miss_code,
-                                          asked_for_nodes,
-                                          within_bound,
-                                          from_statistics,
-                                          extras_from_statistics};
+    static bool (*const all[])(const struct ti_caveats *, char *, size_t) = {
+        failed,          changed,      extrapolated,        nothing_recorded,
+        threaded,        misses_code,  misses_unknown_code, may_miss_code,
+        asked_for_nodes, within_bound, from_statistics,     extras_from_statistics};
 
     for (size_t k = 0; k < sizeof all / sizeof *all; k++)
         if (all[k](c, buf, bytes) && i-- == 0)

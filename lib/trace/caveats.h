@@ -31,11 +31,18 @@
     X(bounded, "")      /* ranks whose volumes are not exact, but within a bound */                \
     X(drawn, "")        /* those whose volumes are drawn from statistics */                        \
     X(drawn_extras, "") /* those whose extra values are */                                         \
-    X(changed, "")      /* ranks that were changed after they were traced */
+    X(changed, "")      /* ranks that were changed after they were traced */                       \
+    X(extrapolated, "") /* ranks that were never traced */
 
 /* Metadata of a rank that was changed after it was traced: the commands that did so, as in
  * "ti-info --trips 'norm lu.c:291=20'". */
 #define TI_INFO_CHANGED "changed"
+
+/* Metadata of a rank of a run that nobody made: of which runs it was made, and whether that has
+ * proved right, as in "from 16, 36 and 64 ranks; unproven: ..."; and the numbers of ranks of these
+ * runs, with the run ids: "16 RUN_ID 36 RUN_ID". */
+#define TI_INFO_EXTRAPOLATED      "extrapolated"
+#define TI_INFO_EXTRAPOLATED_FROM "extrapolated_from"
 
 /* The program or a library, and its share of the `uncounted` samples. */
 struct ti_uncounted {
@@ -52,6 +59,7 @@ struct ti_caveats {
                                                          * entry */
     uint64_t bound_ppm; /* the largest bound, in millionths of a volume */
     char change[256];   /* TI_INFO_CHANGED of the first rank that has it, cut; "": none has */
+    char extrapolation[400]; /* TI_INFO_EXTRAPOLATED of the first rank that has it, cut; "" */
     int exit_status;    /* of the application, from RUN.json; 0: success, or not known */
 };
 
@@ -59,7 +67,7 @@ struct ti_caveats {
 void ti_caveats_add(struct ti_caveats *c, const struct ti_reader *r);
 
 /* Add only the quality of a rank's volumes and, if wanted, of its extra values, and whether it was
- * changed.  The reader may be at any place. */
+ * changed or extrapolated.  The reader may be at any place. */
 void ti_caveats_add_quality(struct ti_caveats *c, const struct ti_reader *r, bool with_extras);
 
 /* Add `more` to *c. */
@@ -101,7 +109,7 @@ bool ti_caveats_partial(const char *counter);
 enum ti_coverage ti_caveats_coverage(const struct ti_caveats *c, const char *counter);
 
 /* A word for the volumes: "exact", "exact for that code" (if the coverage is not known),
- * "not of all code", "not exact", "an estimate", "changed".  exact, estimate: what the metadata
+ * "not of all code", "not exact", "an estimate", "changed", "extrapolated".  exact, estimate: what the metadata
  * says. */
 const char *ti_caveats_words(const struct ti_caveats *c, const char *counter, bool exact,
                              bool estimate);
