@@ -31,7 +31,7 @@ static void put_number(struct ti_rank_form *it, const struct ti_number *number, 
 static void put_step(struct ti_rank_form *it, enum ti_step_kind kind, uint32_t node)
 {
     it->step = ti_grow(it->step, &it->steps_cap, it->nsteps + 1, sizeof *it->step);
-    it->step[it->nsteps++] = (struct ti_step){kind, node};
+    it->step[it->nsteps++] = (struct ti_form_step){kind, node};
 }
 
 static void put_text(struct ti_rank_form *it, const char *text)

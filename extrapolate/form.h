@@ -54,7 +54,7 @@ struct ti_number {
 /* The nodes of a form in preorder; a call or loop with its number in the shape. */
 enum ti_step_kind { TI_STEP_CALL, TI_STEP_LOOP, TI_STEP_UNROLLED, TI_STEP_END };
 
-struct ti_step {
+struct ti_form_step {
     enum ti_step_kind kind;
     uint32_t node;
 };
@@ -64,7 +64,7 @@ struct ti_rank_form {
     struct ti_number *number;
     int64_t *value;
     size_t n, numbers_cap, values_cap;
-    struct ti_step *step; /* an unrolled loop has its first trip */
+    struct ti_form_step *step; /* an unrolled loop has its first trip */
     size_t nsteps, steps_cap;
 };
 

@@ -23,7 +23,7 @@ struct ti_class {
     struct ti_buffer bytes; /* of the form */
     struct ti_slot *slot;
     size_t n, cap;
-    struct ti_step *step;
+    struct ti_form_step *step;
     size_t nsteps;
     char **site; /* text of each call site that numbers name, from 1 */
     size_t nsites;

@@ -1,12 +1,10 @@
 #include "extrapolate/make.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "analysis/folded.h"
 #include "common/cli.h"
@@ -14,9 +12,16 @@
 #include "event/symbol.h"
 #include "merged/builder.h"
 #include "merged/merger.h"
+#include "sound/written.h"
+#include "trace/caveats.h"
 
 /* The hash of a rank with more events is that of its record. */
 #define HASHED_EVENTS (UINT64_C(1) << 14)
+
+#define HINT                                                                                       \
+    "messages, collectives or requests of the ranks do not fit together, so the rules do not "     \
+    "hold; "                                                                                       \
+    "more inputs may tell them apart, and --explain shows them"
 
 /* A class with a rank that has it: its form is made again with other numbers. */
 struct template
@@ -233,7 +238,7 @@ static void put_call(struct rank *r, uint32_t i)
 static size_t put_steps(struct rank *r, size_t step)
 {
     for (; step < r->c->nsteps && !r->why; step++) {
-        const struct ti_step *s = &r->c->step[step];
+        const struct ti_form_step *s = &r->c->step[step];
         size_t body = step + 1, slot, end = body;
         int64_t times;
 
@@ -296,8 +301,9 @@ static void put_comms(struct rank *r)
 /* Metadata that was measured of the whole run, or is of another number of ranks. */
 static bool is_left_out(const char *key)
 {
-    static const char *const keys[] = {"whole",       "outside",       "blocks", "blocks_own",
-                                       "app_seconds", "flush_seconds", NULL};
+    static const char *const keys[] = {
+        "whole",         "outside", "blocks", "blocks_own",         "app_seconds",
+        "flush_seconds", "host",    "pid",    TI_INFO_EXTRAPOLATED, NULL};
 
     for (const char *const *k = keys; *k; k++)
         if (strcmp(*k, key) == 0)
@@ -305,13 +311,14 @@ static bool is_left_out(const char *key)
     return false;
 }
 
-static void put_texts(struct rank *r, const char *text)
+static void put_texts(struct rank *r, const struct ti_origin *origin)
 {
     static const enum ti_string kinds[] = {TI_STRING_CALL, TI_STRING_FILE, TI_STRING_SITE};
     const char *key, *value, *string;
 
     ti_builder_end(r->b, TI_END_COMPLETE);
-    ti_builder_info(r->b, "extrapolated", text, false);
+    ti_builder_info(r->b, TI_INFO_EXTRAPOLATED, origin->text, false);
+    ti_builder_info(r->b, TI_INFO_EXTRAPOLATED_FROM, origin->from, false);
     for (int i = 0; ti_reader_info_at(r->t->r, i, &key, &value); i++)
         if (!is_left_out(key))
             ti_builder_info(r->b, key, value, i >= ti_reader_info_first(r->t->r));
@@ -321,7 +328,7 @@ static void put_texts(struct rank *r, const char *text)
 }
 
 static ti_status make_rank(const struct ti_models *m, const struct template *templates,
-                           const char *text, int64_t rank, struct ti_record *out,
+                           const struct ti_origin *origin, int64_t rank, struct ti_record *out,
                            struct ti_err *err)
 {
     struct rank r = {.m = m, .at = ti_grid_spot(&m->grid, m->in->n, m->np, rank)};
@@ -331,7 +338,7 @@ static ti_status make_rank(const struct ti_models *m, const struct template *tem
     r.c = &m->in->class[r.class];
     r.t = &templates[r.class];
     r.b = ti_builder_new((uint32_t)rank, 0);
-    put_texts(&r, text);
+    put_texts(&r, origin);
     put_comms(&r);
     put_steps(&r, 0);
     st = r.why ? ti_err_set(err, TI_ERR_INPUT, "rank %" PRId64 " of %" PRId64 ": %s", rank, m->np,
@@ -345,7 +352,8 @@ static ti_status make_rank(const struct ti_models *m, const struct template *tem
 /* ------------------------------------------------------------------------- all -- */
 
 static ti_status make_ranks(const struct ti_models *m, const struct template *templates,
-                            const char *text, struct ti_merger *merger, struct ti_err *err)
+                            const struct ti_origin *origin, struct ti_merger *merger,
+                            struct ti_err *err)
 {
     ti_status st = TI_OK;
 
@@ -355,7 +363,7 @@ static ti_status make_ranks(const struct ti_models *m, const struct template *te
         ti_progress("making", "ranks", rank, m->np);
         st = ti_stop_check(err);
         if (!st)
-            st = make_rank(m, templates, text, rank, &record, err);
+            st = make_rank(m, templates, origin, rank, &record, err);
         if (st)
             break;
         st = ti_merger_add(merger, &record, err);
@@ -365,29 +373,14 @@ static ti_status make_ranks(const struct ti_models *m, const struct template *te
     return st;
 }
 
-static ti_status write_file(struct ti_merger *merger, const char *path, struct ti_err *err)
-{
-    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    ti_status st;
-
-    if (fd < 0)
-        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
-    st = ti_merger_write(merger, fd, path, err);
-    if (close(fd) != 0 && !st)
-        st = ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
-    return st;
-}
-
-ti_status ti_extrapolation_write(const struct ti_models *m, const char *text, const char *path,
-                                 struct ti_err *err)
+ti_status ti_extrapolation_write(const struct ti_models *m, const struct ti_origin *origin,
+                                 const char *path, struct ti_err *err)
 {
     const struct ti_inputs *in = m->in;
-    const struct ti_input *largest = &in->input[in->n - 1];
     struct template *t;
     struct ti_merger *merger;
     size_t cap = 0;
-    ti_status st =
-        ti_merger_new((uint32_t)m->np, ti_source_run_id(largest->source), NULL, &merger, err);
+    ti_status st = ti_merger_new((uint32_t)m->np, origin->run_id, NULL, &merger, err);
 
     if (st)
         return st;
@@ -401,9 +394,11 @@ ti_status ti_extrapolation_write(const struct ti_models *m, const char *text, co
             t[c].f = ti_reader_folded(t[c].r);
     }
     if (!st)
-        st = make_ranks(m, t, text, merger, err);
+        st = make_ranks(m, t, origin, merger, err);
     if (!st)
-        st = write_file(merger, path, err);
+        st = ti_merger_create(merger, path, err);
+    if (!st)
+        st = ti_written_check(path, "made by these rules", HINT, err);
     for (size_t c = 0; c < in->nclasses; c++)
         ti_reader_close(t[c].r);
     free(t);

@@ -193,7 +193,7 @@ static size_t put_where(const struct fitting *f, uint32_t class, size_t slot, ch
 }
 
 /* Note why a number has no rule, unless a grid before went further. */
-static void note(struct fitting *f, uint32_t class, size_t slot, enum ti_found found,
+static void note(struct fitting *f, uint32_t class, size_t slot, enum ti_rule_found found,
                  const struct ti_rule *rule, size_t where)
 {
     struct ti_models_told *told = f->told;
@@ -258,7 +258,7 @@ static bool find_rules(struct fitting *f, uint32_t class, size_t slot, int64_t c
 
     for (int axis = 0; axis < rules; axis++) {
         struct ti_rule rule[2];
-        enum ti_found found;
+        enum ti_rule_found found;
         size_t where = 0;
 
         if (!take_values(f, class, slot, cell, trip, model, axis))

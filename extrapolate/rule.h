@@ -79,7 +79,7 @@ struct ti_known {
     int input;
 };
 
-enum ti_found {
+enum ti_rule_found {
     TI_FOUND_RULE,
     TI_FOUND_NONE,    /* no rule of the family gives all numbers */
     TI_FOUND_RIVALS,  /* two rules do, and differ at the target */
@@ -92,7 +92,7 @@ enum ti_found {
  * A cell of a block is `unit` at least, such as the bytes of an element.  If all parts were equal
  * in all inputs, cells of several sizes fit: all that leave no part without a cell must agree.
  */
-enum ti_found ti_rule_find(const struct ti_known *known, size_t n, const struct ti_spot *asked,
+enum ti_rule_found ti_rule_find(const struct ti_known *known, size_t n, const struct ti_spot *asked,
                            size_t nasked, int64_t unit, struct ti_rule out[2], size_t *where);
 
 /* The number at a place; false if the rule gives none there: no integer, or one beyond 2^62. */

@@ -83,7 +83,7 @@ static void finds(const struct grid *g, int n, number *f, const char *text)
     assert_string_equal(ti_rule_text(&rule[0], buf, sizeof buf), text);
 }
 
-static void refuses(const struct grid *g, int n, number *f, enum ti_found why)
+static void refuses(const struct grid *g, int n, number *f, enum ti_rule_found why)
 {
     struct ti_rule rule[2];
     size_t where = SIZE_MAX;

@@ -1,0 +1,29 @@
+/*
+ * What the tool says of its work.
+ */
+#ifndef TI_EXTRAPOLATE_REPORT_H
+#define TI_EXTRAPOLATE_REPORT_H
+
+#include "callsite/symbolizer.h"
+#include "extrapolate/model.h"
+#include "extrapolate/origin.h"
+#include "extrapolate/proof.h"
+
+/* What was made, of what. */
+struct ti_extrapolated {
+    const struct ti_models *models;
+    const struct ti_original *of;
+    const struct ti_proof *proof;
+    json_t *rules;      /* with --explain; else NULL */
+    const char *output; /* NULL: nothing was written */
+    int64_t bytes;      /* of it */
+};
+
+/* Print it.  The call sites of text are looked up with `z`. */
+void ti_extrapolated_print(const struct ti_extrapolated *e, struct ti_symbolizer *z);
+void ti_extrapolated_print_json(const struct ti_extrapolated *e);
+
+/* The same as it stands in the manifest of a bundle: its origin and the proof.  A new object. */
+json_t *ti_extrapolated_about(const struct ti_extrapolated *e, const char *text);
+
+#endif

@@ -1,0 +1,57 @@
+#include "extrapolate/search.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+struct search {
+    const struct ti_inputs *in;
+    int64_t np;
+    struct ti_models *models;
+    struct ti_models_told first; /* why the first grid does not do */
+    int tried;
+};
+
+static bool try_grid(void *arg, const struct ti_grid *g)
+{
+    struct search *s = arg;
+    struct ti_models_told told = {.why = ""};
+    bool fits = ti_models_find(s->in, g, s->np, s->models, &told);
+
+    if (fits)
+        return true;
+    ti_models_free(s->models);
+    if (!s->tried++)
+        s->first = told;
+    return false;
+}
+
+const char *ti_grid_text(const struct ti_grid *g, int input, char *buf, size_t room)
+{
+    size_t at = 0;
+
+    buf[0] = '\0';
+    for (int i = 0; i < g->axes && at < room; i++)
+        at += (size_t)snprintf(buf + at, room - at, "%s%" PRId64, i ? " x " : "", g->p[input][i]);
+    return buf;
+}
+
+ti_status ti_models_search(const struct ti_inputs *in, int64_t np, const int64_t *dims,
+                           struct ti_models *out, struct ti_err *err)
+{
+    struct search s = {.in = in, .np = np, .models = out};
+
+    *out = (struct ti_models){.np = 0};
+    if (ti_grids_try(in, np, dims, try_grid, &s))
+        return TI_OK;
+    if (s.tried)
+        return ti_err_set(err, TI_ERR_INPUT, "%" PRId64 " ranks cannot be extrapolated: %s", np,
+                          s.first.why);
+    ti_err_set(err, TI_ERR_INPUT,
+               "%" PRId64 " ranks cannot be extrapolated: no grid of 1 to %d axes tells which "
+               "ranks of the inputs do what, and has so many ranks",
+               np, TI_AXES);
+    ti_err_hint(err, "numbers of ranks that divide into grids alike, such as squares, fit best; "
+                     "--dims says what the grid of the new run is");
+    return TI_ERR_INPUT;
+}
