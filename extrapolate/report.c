@@ -47,7 +47,7 @@ void ti_extrapolated_print(const struct ti_extrapolated *e, struct ti_symbolizer
     char sizes[128], grid[96], size[32];
 
     printf("%" PRId64 " ranks from %s, in a grid of %s; %zu kind%s of ranks\n", m->np,
-           ti_origins_sizes(e->of, m->in->n, sizes, sizeof sizes),
+           ti_originals_sizes(e->of, m->in->n, sizes, sizeof sizes),
            ti_grid_text(&m->grid, m->in->n, grid, sizeof grid), m->in->nclasses,
            m->in->nclasses == 1 ? "" : "s");
     print_proof(e->proof, z);
@@ -72,14 +72,14 @@ static json_t *grids(const struct ti_models *m)
 json_t *ti_extrapolated_about(const struct ti_extrapolated *e, const char *text)
 {
     return json_pack("{s:o, s:o, s:o, s:o}", "text", ti_json_text(text), "inputs",
-                     ti_origins_json(e->of, e->models->in->n), "grids", grids(e->models), "proof",
+                     ti_originals_json(e->of, e->models->in->n), "grids", grids(e->models), "proof",
                      ti_proof_json(e->proof));
 }
 
 void ti_extrapolated_print_json(const struct ti_extrapolated *e)
 {
     json_t *out = json_pack("{s:I, s:o, s:o, s:I, s:b, s:o}", "np", (json_int_t)e->models->np,
-                            "inputs", ti_origins_json(e->of, e->models->in->n), "grids",
+                            "inputs", ti_originals_json(e->of, e->models->in->n), "grids",
                             grids(e->models), "classes", (json_int_t)e->models->in->nclasses,
                             "proven", e->proof->holds, "proof", ti_proof_json(e->proof));
 

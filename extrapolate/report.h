@@ -6,7 +6,7 @@
 
 #include "callsite/symbolizer.h"
 #include "extrapolate/model.h"
-#include "extrapolate/origin.h"
+#include "extrapolate/original.h"
 #include "extrapolate/proof.h"
 
 /* What was made, of what. */

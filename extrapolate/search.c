@@ -2,29 +2,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
-
-struct search {
-    const struct ti_inputs *in;
-    int64_t np;
-    struct ti_models *models;
-    struct ti_models_told first; /* why the first grid does not do */
-    int tried;
-};
-
-static bool try_grid(void *arg, const struct ti_grid *g)
-{
-    struct search *s = arg;
-    struct ti_models_told told = {.why = ""};
-    bool fits = ti_models_find(s->in, g, s->np, s->models, &told);
-
-    if (fits)
-        return true;
-    ti_models_free(s->models);
-    if (!s->tried++)
-        s->first = told;
-    return false;
-}
 
 const char *ti_grid_text(const struct ti_grid *g, int input, char *buf, size_t room)
 {
@@ -36,22 +13,36 @@ const char *ti_grid_text(const struct ti_grid *g, int input, char *buf, size_t r
     return buf;
 }
 
-ti_status ti_models_search(const struct ti_inputs *in, int64_t np, const int64_t *dims,
-                           struct ti_models *out, struct ti_err *err)
+ti_status ti_search_find(const struct ti_inputs *in, int64_t np, const int64_t *dims,
+                         struct ti_search *out, struct ti_err *err)
 {
-    struct search s = {.in = in, .np = np, .models = out};
+    struct ti_models_told told;
 
-    *out = (struct ti_models){.np = 0};
-    if (ti_grids_try(in, np, dims, try_grid, &s))
+    *out = (struct ti_search){.found = false};
+    out->found = ti_extrapolate(in, np, dims, &out->used, &out->models, &told);
+    if (out->found)
         return TI_OK;
-    if (s.tried)
-        return ti_err_set(err, TI_ERR_INPUT, "%" PRId64 " ranks cannot be extrapolated: %s", np,
-                          s.first.why);
-    ti_err_set(err, TI_ERR_INPUT,
-               "%" PRId64 " ranks cannot be extrapolated: no grid of 1 to %d axes tells which "
-               "ranks of the inputs do what, and has so many ranks",
-               np, TI_AXES);
-    ti_err_hint(err, "numbers of ranks that divide into grids alike, such as squares, fit best; "
-                     "--dims says what the grid of the new run is");
+    if (told.why[0])
+        ti_err_set(err, TI_ERR_INPUT, "%" PRId64 " ranks cannot be extrapolated: %.900s", np,
+                   told.why);
+    else
+        ti_err_set(err, TI_ERR_INPUT,
+                   "%" PRId64 " ranks cannot be extrapolated: no grid of 1 to %d axes tells which "
+                   "ranks of the inputs do what, and has so many ranks",
+                   np, TI_AXES);
+    if (told.hint[0])
+        ti_err_hint(err, "%s", told.hint);
+    else if (!told.why[0])
+        ti_err_hint(err, "numbers of ranks that divide into grids alike, such as squares, fit "
+                         "best; --dims says what the grid of the new run is");
     return TI_ERR_INPUT;
+}
+
+void ti_search_free(struct ti_search *s)
+{
+    if (!s->found)
+        return;
+    ti_models_free(&s->models);
+    ti_inputs_unselect(&s->used);
+    s->found = false;
 }

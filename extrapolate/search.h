@@ -1,15 +1,21 @@
 /*
- * The search for a grid whose models give all numbers.
+ * Extrapolation, with its error for people.
  */
 #ifndef TI_EXTRAPOLATE_SEARCH_H
 #define TI_EXTRAPOLATE_SEARCH_H
 
 #include "extrapolate/model.h"
 
-/* Find the models of `np` ranks, in a grid of `dims` if these are not NULL (TI_AXES + 1 of them;
- * 0 ends them).  TI_ERR_INPUT: there are none, and why.  Release *out in any case. */
-ti_status ti_models_search(const struct ti_inputs *in, int64_t np, const int64_t *dims,
-                           struct ti_models *out, struct ti_err *err);
+/* The same as ti_extrapolate(), for tools.  TI_ERR_INPUT: there are no models, and why.  Release by
+ * _free() in any case; zeroed is fine. */
+struct ti_search {
+    struct ti_inputs used;
+    struct ti_models models;
+    bool found;
+};
+ti_status ti_search_find(const struct ti_inputs *in, int64_t np, const int64_t *dims,
+                         struct ti_search *out, struct ti_err *err);
+void ti_search_free(struct ti_search *s);
 
 /* "16 x 8" into buf, which is returned: the parts of a grid of an input, or of the target. */
 const char *ti_grid_text(const struct ti_grid *g, int input, char *buf, size_t room);

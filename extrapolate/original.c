@@ -1,4 +1,4 @@
-#include "extrapolate/origin.h"
+#include "extrapolate/original.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -110,8 +110,8 @@ static ti_status read_source(struct count *c, struct ti_source *s, struct ti_ori
     return st;
 }
 
-ti_status ti_origins_read(struct ti_source *const *source, int n, struct ti_original *out,
-                          struct ti_err *err)
+ti_status ti_originals_read(struct ti_source *const *source, int n, struct ti_original *out,
+                            struct ti_err *err)
 {
     struct count c = {.known = false};
     ti_status st = TI_OK;
@@ -121,8 +121,8 @@ ti_status ti_origins_read(struct ti_source *const *source, int n, struct ti_orig
     return st;
 }
 
-void ti_origins_run_id(const struct ti_original *of, int n, int64_t np,
-                       uint8_t out[TI_RUN_ID_BYTES])
+void ti_originals_run_id(const struct ti_original *of, int n, int64_t np,
+                         uint8_t out[TI_RUN_ID_BYTES])
 {
     struct ti_sha256 sum;
     int64_t key[2];
@@ -140,7 +140,7 @@ void ti_origins_run_id(const struct ti_original *of, int n, int64_t np,
         out[i] = (uint8_t)((uint64_t)key[i / 8 % 2] >> (56 - 8 * (i % 8)));
 }
 
-const char *ti_origins_sizes(const struct ti_original *of, int n, char *buf, size_t room)
+const char *ti_originals_sizes(const struct ti_original *of, int n, char *buf, size_t room)
 {
     size_t at = 0;
 
@@ -154,7 +154,7 @@ const char *ti_origins_sizes(const struct ti_original *of, int n, char *buf, siz
     return buf;
 }
 
-const char *ti_origins_from(const struct ti_original *of, int n, char *buf, size_t room)
+const char *ti_originals_from(const struct ti_original *of, int n, char *buf, size_t room)
 {
     size_t at = 0;
 
@@ -165,7 +165,7 @@ const char *ti_origins_from(const struct ti_original *of, int n, char *buf, size
     return buf;
 }
 
-json_t *ti_origins_json(const struct ti_original *of, int n)
+json_t *ti_originals_json(const struct ti_original *of, int n)
 {
     json_t *list = json_array();
 

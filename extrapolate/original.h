@@ -1,8 +1,8 @@
 /*
- * Origins: whether traces may be extrapolated, and what names them.
+ * Originals: whether traces may be extrapolated, and what names them.
  */
-#ifndef TI_EXTRAPOLATE_ORIGIN_H
-#define TI_EXTRAPOLATE_ORIGIN_H
+#ifndef TI_EXTRAPOLATE_ORIGINAL_H
+#define TI_EXTRAPOLATE_ORIGINAL_H
 
 #include <jansson.h>
 
@@ -21,17 +21,17 @@ struct ti_original {
 /* Read what names each of `n` traces.  TI_ERR_INPUT: a rank is missing, incomplete or damaged;
  * volumes are not exact since ranks were merged; the trace was extrapolated itself; ranks were
  * counted by different counters.  TI_ERR_IO. */
-ti_status ti_origins_read(struct ti_source *const *source, int n, struct ti_original *out,
-                          struct ti_err *err);
+ti_status ti_originals_read(struct ti_source *const *source, int n, struct ti_original *out,
+                            struct ti_err *err);
 
 /* The run id of a run of `np` ranks that is made of these. */
-void ti_origins_run_id(const struct ti_original *of, int n, int64_t np,
-                       uint8_t out[TI_RUN_ID_BYTES]);
+void ti_originals_run_id(const struct ti_original *of, int n, int64_t np,
+                         uint8_t out[TI_RUN_ID_BYTES]);
 
 /* "16, 36 and 64"; "16 RUN_ID 36 RUN_ID"; a list of objects.  Texts go to buf, which is returned.
  */
-const char *ti_origins_sizes(const struct ti_original *of, int n, char *buf, size_t room);
-const char *ti_origins_from(const struct ti_original *of, int n, char *buf, size_t room);
-json_t *ti_origins_json(const struct ti_original *of, int n);
+const char *ti_originals_sizes(const struct ti_original *of, int n, char *buf, size_t room);
+const char *ti_originals_from(const struct ti_original *of, int n, char *buf, size_t room);
+json_t *ti_originals_json(const struct ti_original *of, int n);
 
 #endif
