@@ -7,6 +7,7 @@
 #include "common/cli.h"
 #include "common/limits.h"
 #include "common/scratch.h"
+#include "extrapolate/explain.h"
 #include "extrapolate/make.h"
 #include "extrapolate/output.h"
 #include "extrapolate/report.h"
@@ -19,7 +20,7 @@ struct settings {
     int64_t np;
     const char *output, *debug_dir;
     int64_t dims[TI_AXES + 1]; /* ends with 0; all 0: not given */
-    bool no_proof, quiet, json, no_progress;
+    bool no_proof, explain, all, quiet, json, no_progress;
 };
 
 #define TI_OPT_STRUCT struct settings
@@ -58,6 +59,11 @@ static const struct ti_opt opts[] = {
      TI_OPT_FUNCTION(take_dims)},
     {0, "no-proof", NULL, "do not hold the largest TRACE back first", TI_OPT_FLAG(no_proof)},
     TI_OPT_HEADING("Output"),
+    {0, "explain", NULL,
+     "print the rule of each number, by ranks and calls;\n"
+     "without -o, nothing else is done",
+     TI_OPT_FLAG(explain)},
+    {0, "all", NULL, "with --explain: also numbers that are constants", TI_OPT_FLAG(all)},
     {0, "debug-dir", "DIR[:DIR]...",
      "look here first for the program that was traced, its\n"
      "libraries and their debug information",
@@ -72,9 +78,9 @@ static const struct ti_cli cli = {
     .tool = "ti-extrapolate",
     .what = "Make the trace of a run with more ranks from traces of runs with fewer.",
     .usage = "[OPTION]... TRACE TRACE... --np N -o OUT",
-    .examples =
-        "  ti-extrapolate lu.16.tib lu.36.tib lu.64.tib --np 4096 -o lu.4096.tib\n"
-        "  ti-extrapolate lu.16.tib lu.36.tib lu.64.tib --np 4096 --dims 128x32 -o lu.tib\n",
+    .examples = "  ti-extrapolate lu.16.tib lu.36.tib lu.64.tib --np 4096 -o lu.4096.tib\n"
+                "  ti-extrapolate lu.16.tib lu.36.tib lu.64.tib --np 4096 --dims 128x32 -o lu.tib\n"
+                "  ti-extrapolate lu.16.tib lu.36.tib lu.64.tib --np 4096 --explain\n",
     .opts = opts,
     .after = "Exit status: 0 made (also if it is unproven: the trace and --json say so), 2 usage,\n"
              "3 an input is damaged, or no rules are found, or what is made is not sound, 4 local "
@@ -110,8 +116,10 @@ static int parse(int argc, char **argv, struct settings *s)
         return (int)ti_cli_usage(&cli, "%d traces at most", TI_INPUTS_MOST);
     if (!s->np)
         return (int)ti_cli_usage(&cli, "--np: how many ranks?");
-    if (!s->output)
+    if (!s->output && !s->explain)
         return (int)ti_cli_usage(&cli, "-o: which file shall be written?");
+    if (s->all && !s->explain)
+        return (int)ti_cli_usage(&cli, "--all is for --explain");
     for (int i = 0; s->dims[i]; i++)
         if (__builtin_mul_overflow(product, s->dims[i], &product))
             product = INT64_MAX;
@@ -217,14 +225,16 @@ static ti_status extrapolate(struct work *w, char *const *paths, int n, struct t
     char sizes[128];
 
     if (!st)
-        st = ti_scratch_open_beside(s->output, err);
+        st = s->output ? ti_scratch_open_beside(s->output, err) : ti_scratch_open(NULL, err);
     if (!st)
         st = read_inputs(w, err);
     if (!st)
         st = find_rules(w, err);
-    if (!st)
+    if (!st && s->output)
         st = prove(w, err);
-    if (!st)
+    if (!st && s->explain)
+        st = ti_explain(&w->search.models, s->all, w->symbolizer, &e.rules, err);
+    if (!st && s->output)
         st = write_trace(w, &e, err);
     ti_progress_clear();
     if (st)
@@ -232,12 +242,13 @@ static ti_status extrapolate(struct work *w, char *const *paths, int n, struct t
     if (w->search.used.n < w->n)
         ti_say("used are those of %s ranks: their grids are alike",
                ti_originals_sizes(w->of, w->search.used.n, sizes, sizeof sizes));
-    if (!w->proof.holds)
+    if (s->output && !w->proof.holds)
         ti_warn("unproven: %s", w->proof.why);
     if (s->json)
         ti_extrapolated_print_json(&e);
     else if (!s->quiet)
         ti_extrapolated_print(&e, w->symbolizer);
+    json_decref(e.rules);
     if (fflush(stdout) != 0 || ferror(stdout))
         return ti_err_errno(err, TI_ERR_IO, "cannot write to standard output");
     return TI_OK;

@@ -5,6 +5,7 @@
 
 #include "common/cli.h"
 #include "common/json.h"
+#include "extrapolate/explain.h"
 #include "extrapolate/search.h"
 
 #define SITES_SHOWN 5
@@ -50,7 +51,10 @@ void ti_extrapolated_print(const struct ti_extrapolated *e, struct ti_symbolizer
            ti_originals_sizes(e->of, m->in->n, sizes, sizeof sizes),
            ti_grid_text(&m->grid, m->in->n, grid, sizeof grid), m->in->nclasses,
            m->in->nclasses == 1 ? "" : "s");
-    print_proof(e->proof, z);
+    if (e->output)
+        print_proof(e->proof, z);
+    if (e->rules)
+        ti_explain_print(e->rules);
     if (e->output)
         ti_print(stdout, "%s: %s, sound\n", e->output, ti_format_size(e->bytes, size, sizeof size));
 }
