@@ -95,7 +95,7 @@ struct work {
     int n;
     struct ti_original of[TI_INPUTS_MOST]; /* of those that are used */
     struct ti_inputs inputs;
-    struct ti_search search;
+    struct ti_extrapolation search;
     struct ti_proof proof;
     struct ti_symbolizer *symbolizer;
 };
@@ -173,8 +173,8 @@ static ti_status read_inputs(struct work *w, struct ti_err *err)
 static ti_status find_rules(struct work *w, struct ti_err *err)
 {
     struct ti_source *used[TI_INPUTS_MOST];
-    ti_status st =
-        ti_search_find(&w->inputs, w->s->np, w->s->dims[0] ? w->s->dims : NULL, &w->search, err);
+    ti_status st = ti_extrapolation_find(&w->inputs, w->s->np, w->s->dims[0] ? w->s->dims : NULL,
+                                         &w->search, err);
 
     for (int i = 0; i < w->search.used.n && !st; i++)
         used[i] = w->search.used.input[i].source;
@@ -269,7 +269,7 @@ int main(int argc, char **argv)
     st = extrapolate(&w, argv + ti_cli_operand(), argc - ti_cli_operand(), &err);
     ti_symbolizer_close(w.symbolizer);
     ti_proof_free(&w.proof);
-    ti_search_free(&w.search);
+    ti_extrapolation_free(&w.search);
     ti_inputs_free(&w.inputs);
     while (w.n > 0)
         ti_source_close(w.source[--w.n]);

@@ -189,7 +189,7 @@ static ti_status make(const struct ti_inputs *in, const int64_t *dims, const cha
 {
     const struct ti_origin origin = {.text = "for a proof", .from = ""};
     struct ti_source *source[TI_INPUTS_MOST];
-    struct ti_search search = {.found = false};
+    struct ti_extrapolation search = {.found = false};
     struct ti_inputs fewer;
     ti_status st;
 
@@ -197,10 +197,10 @@ static ti_status make(const struct ti_inputs *in, const int64_t *dims, const cha
         source[i] = in->input[i].source;
     st = ti_inputs_read(source, in->n - 1, &fewer, err);
     if (!st)
-        st = ti_search_find(&fewer, in->input[in->n - 1].np, dims, &search, err);
+        st = ti_extrapolation_find(&fewer, in->input[in->n - 1].np, dims, &search, err);
     if (!st)
         st = ti_extrapolation_write(&search.models, &origin, path, err);
-    ti_search_free(&search);
+    ti_extrapolation_free(&search);
     ti_inputs_free(&fewer);
     return st;
 }

@@ -13,12 +13,12 @@ const char *ti_grid_text(const struct ti_grid *g, int input, char *buf, size_t r
     return buf;
 }
 
-ti_status ti_search_find(const struct ti_inputs *in, int64_t np, const int64_t *dims,
-                         struct ti_search *out, struct ti_err *err)
+ti_status ti_extrapolation_find(const struct ti_inputs *in, int64_t np, const int64_t *dims,
+                                struct ti_extrapolation *out, struct ti_err *err)
 {
     struct ti_models_told told;
 
-    *out = (struct ti_search){.found = false};
+    *out = (struct ti_extrapolation){.found = false};
     out->found = ti_extrapolate(in, np, dims, &out->used, &out->models, &told);
     if (out->found)
         return TI_OK;
@@ -38,7 +38,7 @@ ti_status ti_search_find(const struct ti_inputs *in, int64_t np, const int64_t *
     return TI_ERR_INPUT;
 }
 
-void ti_search_free(struct ti_search *s)
+void ti_extrapolation_free(struct ti_extrapolation *s)
 {
     if (!s->found)
         return;
