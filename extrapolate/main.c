@@ -20,7 +20,8 @@ struct settings {
     int64_t np;
     const char *output, *debug_dir;
     int64_t dims[TI_AXES + 1]; /* ends with 0; all 0: not given */
-    bool no_proof, explain, all, quiet, json, no_progress;
+    bool no_proof, explain, all, quiet, json;
+    enum ti_progress_form progress;
 };
 
 #define TI_OPT_STRUCT struct settings
@@ -70,7 +71,7 @@ static const struct ti_opt opts[] = {
      TI_OPT_NAME(debug_dir)},
     {'q', "quiet", NULL, "print only errors and problems", TI_OPT_FLAG(quiet)},
     {0, "json", NULL, "print as JSON", TI_OPT_FLAG(json)},
-    {0, "no-progress", NULL, "no progress line", TI_OPT_FLAG(no_progress)},
+    TI_OPT_PROGRESS(progress),
     TI_OPT_END,
 };
 
@@ -93,9 +94,9 @@ struct work {
     const struct settings *s;
     struct ti_source *source[TI_INPUTS_MOST];
     int n;
-    struct ti_original of[TI_INPUTS_MOST]; /* of those that are used */
+    struct ti_original of[TI_INPUTS_MOST]; /* by size */
     struct ti_inputs inputs;
-    struct ti_extrapolation search;
+    struct ti_models models;
     struct ti_proof proof;
     struct ti_symbolizer *symbolizer;
 };
@@ -156,29 +157,19 @@ static ti_status open_sources(struct work *w, char *const *paths, int n, struct 
 
 static ti_status read_inputs(struct work *w, struct ti_err *err)
 {
-    struct ti_original all[TI_INPUTS_MOST];
-    ti_status st = ti_originals_read(w->source, w->n, all, err);
+    struct ti_source *by_size[TI_INPUTS_MOST];
+    ti_status st = ti_originals_read(w->source, w->n, w->of, err);
 
     if (!st)
         st = ti_inputs_read(w->source, w->n, &w->inputs, err);
-    for (int i = 0; i < w->n && !st; i++)
+    for (int i = 0; i < w->n && !st; i++) {
+        by_size[i] = w->inputs.input[i].source;
         if (w->inputs.input[i].np == w->s->np)
             st = ti_err_set(err, TI_ERR_USAGE,
                             "'%s' has %" PRId64 " ranks: there is nothing to extrapolate",
-                            ti_source_path(w->inputs.input[i].source), w->s->np);
-    return st;
-}
-
-/* Find the rules, and name the inputs that they are of. */
-static ti_status find_rules(struct work *w, struct ti_err *err)
-{
-    struct ti_source *used[TI_INPUTS_MOST];
-    ti_status st = ti_extrapolation_find(&w->inputs, w->s->np, w->s->dims[0] ? w->s->dims : NULL,
-                                         &w->search, err);
-
-    for (int i = 0; i < w->search.used.n && !st; i++)
-        used[i] = w->search.used.input[i].source;
-    return st ? st : ti_originals_read(used, w->search.used.n, w->of, err);
+                            ti_source_path(by_size[i]), w->s->np);
+    }
+    return st ? st : ti_originals_read(by_size, w->n, w->of, err);
 }
 
 static ti_status prove(struct work *w, struct ti_err *err)
@@ -189,9 +180,9 @@ static ti_status prove(struct work *w, struct ti_err *err)
         w->proof = (struct ti_proof){.np = 0, .why = "no proof was asked for (--no-proof)"};
         return TI_OK;
     }
-    for (int i = 0; i < w->search.models.grid.axes && w->s->dims[0]; i++)
-        dims[i] = w->search.models.grid.p[w->search.used.n - 1][i];
-    return ti_proof_find(&w->search.used, w->s->dims[0] ? dims : NULL, ti_scratch_path(PROOF_NAME),
+    for (int i = 0; i < w->models.grid.axes && w->s->dims[0]; i++)
+        dims[i] = w->models.grid.p[w->n - 1][i];
+    return ti_proof_find(&w->inputs, w->s->dims[0] ? dims : NULL, ti_scratch_path(PROOF_NAME),
                          &w->proof, err);
 }
 
@@ -203,11 +194,11 @@ static ti_status write_trace(struct work *w, struct ti_extrapolated *e, struct t
     ti_status st;
 
     snprintf(text, sizeof text, "from %s ranks; %s",
-             ti_originals_sizes(w->of, w->search.used.n, sizes, sizeof sizes),
+             ti_originals_sizes(w->of, w->n, sizes, sizeof sizes),
              ti_proof_text(&w->proof, proof, sizeof proof));
-    ti_originals_from(w->of, w->search.used.n, from, sizeof from);
-    ti_originals_run_id(w->of, w->search.used.n, w->s->np, origin.run_id);
-    st = ti_extrapolation_write(&w->search.models, &origin, ti_scratch_path(TRACE_NAME), err);
+    ti_originals_from(w->of, w->n, from, sizeof from);
+    ti_originals_run_id(w->of, w->n, w->s->np, origin.run_id);
+    st = ti_extrapolation_write(&w->models, &origin, ti_scratch_path(TRACE_NAME), err);
     if (st)
         return st;
     about = ti_extrapolated_about(e, text);
@@ -220,28 +211,24 @@ static ti_status write_trace(struct work *w, struct ti_extrapolated *e, struct t
 static ti_status extrapolate(struct work *w, char *const *paths, int n, struct ti_err *err)
 {
     const struct settings *s = w->s;
-    struct ti_extrapolated e = {.models = &w->search.models, .of = w->of, .proof = &w->proof};
+    struct ti_extrapolated e = {.models = &w->models, .of = w->of, .proof = &w->proof};
     ti_status st = open_sources(w, paths, n, err);
-    char sizes[128];
 
     if (!st)
         st = s->output ? ti_scratch_open_beside(s->output, err) : ti_scratch_open(NULL, err);
     if (!st)
         st = read_inputs(w, err);
     if (!st)
-        st = find_rules(w, err);
+        st = ti_models_search(&w->inputs, s->np, s->dims[0] ? s->dims : NULL, &w->models, err);
     if (!st && s->output)
         st = prove(w, err);
     if (!st && s->explain)
-        st = ti_explain(&w->search.models, s->all, w->symbolizer, &e.rules, err);
+        st = ti_explain(&w->models, s->all, w->symbolizer, &e.rules, err);
     if (!st && s->output)
         st = write_trace(w, &e, err);
-    ti_progress_clear();
+    ti_progress_end(!st);
     if (st)
         return st;
-    if (w->search.used.n < w->n)
-        ti_say("used are those of %s ranks: their grids are alike",
-               ti_originals_sizes(w->of, w->search.used.n, sizes, sizeof sizes));
     if (s->output && !w->proof.holds)
         ti_warn("unproven: %s", w->proof.why);
     if (s->json)
@@ -263,13 +250,14 @@ int main(int argc, char **argv)
 
     if (st >= 0)
         return st;
-    ti_talk_init(cli.tool, s.quiet, s.no_progress);
+    ti_talk_init(cli.tool, s.quiet, s.progress);
     ti_stop_catch();
     w.symbolizer = ti_symbolizer_open(s.debug_dir);
     st = extrapolate(&w, argv + ti_cli_operand(), argc - ti_cli_operand(), &err);
     ti_symbolizer_close(w.symbolizer);
     ti_proof_free(&w.proof);
-    ti_extrapolation_free(&w.search);
+    if (w.models.np)
+        ti_models_free(&w.models);
     ti_inputs_free(&w.inputs);
     while (w.n > 0)
         ti_source_close(w.source[--w.n]);

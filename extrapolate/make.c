@@ -369,7 +369,7 @@ static ti_status make_ranks(const struct ti_models *m, const struct template *te
         st = ti_merger_add(merger, &record, err);
         ti_record_free(&record);
     }
-    ti_progress_clear();
+    ti_progress_end(!st);
     return st;
 }
 

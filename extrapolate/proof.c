@@ -189,7 +189,7 @@ static ti_status make(const struct ti_inputs *in, const int64_t *dims, const cha
 {
     const struct ti_origin origin = {.text = "for a proof", .from = ""};
     struct ti_source *source[TI_INPUTS_MOST];
-    struct ti_extrapolation search = {.found = false};
+    struct ti_models models = {.np = 0};
     struct ti_inputs fewer;
     ti_status st;
 
@@ -197,10 +197,11 @@ static ti_status make(const struct ti_inputs *in, const int64_t *dims, const cha
         source[i] = in->input[i].source;
     st = ti_inputs_read(source, in->n - 1, &fewer, err);
     if (!st)
-        st = ti_extrapolation_find(&fewer, in->input[in->n - 1].np, dims, &search, err);
+        st = ti_models_search(&fewer, in->input[in->n - 1].np, dims, &models, err);
     if (!st)
-        st = ti_extrapolation_write(&search.models, &origin, path, err);
-    ti_extrapolation_free(&search);
+        st = ti_extrapolation_write(&models, &origin, path, err);
+    if (models.np)
+        ti_models_free(&models);
     ti_inputs_free(&fewer);
     return st;
 }

@@ -3,6 +3,23 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+struct search {
+    const struct ti_inputs *in;
+    int64_t np;
+    struct ti_models *models;
+    struct ti_models_told told;
+};
+
+static bool try_grid(void *arg, const struct ti_grid *g)
+{
+    struct search *s = arg;
+
+    if (ti_models_find(s->in, g, s->np, s->models, &s->told))
+        return true;
+    ti_models_free(s->models);
+    return false;
+}
+
 const char *ti_grid_text(const struct ti_grid *g, int input, char *buf, size_t room)
 {
     size_t at = 0;
@@ -13,36 +30,26 @@ const char *ti_grid_text(const struct ti_grid *g, int input, char *buf, size_t r
     return buf;
 }
 
-ti_status ti_extrapolation_find(const struct ti_inputs *in, int64_t np, const int64_t *dims,
-                                struct ti_extrapolation *out, struct ti_err *err)
+ti_status ti_models_search(const struct ti_inputs *in, int64_t np, const int64_t *dims,
+                           struct ti_models *out, struct ti_err *err)
 {
-    struct ti_models_told told;
+    struct search s = {.in = in, .np = np, .models = out};
 
-    *out = (struct ti_extrapolation){.found = false};
-    out->found = ti_extrapolate(in, np, dims, &out->used, &out->models, &told);
-    if (out->found)
+    *out = (struct ti_models){.np = 0};
+    if (ti_grids_try(in, np, dims, try_grid, &s))
         return TI_OK;
-    if (told.why[0])
+    if (s.told.why[0])
         ti_err_set(err, TI_ERR_INPUT, "%" PRId64 " ranks cannot be extrapolated: %.900s", np,
-                   told.why);
+                   s.told.why);
     else
         ti_err_set(err, TI_ERR_INPUT,
                    "%" PRId64 " ranks cannot be extrapolated: no grid of 1 to %d axes tells which "
                    "ranks of the inputs do what, and has so many ranks",
                    np, TI_AXES);
-    if (told.hint[0])
-        ti_err_hint(err, "%s", told.hint);
-    else if (!told.why[0])
+    if (s.told.hint[0])
+        ti_err_hint(err, "%s", s.told.hint);
+    else if (!s.told.why[0])
         ti_err_hint(err, "numbers of ranks that divide into grids alike, such as squares, fit "
                          "best; --dims says what the grid of the new run is");
     return TI_ERR_INPUT;
-}
-
-void ti_extrapolation_free(struct ti_extrapolation *s)
-{
-    if (!s->found)
-        return;
-    ti_models_free(&s->models);
-    ti_inputs_unselect(&s->used);
-    s->found = false;
 }

@@ -1,21 +1,15 @@
 /*
- * Extrapolation, with its error for people.
+ * The search for a grid whose models give all numbers.
  */
 #ifndef TI_EXTRAPOLATE_SEARCH_H
 #define TI_EXTRAPOLATE_SEARCH_H
 
 #include "extrapolate/model.h"
 
-/* The same as ti_extrapolate(), for tools.  TI_ERR_INPUT: there are no models, and why.  Release by
- * _free() in any case; zeroed is fine. */
-struct ti_extrapolation {
-    struct ti_inputs used;
-    struct ti_models models;
-    bool found;
-};
-ti_status ti_extrapolation_find(const struct ti_inputs *in, int64_t np, const int64_t *dims,
-                                struct ti_extrapolation *out, struct ti_err *err);
-void ti_extrapolation_free(struct ti_extrapolation *s);
+/* Find the models of `np` ranks in any grid, or in one of `dims` (ti_grids_try()).  TI_ERR_INPUT:
+ * there are none, and why; then *out holds nothing, else release it with ti_models_free(). */
+ti_status ti_models_search(const struct ti_inputs *in, int64_t np, const int64_t *dims,
+                           struct ti_models *out, struct ti_err *err);
 
 /* "16 x 8" into buf, which is returned: the parts of a grid of an input, or of the target. */
 const char *ti_grid_text(const struct ti_grid *g, int input, char *buf, size_t room);
