@@ -238,14 +238,20 @@ ti_status ti_proof_find(const struct ti_inputs *in, const int64_t *dims, const c
 
 const char *ti_proof_text(const struct ti_proof *p, char *buf, size_t room)
 {
+    double off = ti_proof_off(p->was, p->made), worst = ti_proof_worst(p);
     char events[32];
 
-    if (p->holds)
+    ti_format_count(p->events, events, sizeof events);
+    if (p->holds && !off && !worst)
+        snprintf(buf, room,
+                 "proof: from the others, %" PRId64 " ranks come out with all %s events and the "
+                 "volume of each call site equal",
+                 p->np, events);
+    else if (p->holds)
         snprintf(buf, room,
                  "proof: from the others, %" PRId64 " ranks come out with all %s events equal, the "
                  "volume within %.2g %%, and that of each call site within %.2g %%",
-                 p->np, ti_format_count(p->events, events, sizeof events),
-                 100 * ti_proof_off(p->was, p->made), 100 * ti_proof_worst(p));
+                 p->np, events, 100 * off, 100 * worst);
     else
         snprintf(buf, room, "unproven: %s", p->why);
     return buf;

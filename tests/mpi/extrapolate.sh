@@ -1,0 +1,106 @@
+#!/bin/bash
+# Real programs on more ranks: the trace that ti-extrapolate makes of runs with fewer is the trace
+# of such a run, in every event and nearly in its volumes, and is replayed in the same simulated
+# time on three platforms.  Programs without rules are refused.
+# tests/run: long
+# shellcheck source=tests/mpi/lib.sh
+. tests/mpi/lib.sh
+[ "$MPI" = mpich ] && skip 'the programs and their volumes are those of Open MPI'
+[ -x "$TI_BUILD/blocks/lu" ] || skip 'no counter that is exact and fast: ti-mpicc was not built'
+export TIARA_QUIET=1
+MPIRUN="--oversubscribe $(pass TIARA_QUIET)"
+cd "$scratch" || exit 1
+info=$TI_BUILD/ti-info
+
+traced() { # PROGRAM NP ARGUMENT...
+    local program=$1 np=$2
+    shift 2
+    [ ! -e "$program.$np.run" ] || return 0
+    trace "$program.$np.run" "$np" blocks "$TI_BUILD/blocks/$program" "$@" >log 2>&1 ||
+        fail "$program on $np ranks: $(head -n 5 log)"
+}
+
+# extrapolate PROGRAM FROM... TO: into PROGRAM.made.TO
+extrapolate() {
+    local program=$1 runs=()
+    shift
+    while [ $# -gt 1 ]; do
+        runs+=("$program.$1.run")
+        shift
+    done
+    "$TI_BUILD/ti-extrapolate" "${runs[@]}" --np "$1" -o "$program.made.$1" >log 2>&1
+}
+
+clock() { # TRACE OPTION...
+    "$TI_BUILD/ti-replay" --json "$@" 2>log >json || fail "ti-replay $*: $(cat log)"
+    python3 -c 'import json; print(repr(json.load(open("json"))["clock_s"]))'
+}
+
+within() { # WHAT SHARE A B
+    python3 - "$@" <<'END' || fail "$1: $3 and $4"
+import sys
+share, a, b = map(float, sys.argv[2:])
+print(f"# {sys.argv[1]}: off by {100 * abs(a - b) / b:.3g} %")
+sys.exit(abs(a - b) > share * b)
+END
+}
+
+volume() { "$info" --json "$1" | python3 -c 'import json, sys; print(json.load(sys.stdin)["volume"])'; }
+
+# same PROGRAM TO: what was made is what was run.
+same() {
+    local real=$1.$2.run made=$1.made.$2 platform
+    "$info" --compare "$real" --no-volumes "$made" >log 2>&1 || fail "$1: $(cat log)"
+    grep -q "^equal: $2 ranks" log || fail "$1: $(cat log)"
+    echo "# $1: $(grep ^equal log)"
+    "$info" --verify "$made" >log 2>&1 || fail "$1: $(cat log)"
+    within "$1, volume" 0.01 "$(volume "$made")" "$(volume "$real")"
+    command -v smpirun >/dev/null && [ -x "$TI_BUILD/ti-smpi-replay" ] || return
+    for platform in '--speed 1Gf' '--topology torus:4,4,4 --speed 4Gf' \
+        '--topology fat-tree:2;8,8;1,4;1,1 --speed 8Gf --bandwidth 1GBps --latency 2us'; do
+        # shellcheck disable=SC2086  # words are meant
+        within "$1, $platform" 0.02 "$(clock "$made" $platform)" "$(clock "$real" $platform)"
+    done
+}
+
+grows() { # PROGRAM 'ARGUMENT...' FROM... TO
+    local program=$1 arguments=$2 np
+    shift 2
+    for np; do
+        # shellcheck disable=SC2086  # words are meant
+        traced "$program" "$np" $arguments
+    done
+    if extrapolate "$program" "$@"; then
+        grep '^proof' log | sed "s/^/# $program, /"
+        same "$program" "${!#}"
+    else
+        fail "$program: $(cat log)"
+    fi
+}
+
+refused() { # PROGRAM 'ARGUMENT...' TEXT NP...
+    local program=$1 arguments=$2 text=$3 np
+    shift 3
+    for np; do
+        # shellcheck disable=SC2086
+        traced "$program" "$np" $arguments
+    done
+    if extrapolate "$program" "$@" 64; then
+        fail "$program: extrapolated: $(cat log)"
+    else
+        [ $? -eq 3 ] || fail "$program: $(cat log)"
+        grep -q "$text" log || fail "$program is refused for another reason: $(cat log)"
+        echo "# $(head -n 1 log)"
+    fi
+}
+
+grows lu 'W 4' 9 12 16 20 36 64
+grows stencil '64 20' 9 12 16 20 36 48
+grows ring '' 4 8 16 32 64
+grows ep '' 4 8 16 32 64
+grows cg '256 3' 4 8 16 32 64
+
+refused is '' '' 4 8 16
+refused master_worker '' '' 4 8 16
+refused amr '' '' 4 8 16
+finish
