@@ -11,7 +11,7 @@ env -u MAKEFLAGS -u MAKELEVEL make -s install O="$o" DESTDIR="$tmp/dest" prefix=
     { fail "make install"; cat "$tmp/log"; finish; }
 
 # --- what is there ------------------------------------------------------------
-for f in bin/{ti-acquire,ti-calibrate,ti-convert,ti-gather,ti-info,ti-replay,ti-report,ti-skew} share/tiara/report/page.js lib/libminitrace.so \
+for f in bin/{ti-acquire,ti-calibrate,ti-convert,ti-extrapolate,ti-gather,ti-info,ti-replay,ti-report,ti-skew} share/tiara/report/page.js lib/libminitrace.so \
     lib/libtiara.{so.1,a} lib/pkgconfig/tiara.pc include/tiara.h libexec/tiara/{ti-node,ti-node-counter,ti-rsh,ti-calibrate-mpi} man/*.[1357] hostfiles/*.conf; do
     case $f in
         man/*) f=share/man/man${f##*.}/${f##*/} ;;

@@ -8,7 +8,7 @@ o=${TI_BUILD:-build}
 failed=0
 fail() { echo "FAILED: $*"; failed=1; }
 
-for tool in ti-acquire ti-calibrate ti-convert ti-gather ti-info ti-replay ti-report ti-skew; do
+for tool in ti-acquire ti-calibrate ti-convert ti-extrapolate ti-gather ti-info ti-replay ti-report ti-skew; do
     [ -x "$o/$tool" ] || { echo "$o/$tool was not built"; exit 77; }
     for option in $("$o/$tool" --help | grep -oE '^ +(-., )?--[a-z-]+' | grep -oE -- '--[a-z-]+'); do
         sed 's/\\-/-/g' "man/$tool.1" | grep -qE -- "-${option#--}( |\$|[^a-z-])" ||

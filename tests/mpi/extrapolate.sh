@@ -98,7 +98,6 @@ grows lu 'W 4' 9 12 16 20 36 64
 grows stencil '64 20' 9 12 16 20 36 48
 grows ring '' 4 8 16 32 64
 grows ep '' 4 8 16 32 64
-grows cg '256 3' 4 8 16 32 64
 
 refused is '' '' 4 8 16
 refused master_worker '' '' 4 8 16
