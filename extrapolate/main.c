@@ -89,7 +89,7 @@ static const struct ti_cli cli = {
              "More: man ti-extrapolate\n",
 };
 
-/* What main() works on. */
+/* The state of main(). */
 struct work {
     const struct settings *s;
     struct ti_source *source[TI_INPUTS_MOST];
@@ -222,13 +222,16 @@ static ti_status extrapolate(struct work *w, char *const *paths, int n, struct t
         st = ti_models_search(&w->inputs, s->np, s->dims[0] ? s->dims : NULL, &w->models, err);
     if (!st && s->output)
         st = prove(w, err);
+    ti_name_sites(w->symbolizer, w->proof.why, sizeof w->proof.why);
     if (!st && s->explain)
         st = ti_explain(&w->models, s->all, w->symbolizer, &e.rules, err);
     if (!st && s->output)
         st = write_trace(w, &e, err);
     ti_progress_end(!st);
-    if (st)
+    if (st) {
+        ti_name_sites(w->symbolizer, err->text, sizeof err->text);
         return st;
+    }
     if (s->output && !w->proof.holds)
         ti_warn("unproven: %s", w->proof.why);
     if (s->json)

@@ -6,7 +6,7 @@
 
 #include "extrapolate/model.h"
 
-/* What the metadata of the ranks says of their origin (TI_INFO_EXTRAPOLATED,
+/* The metadata of the ranks about their origin (TI_INFO_EXTRAPOLATED,
  * TI_INFO_EXTRAPOLATED_FROM), and the run id. */
 struct ti_origin {
     const char *text, *from;

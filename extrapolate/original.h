@@ -10,7 +10,7 @@
 #include "common/hex.h"
 #include "trace/trace.h"
 
-/* What names a trace: its ranks, the run id, and the SHA-256 of the hashes of its ranks (in the
+/* The names of a trace: its ranks, the run id, and the SHA-256 of the hashes of its ranks (in the
  * order of ranks, 8 bytes each, the highest first), however the trace is stored. */
 struct ti_original {
     const char *path;

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "common/cli.h"
 #include "common/json.h"
@@ -9,6 +10,29 @@
 #include "extrapolate/search.h"
 
 #define SITES_SHOWN 5
+
+void ti_name_sites(struct ti_symbolizer *z, char *text, size_t room)
+{
+    char *at = text, *id;
+
+    while ((id = strstr(at, " ["))) {
+        char *from = id, *end = id + 2 + strspn(id + 2, "0123456789abcdef"), site[512], where[512];
+        char rest[2048];
+
+        at = id + 2;
+        if (*end != ']' || end - at < 8 || end - at > 128)
+            continue;
+        while (from > text && from[-1] != ' ')
+            from--;
+        snprintf(site, sizeof site, "%.*s", (int)(end + 1 - from), from);
+        snprintf(rest, sizeof rest, "%s", end + 1);
+        ti_site_text(z, site, where, sizeof where);
+        at = from + strlen(where);
+        snprintf(from, room - (size_t)(from - text), "%s%s", where, rest);
+        if (at >= text + room)
+            return;
+    }
+}
 
 static void print_sites(const struct ti_proof *p, struct ti_symbolizer *z)
 {

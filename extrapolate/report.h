@@ -1,5 +1,5 @@
 /*
- * What the tool says of its work.
+ * Reports: the words and the JSON for what the tool did.
  */
 #ifndef TI_EXTRAPOLATE_REPORT_H
 #define TI_EXTRAPOLATE_REPORT_H
@@ -9,7 +9,7 @@
 #include "extrapolate/original.h"
 #include "extrapolate/proof.h"
 
-/* What was made, of what. */
+/* A result, and its origin. */
 struct ti_extrapolated {
     const struct ti_models *models;
     const struct ti_original *of;
@@ -18,6 +18,9 @@ struct ti_extrapolated {
     const char *output; /* NULL: nothing was written */
     int64_t bytes;      /* of it */
 };
+
+/* Replace each call site in a sentence, "lu+0x3143 [BUILD-ID]", by what people read. */
+void ti_name_sites(struct ti_symbolizer *z, char *text, size_t room);
 
 /* Print it.  The call sites of text are looked up with `z`. */
 void ti_extrapolated_print(const struct ti_extrapolated *e, struct ti_symbolizer *z);

@@ -57,7 +57,7 @@ run 4 ti-extrapolate p4 nowhere --np 32 -o x
 # lists of counts that have no rule, with their call site
 for np in 4 8 16; do mktrace --np $np --exact q$np; done
 refused "cannot be extrapolated: rank 0, app+0x" q4 q8 q16
-refused '' p4 q8 p16
+refused 'cannot be extrapolated: rank 0, app+0x' p4 q8 p16
 
 # --- a result that is proven
 run 0 ti-extrapolate p8 p16 p4 --np 32 -o new.tib

@@ -72,6 +72,7 @@ grows() { # PROGRAM 'ARGUMENT...' FROM... TO
     done
     if extrapolate "$program" "$@"; then
         grep '^proof' log | sed "s/^/# $program, /"
+        grep -q '^proof' log || fail "$program is not proven: $(cat log)"
         same "$program" "${!#}"
     else
         fail "$program: $(cat log)"
@@ -94,12 +95,12 @@ refused() { # PROGRAM 'ARGUMENT...' TEXT NP...
     fi
 }
 
-grows lu 'W 4' 9 12 16 20 36 64
-grows stencil '64 20' 9 12 16 20 36 48
+grows lu 'W 2' 9 12 16 20 36 48 64
+grows stencil '64 20' 9 12 16 20 36 48 64
 grows ring '' 4 8 16 32 64
 grows ep '' 4 8 16 32 64
 
-refused is '' '' 4 8 16
-refused master_worker '' '' 4 8 16
-refused amr '' '' 4 8 16
+refused is '' 'a list differs from call to call' 4 8 16
+refused master_worker '' 'a field differs from call to call without a pattern' 4 8 16
+refused amr '' 'a list differs from call to call' 4 8 16
 finish
