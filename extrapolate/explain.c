@@ -32,7 +32,7 @@ __attribute__((format(printf, 2, 3))) static void add(struct text *t, const char
 
 /* ----------------------------------------------------------------------- ranks -- */
 
-/* The facts that a cell tells, one after the other: a place in each axis, then what its flags add. */
+/* The facts that a cell tells: a place in each axis, then what its flags add. */
 #define TRAITS_MOST (TI_AXES + 3)
 
 struct traits {

@@ -9,8 +9,8 @@
 
 #include "extrapolate/inputs.h"
 
-/* Conditions of a proof, as shares: the whole volume is right within VOLUME, and that of each call site
- * with RELEVANT of the volume within SITE; all events are equal. */
+/* Conditions of a proof, as shares: the whole volume is right within VOLUME, and that of each call
+ * site with RELEVANT of the volume within SITE; all events are equal. */
 #define TI_PROOF_VOLUME   0.01
 #define TI_PROOF_SITE     0.05
 #define TI_PROOF_RELEVANT 0.01

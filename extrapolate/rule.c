@@ -440,7 +440,7 @@ static void try_all(struct search *s, int unknowns)
 }
 
 enum ti_rule_found ti_rule_find(const struct ti_known *known, size_t n, const struct ti_spot *asked,
-                           size_t nasked, int64_t unit, struct ti_rule out[2], size_t *where)
+                                size_t nasked, int64_t unit, struct ti_rule out[2], size_t *where)
 {
     struct search s = {
         .known = known, .n = n, .asked = asked, .nasked = nasked, .unit = unit > 0 ? unit : 1};

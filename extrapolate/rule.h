@@ -93,7 +93,7 @@ enum ti_rule_found {
  * in all inputs, cells of several sizes fit: all that leave no part without a cell must agree.
  */
 enum ti_rule_found ti_rule_find(const struct ti_known *known, size_t n, const struct ti_spot *asked,
-                           size_t nasked, int64_t unit, struct ti_rule out[2], size_t *where);
+                                size_t nasked, int64_t unit, struct ti_rule out[2], size_t *where);
 
 /* The number at a place; false if the rule gives none there: no integer, or one beyond 2^62. */
 bool ti_rule_value(const struct ti_rule *rule, const struct ti_spot *at, int64_t *out);

@@ -57,10 +57,10 @@ struct ti_caveats {
 #undef TI_CAVEATS_MEMBER
     struct ti_uncounted uncounted_in[TI_UNCOUNTED_MAX]; /* in descending order; others have no
                                                          * entry */
-    uint64_t bound_ppm; /* the largest bound, in millionths of a volume */
-    char change[256];   /* TI_INFO_CHANGED of the first rank that has it, cut; "": none has */
+    uint64_t bound_ppm;      /* the largest bound, in millionths of a volume */
+    char change[256];        /* TI_INFO_CHANGED of the first rank that has it, cut; "": none has */
     char extrapolation[400]; /* TI_INFO_EXTRAPOLATED of the first rank that has it, cut; "" */
-    int exit_status;    /* of the application, from RUN.json; 0: success, or not known */
+    int exit_status;         /* of the application, from RUN.json; 0: success, or not known */
 };
 
 /* Add a rank, whose reader is at the end. */
@@ -109,8 +109,8 @@ bool ti_caveats_partial(const char *counter);
 enum ti_coverage ti_caveats_coverage(const struct ti_caveats *c, const char *counter);
 
 /* A word for the volumes: "exact", "exact for that code" (if the coverage is not known),
- * "not of all code", "not exact", "an estimate", "changed", "extrapolated".  exact, estimate: what the metadata
- * says. */
+ * "not of all code", "not exact", "an estimate", "changed", "extrapolated".  exact, estimate: what
+ * the metadata says. */
 const char *ti_caveats_words(const struct ti_caveats *c, const char *counter, bool exact,
                              bool estimate);
 
