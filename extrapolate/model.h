@@ -22,7 +22,7 @@
 #define TI_FIT_TERMS 4
 
 struct ti_fit {
-    int basis; /* which terms, see model.c */
+    int basis; /* which terms, see fit.c */
     double c[TI_FIT_TERMS];
     double error; /* of the largest input, as a share, if it is fitted from the others */
 };
