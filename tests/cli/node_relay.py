@@ -400,7 +400,7 @@ class Relay(NodeTest):
                 try:
                     with open("/proc/%s/comm" % pid) as f:
                         names.append(f.read().strip())
-                except FileNotFoundError:
+                except (FileNotFoundError, ProcessLookupError):
                     pass
             return names.count("sleep") == 250
         wait_for(asleep)
