@@ -12,8 +12,8 @@ struct samples {
     size_t nvalues;
 };
 
-/* What a fit may add up, by decreasing simplicity; x and y are blocks that numbers have, where
- * there are any, else shares of a whole. */
+/* Terms that a fit may add up, by decreasing simplicity; x and y are blocks that numbers have,
+ * where there are any, else shares of a whole. */
 #define BASES(X)                                                                                   \
     X(ONE, "1")                                                                                    \
     X(SHARE, "1, 1 / np")                                                                          \

@@ -70,7 +70,7 @@ static bool is_partner(const struct ti_number *n)
            (n->field == TI_F_PEER || n->field == TI_F_PEER2);
 }
 
-/* What a rule is to give for a number: false if it cannot. */
+/* The number that a rule is to give for a value; false if none can. */
 static bool wanted(const struct place *p, int64_t v, const struct ti_model *m, int axis,
                    int64_t *out)
 {

@@ -72,7 +72,7 @@ struct ti_rule {
     int unknowns;                    /* constants that were found */
 };
 
-/* What is known: a number at a place of input `input`.  Inputs are numbered by size, from 0. */
+/* A number that is known, at a place of input `input`.  Inputs are numbered by size, from 0. */
 struct ti_known {
     struct ti_spot at;
     int64_t value;

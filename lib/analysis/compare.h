@@ -6,7 +6,7 @@
 
 #include "trace/reader.h"
 
-/* What counts as equal. */
+/* Differences that do not count. */
 struct ti_compare_style {
     bool no_volumes;
     uint64_t tolerance; /* by which volumes may differ */

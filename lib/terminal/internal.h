@@ -1,5 +1,5 @@
 /*
- * What the pictures have in common: colours, cells, legends and axes of ranks, in cell.c.
+ * Common to the pictures: colours, cells, legends and axes of ranks, in cell.c.
  */
 #ifndef TI_TERMINAL_INTERNAL_H
 #define TI_TERMINAL_INTERNAL_H

@@ -28,7 +28,7 @@ enum ti_ink {
  * is UTF-8 and whose TERM is not "dumb"; blocks only where NO_COLOR is set and not empty. */
 enum ti_ink ti_ink_of(FILE *out);
 
-/* What ranks do, in the order in which kinds are drawn: from left to right, from bottom to top. */
+/* Kinds of what ranks do, in the order in which they are drawn: left to right, bottom to top. */
 enum ti_kind {
     TI_KIND_COMPUTING,
     TI_KIND_MESSAGES,
