@@ -302,8 +302,8 @@ static void put_comms(struct rank *r)
 static bool is_left_out(const char *key)
 {
     static const char *const keys[] = {
-        "whole",         "outside", "blocks", "blocks_own",         "app_seconds",
-        "flush_seconds", "host",    "pid",    TI_INFO_EXTRAPOLATED, NULL};
+        "whole", "outside", "blocks",       "blocks_own",         "app_seconds", "flush_seconds",
+        "host",  "pid",     "uncounted_in", TI_INFO_EXTRAPOLATED, NULL};
 
     for (const char *const *k = keys; *k; k++)
         if (strcmp(*k, key) == 0)

@@ -492,8 +492,9 @@ bool ti_models_find(const struct ti_inputs *in, const struct ti_grid *g, int64_t
     find_places(&f);
     for (size_t k = 0; k < f.nasked && fine; k++)
         if (g->class[f.asked[k].cell] < 0) {
-            snprintf(told->why, sizeof told->why, "no input has a rank at a place like rank %zu's",
-                     k);
+            if (!told->why[0]) /* else another grid went further */
+                snprintf(told->why, sizeof told->why,
+                         "no input has a rank at a place like rank %zu's", k);
             fine = false;
         }
     fine = fine && find_all(&f, false);

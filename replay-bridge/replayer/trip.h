@@ -1,5 +1,5 @@
 /*
- * What a trip of a loop does, for steady.c: state that it leaves behind, and its work.
+ * Trips of a loop, as steady.c looks at them: state that it leaves behind, and its work.
  */
 #ifndef TI_REPLAY_BRIDGE_REPLAYER_TRIP_H
 #define TI_REPLAY_BRIDGE_REPLAYER_TRIP_H

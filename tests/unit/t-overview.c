@@ -1,4 +1,4 @@
-/* What groups of ranks do in pieces of the time (replayer/profile/overview.h). */
+/* Overviews: the time of groups of ranks, in pieces (replayer/profile/overview.h). */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -258,7 +258,7 @@ static void check_many(void)
     ti_progress_end(true);
 }
 
-/* What is written to a terminal of so many columns. */
+/* The bytes that are written to a terminal of so many columns. */
 static char *seen(int columns, char *buf, size_t room)
 {
     struct winsize size = {.ws_row = 24, .ws_col = (unsigned short)columns};

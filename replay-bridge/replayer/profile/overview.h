@@ -1,5 +1,5 @@
 /*
- * What groups of ranks do, in equal pieces of the time: for a picture of the simulation.  The
+ * Overview: the actions of groups of ranks, in equal pieces of the time, for a picture.  The
  * memory is bounded: there are up to 32 groups, and pieces are joined in pairs when they would be
  * more than 1024.
  */
