@@ -125,6 +125,15 @@ static ti_status resolve(struct ti_walk *w, struct ti_step *step, struct ti_err 
     return st;
 }
 
+/* MPI's tags are ints that are not negative, those of messages to MPI_PROC_NULL, too. */
+static void check_tag(struct ti_step *step, enum ti_field field)
+{
+    int64_t tag = step->ev.arg[field];
+
+    if (tag != TI_ANY && (tag < 0 || tag > INT32_MAX))
+        ti__walk_wrong(step, "its tag is %s", tag < 0 ? "negative" : "larger than an int");
+}
+
 int ti_walk_next(struct ti_walk *w, struct ti_step *step, struct ti_err *err)
 {
     int got = ti_reader_next(w->r, &step->ev, err);
@@ -141,6 +150,8 @@ int ti_walk_next(struct ti_walk *w, struct ti_step *step, struct ti_err *err)
     step->lost = false;
     step->why[0] = '\0';
     w->nposted = w->ndone = w->ncalls = 0;
+    check_tag(step, TI_F_TAG);
+    check_tag(step, TI_F_TAG2);
     ti__walk_meet(w, step);
     ti__walk_epoch(w, step);
     if (ti_op_is(step->ev.op, TI_T_BY_ALL))

@@ -129,6 +129,18 @@ static void test_requests(void **state)
             "0 isend peer=null tag=0 bytes=8 req=999999999999\n0 wait req=999999999999\n");
 }
 
+static void test_tags(void **state)
+{
+    (void)state;
+    sound(2, "0 send peer=1 tag=2147483647 bytes=8\n1 recv peer=-1 tag=2147483647 bytes=8\n"
+             "0 recv peer=null tag=any bytes=8\n");
+    unsound(2, 0, 1, "its tag is larger than an int", 2,
+            "0 send peer=1 tag=2147483648 bytes=8\n1 recv peer=-1 tag=2147483648 bytes=8\n");
+    unsound(1, 0, 1, "its tag is negative", 1, "0 send peer=null tag=-1 bytes=8\n");
+    unsound(1, 0, 1, "its tag is larger than an int", 1,
+            "0 sendrecv peer=0 tag=1 bytes=8 rpeer=null rtag=2147483648 rbytes=8\n");
+}
+
 static void test_leaks(void **state)
 {
     (void)state;
@@ -258,12 +270,12 @@ static void test_interrupted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_messages),      cmocka_unit_test(test_lanes),
-        cmocka_unit_test(test_pairs),         cmocka_unit_test(test_wildcards),
-        cmocka_unit_test(test_requests),      cmocka_unit_test(test_leaks),
-        cmocka_unit_test(test_collectives),   cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_communicators), cmocka_unit_test(test_not_there),
-        cmocka_unit_test(test_interrupted),
+        cmocka_unit_test(test_messages),  cmocka_unit_test(test_lanes),
+        cmocka_unit_test(test_pairs),     cmocka_unit_test(test_wildcards),
+        cmocka_unit_test(test_requests),  cmocka_unit_test(test_tags),
+        cmocka_unit_test(test_leaks),     cmocka_unit_test(test_collectives),
+        cmocka_unit_test(test_blocks),    cmocka_unit_test(test_communicators),
+        cmocka_unit_test(test_not_there), cmocka_unit_test(test_interrupted),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
