@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/sums.h"
 #include "event/symbol.h"
 #include "extrapolate/fit.h"
 
@@ -220,17 +221,6 @@ static void note(struct fitting *f, uint32_t class, size_t slot, enum ti_rule_fo
         snprintf(told->hint, sizeof told->hint, "a trace of %" PRId64 " ranks would decide", np);
 }
 
-static int64_t gcd(int64_t a, int64_t b)
-{
-    while (b) {
-        int64_t r = a % b;
-
-        a = b;
-        b = r;
-    }
-    return a;
-}
-
 /* The bytes of an element, if the slot is the bytes of a message: what those of all ranks are
  * multiples of. */
 static int64_t unit_of(const struct fitting *f, uint32_t class, size_t slot)
@@ -238,7 +228,7 @@ static int64_t unit_of(const struct fitting *f, uint32_t class, size_t slot)
     const struct ti_class *c = &f->m->in->class[class];
     const struct ti_number *n = &c->slot[slot].is;
     uint8_t size = n->field == TI_F_BYTES ? TI_F_ESIZE : TI_F_ESIZE2;
-    int64_t unit = 0;
+    uint64_t unit = 0;
 
     if (n->kind != TI_NUMBER_FIELD || (n->field != TI_F_BYTES && n->field != TI_F_BYTES2))
         return 1;
@@ -246,8 +236,9 @@ static int64_t unit_of(const struct fitting *f, uint32_t class, size_t slot)
         if (c->slot[s].is.kind == TI_NUMBER_FIELD && c->slot[s].is.field == size)
             for (size_t k = 0; k < f->nknown; k++)
                 if (f->known[k].class == class)
-                    unit = gcd(unit, ti_slot_value(&c->slot[s], f->known[k].rank, s, 0));
-    return unit ? unit : 1;
+                    unit = ti_common_divisor(
+                        unit, (uint64_t)ti_slot_value(&c->slot[s], f->known[k].rank, s, 0));
+    return unit ? (int64_t)unit : 1;
 }
 
 static bool find_rules(struct fitting *f, uint32_t class, size_t slot, int64_t cell, int64_t trip,

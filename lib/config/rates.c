@@ -316,13 +316,6 @@ const struct ti_rate *ti_rates_class(const struct ti_rates *r, uint64_t volume)
     return &r->volume_class[i - 1];
 }
 
-double ti_rates_of(const struct ti_rates *r, const char *site, uint64_t volume)
-{
-    const struct ti_rate *of_site = site ? ti_rates_site(r, site) : NULL;
-
-    return of_site ? of_site->rate : ti_rates_class(r, volume)->rate;
-}
-
 /* ----------------------------------------------------------------- write -- */
 
 /* Write quoted text.  Characters that could end it or begin a comment are escaped. */

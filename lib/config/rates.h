@@ -56,18 +56,12 @@ struct ti_rates {
 ti_status ti_rates_read(const char *path, struct ti_rates **out, char **more, struct ti_err *err);
 void ti_rates_free(struct ti_rates *r); /* NULL is fine */
 
-/*
- * Rate of a burst of `volume` before a call at `site`, in volume a second, above 0.  It is the rate
- * of the site if the file has it.  Otherwise, or if `site` is NULL, it is the rate of the volume's
- * class; a volume below all classes belongs to the first.  Sites are searched with log(n)
- * comparisons of text, so look up each site once.
- */
-double ti_rates_of(const struct ti_rates *r, const char *site, uint64_t volume);
-
-/* The class whose rate a burst of `volume` has, if its site has none. */
+/* The class whose rate a burst of `volume` has, if the site of the call after it has none; a volume
+ * below all classes belongs to the first. */
 const struct ti_rate *ti_rates_class(const struct ti_rates *r, uint64_t volume);
 
-/* The entry of a site, whose rate holds for any volume; NULL if the file lacks it. */
+/* The entry of a site, whose rate holds for any volume; NULL if the file lacks it.  The search
+ * takes log(n) comparisons of text, so look up each site once. */
 const struct ti_rate *ti_rates_site(const struct ti_rates *r, const char *site);
 
 /*

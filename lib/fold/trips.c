@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "common/sums.h"
 #include "fold/decode_internal.h"
 
 #define RUNS_MOST   4096                /* of a column, that are read; trips with more differ */
@@ -191,17 +192,6 @@ uint64_t ti_folded_alike_volumes(struct ti_folded *f, struct ti_trip_period *p)
 
 /* -------------------------------------------------------------------- period -- */
 
-static uint64_t common_divisor(uint64_t a, uint64_t b)
-{
-    while (b) {
-        uint64_t rest = a % b;
-
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* By how much a stretch must be longer to be whole circles of a column of which it takes `n`
  * values; 0 if it cannot be. */
 static uint64_t stretch_column(const struct ti_cursor *c, uint64_t n, uint64_t *runs)
@@ -211,7 +201,7 @@ static uint64_t stretch_column(const struct ti_cursor *c, uint64_t n, uint64_t *
     if (is_constant(c))
         return 1;
     if (circle_of(c, INT64_MAX, runs, &circle))
-        return circle.values / common_divisor(circle.values, n);
+        return circle.values / ti_common_divisor(circle.values, n);
     return !c->stride && c->left / n > 1;
 }
 

@@ -122,17 +122,6 @@ static bool find_period(struct way *w, uint64_t left)
     return true;
 }
 
-static uint64_t common_divisor(uint64_t a, uint64_t b)
-{
-    while (b) {
-        uint64_t rest = a % b;
-
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* Find the period of all columns together, and how often it occurs: at least once. */
 static bool find_periods(struct ways *all, uint64_t *values, uint64_t *again)
 {
@@ -145,7 +134,7 @@ static bool find_periods(struct ways *all, uint64_t *values, uint64_t *again)
         if (!find_period(w, all->left))
             return false;
         if (w->values <= PERIOD_MOST && *values <= PERIOD_MOST)
-            *values = *values / common_divisor(*values, w->values) * w->values;
+            *values = *values / ti_common_divisor(*values, w->values) * w->values;
         else
             *values = PERIOD_MOST + 1;
     }

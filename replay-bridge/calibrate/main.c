@@ -129,33 +129,40 @@ static int parse(struct options *o, int argc, char **argv)
 
 /* ---- the steps ---- */
 
+/* Run the helper on `np` ranks; *out is what it printed. */
+static ti_status run_helper(const struct options *o, const char *label, char **words, int n,
+                            int64_t np, FILE **out, struct ti_err *err)
+{
+    struct ti_trial run = {.label = label,
+                           .program = words,
+                           .words = n,
+                           .np = np,
+                           .counter = "cputime",
+                           .whole = true};
+    struct ti_trial_result *ran = malloc(sizeof *ran);
+    ti_status st = ran ? ti_trial_run(&o->launcher, &run, ran, err)
+                       : ti_err_errno(err, TI_ERR_IO, "no %s", label);
+
+    free(ran);
+    return st ? st : ti_trial_output(out, err);
+}
+
 static ti_status measure_network(const struct options *o, struct ti_samples *s,
                                  struct ti_calibration *c, struct ti_err *err)
 {
     char repeats[32], largest[32];
     char *words[] = {(char *)(uintptr_t)o->launcher.helper, repeats, largest};
-    struct ti_trial run = {.label = "timing messages",
-                           .program = words,
-                           .words = 3,
-                           .np = 2,
-                           .counter = "cputime",
-                           .whole = true};
-    struct ti_trial_result *ran = malloc(sizeof *ran);
     ti_status st;
     FILE *f;
 
-    if (!ran)
-        return ti_err_errno(err, TI_ERR_IO, "cannot time messages");
     snprintf(repeats, sizeof repeats, "%" PRId64, o->repeats);
     snprintf(largest, sizeof largest, "%" PRId64, o->largest);
-    st = ti_trial_run(&o->launcher, &run, ran, err);
-    free(ran);
-    if (st || (st = ti_trial_about(c, err)))
+    st = run_helper(o, "timing messages", words, 3, 2, &f, err);
+    if (st)
         return st;
-    f = fopen(ti_scratch_path(TI_TRIAL_OUTPUT), "re");
-    if (!f)
-        return ti_err_errno(err, TI_ERR_IO, "cannot read what was measured");
-    st = ti_samples_read(f, s, err);
+    st = ti_trial_about(c, err);
+    if (!st)
+        st = ti_samples_read(f, s, err);
     fclose(f);
     return st;
 }
@@ -189,26 +196,13 @@ static ti_status calibrate_noise(const struct options *o, struct ti_calibration 
 {
     char repeats[32];
     char *words[] = {(char *)(uintptr_t)o->launcher.helper, (char *)(uintptr_t) "cores", repeats};
-    struct ti_trial run = {.label = "timing cores",
-                           .program = words,
-                           .words = 3,
-                           .np = o->program.np,
-                           .counter = "cputime",
-                           .whole = true};
-    struct ti_trial_result *ran = malloc(sizeof *ran);
     ti_status st;
     FILE *f;
 
-    if (!ran)
-        return ti_err_errno(err, TI_ERR_IO, "cannot time cores");
     snprintf(repeats, sizeof repeats, "%" PRId64, o->repeats);
-    st = ti_trial_run(&o->launcher, &run, ran, err);
-    free(ran);
+    st = run_helper(o, "timing cores", words, 3, o->program.np, &f, err);
     if (st)
         return st;
-    f = fopen(ti_scratch_path(TI_TRIAL_OUTPUT), "re");
-    if (!f)
-        return ti_err_errno(err, TI_ERR_IO, "cannot read what was measured");
     st = ti_cores_read(f, c, err);
     fclose(f);
     if (!st)

@@ -101,12 +101,13 @@ static void average_bursts(const struct ti_samples *s, double *speed, double *de
 
 static ti_status read_output(struct ti_samples *out, struct ti_err *err)
 {
-    FILE *f = fopen(ti_scratch_path(TI_TRIAL_OUTPUT), "re");
-    ti_status st = f ? ti_samples_read(f, out, err)
-                     : ti_err_errno(err, TI_ERR_IO, "cannot read what was measured");
+    FILE *f;
+    ti_status st = ti_trial_output(&f, err);
 
-    if (f)
-        fclose(f);
+    if (st)
+        return st;
+    st = ti_samples_read(f, out, err);
+    fclose(f);
     return st;
 }
 

@@ -19,7 +19,8 @@
 #include "common/clock.h"
 #include "common/scratch.h"
 
-#define SAID "said" /* scratch file with the messages of ti-acquire */
+#define SAID   "said"   /* scratch file with the messages of ti-acquire */
+#define OUTPUT "output" /* scratch file with the standard output of the trial */
 
 ti_status ti_launcher_find(struct ti_launcher *r, struct ti_err *err)
 {
@@ -71,7 +72,7 @@ static void command(const struct ti_launcher *r, const struct ti_trial *run, str
 static _Noreturn void child(char **argv, bool verbose)
 {
     int in = open("/dev/null", O_RDONLY);
-    int out = open(ti_scratch_path(TI_TRIAL_OUTPUT), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    int out = open(ti_scratch_path(OUTPUT), O_WRONLY | O_CREAT | O_TRUNC, 0600);
     int said = open(ti_scratch_path(SAID), O_WRONLY | O_CREAT | O_TRUNC, 0600);
 
     prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -213,6 +214,12 @@ ti_status ti_trial_run(const struct ti_launcher *r, const struct ti_trial *run,
     ti_status st = launch(r, run, err);
 
     return st ? st : read_traces(run->np, out, err);
+}
+
+ti_status ti_trial_output(FILE **out, struct ti_err *err)
+{
+    *out = fopen(ti_scratch_path(OUTPUT), "re");
+    return *out ? TI_OK : ti_err_errno(err, TI_ERR_IO, "cannot read what was measured");
 }
 
 bool ti_trial_not_folded(const struct ti_trial *run, ti_status st)

@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "common/args.h"
 #include "common/err.h"
@@ -54,14 +55,16 @@ ti_status ti_launcher_find(struct ti_launcher *r, struct ti_err *err);
 bool ti_trial_not_folded(const struct ti_trial *run, ti_status st);
 
 /*
- * Run a trial.  Its standard output is in the scratch file TI_TRIAL_OUTPUT and its trace in
- * TI_TRIAL_TRACE, until the next trial.  If ti-acquire fails, the result is its exit status or
- * TI_ERR_APP, and `err` has its first error message.
+ * Run a trial.  Its trace is in the scratch file TI_TRIAL_TRACE, until the next trial.  If
+ * ti-acquire fails, the result is its exit status or TI_ERR_APP, and `err` has its first error
+ * message.
  */
-#define TI_TRIAL_OUTPUT "output"
-#define TI_TRIAL_TRACE  "trace.tib"
+#define TI_TRIAL_TRACE "trace.tib"
 ti_status ti_trial_run(const struct ti_launcher *r, const struct ti_trial *run,
                        struct ti_trial_result *out, struct ti_err *err);
+
+/* Open what the last trial printed.  TI_ERR_IO. */
+ti_status ti_trial_output(FILE **out, struct ti_err *err);
 
 /* Fill c->calibration and c->network.within from the trace of the last trial. */
 ti_status ti_trial_about(struct ti_calibration *c, struct ti_err *err);

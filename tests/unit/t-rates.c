@@ -96,20 +96,21 @@ static void a_burst_has_a_rate(void **state)
 
     (void)state;
     /* below the first class, at its edges, in it, beyond the last */
-    assert_true(ti_rates_of(r, NULL, 0) == 2.5e9);
-    assert_true(ti_rates_of(r, NULL, 64) == 2.5e9);
-    assert_true(ti_rates_of(r, NULL, 999999) == 2.5e9);
-    assert_true(ti_rates_of(r, NULL, 1000000) == 1.25e9);
-    assert_true(ti_rates_of(r, NULL, UINT64_MAX) == 1.25e9);
-    /* a site wins, whatever the volume; one that is not there has its class */
-    assert_true(ti_rates_of(r, "z+0x1 [ab]", 1) == 7);
-    assert_true(ti_rates_of(r, "a+0x10 b", UINT64_MAX) == 3000);
-    assert_true(ti_rates_of(r, "a+0x10", 1000000) == 1.25e9);
+    assert_true(ti_rates_class(r, 0)->rate == 2.5e9);
+    assert_true(ti_rates_class(r, 64)->rate == 2.5e9);
+    assert_true(ti_rates_class(r, 999999)->rate == 2.5e9);
+    assert_true(ti_rates_class(r, 1000000)->rate == 1.25e9);
+    assert_true(ti_rates_class(r, UINT64_MAX)->rate == 1.25e9);
+    /* sites; a part of a name is none */
+    assert_true(ti_rates_site(r, "z+0x1 [ab]")->rate == 7);
+    assert_true(ti_rates_site(r, "a+0x10 b")->rate == 3000);
+    assert_null(ti_rates_site(r, "a+0x10"));
     assert_null(ti_rates_site(r, "m"));
     assert_null(ti_rates_site(r, ""));
     ti_rates_free(r);
     r = must_read("[class 0]\nrate=1M");
-    assert_true(ti_rates_of(r, "x", 5) == 1e6);
+    assert_null(ti_rates_site(r, "x"));
+    assert_true(ti_rates_class(r, 5)->rate == 1e6);
     assert_true(r->reference == 1e6);
     ti_rates_free(r);
     r = must_read("[rates]\n[class 8]\nrate = 3\n[class 0]\nrate = 5\n");
@@ -129,8 +130,8 @@ static void many_classes_are_searched(void **state)
     r = must_read(text);
     assert_int_equal(r->nclasses, 41);
     for (int i = 0; i <= 40; i++) {
-        assert_true(ti_rates_of(r, NULL, UINT64_C(1) << i) == i + 1);
-        assert_true(ti_rates_of(r, NULL, (UINT64_C(2) << i) - 1) == i + 1);
+        assert_true(ti_rates_class(r, UINT64_C(1) << i)->rate == i + 1);
+        assert_true(ti_rates_class(r, (UINT64_C(2) << i) - 1)->rate == i + 1);
     }
     ti_rates_free(r);
 }
