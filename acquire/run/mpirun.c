@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "common/beside.h"
-#include "node/program.h"
 
 #define INSTALL_HINT "install Open MPI 4.1 or newer (openmpi-bin), or put its mpirun on PATH"
 

@@ -13,7 +13,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "acquire/plan/memory_model.h"
 #include "acquire/run/mpirun.h"
 #include "common/err.h"
 #include "node/launch.h"

@@ -19,7 +19,6 @@
 #include "common/crc32c.h"
 #include "common/hex.h"
 #include "common/write.h"
-#include "node/program.h"
 #include "node/rundir.h"
 #include "session/frame.h"
 

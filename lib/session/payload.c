@@ -1,8 +1,6 @@
 #include "session/payload.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <limits.h>
 #include <pthread.h>

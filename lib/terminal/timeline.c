@@ -1,7 +1,6 @@
 #include "terminal/internal.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define TICK 16 /* characters between two of the time axis, at least */

@@ -4,7 +4,6 @@
  * rounding.
  */
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/json.h"

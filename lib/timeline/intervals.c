@@ -4,7 +4,6 @@
  */
 #include "timeline/intervals.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -6,7 +6,6 @@
  */
 #include "timeline/otf2.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,7 @@
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "common/map.h"
 #include "trips/internal.h"
 
 #define LOOPS_MOST 8 /* that an error lists */

@@ -1,7 +1,6 @@
 #include "replay-bridge/calibrate/network.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #define ENVELOPE 16   /* bytes that SMPI adds to each message */
 #define LEAST    0.02 /* minimum share of the network in a half round trip */

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/scratch.h"
 #include "common/spread.h"
 #include "common/talk.h"
 

@@ -2,7 +2,6 @@
  * ti-smpi-replay and ti-live-replay: start and end.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/cli.h"

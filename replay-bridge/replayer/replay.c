@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/map.h"
 #include "replay-bridge/replayer/engine.h"
 #include "replay-bridge/replayer/functions.h"
 #include "replay-bridge/replayer/profile.h"
