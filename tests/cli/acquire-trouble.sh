@@ -151,7 +151,7 @@ says err "only on "
     run 6 $c --np 3 ../app abort256 # of which a status of 0 is left
     says err "called MPI_Abort (status 0)"
     holds app.3.run
-    run 6 $c --np 3 ../app crash 0.2
+    run 6 $c --np 3 ../app crash
     says err "was killed by signal 11"
     says err "cut off: no end was written"
     holds app.3.run
