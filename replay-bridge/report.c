@@ -127,7 +127,7 @@ void ti_replay_print_untimed(const struct ti_replay_options *o, const struct ti_
                              ti_engine_timing());
 }
 
-/* What --steady left out. */
+/* Trips that --steady left out. */
 static void print_steady(const struct ti_replay_options *o, const struct ti_replay_result *res)
 {
     const char *reason = json_string_value(json_object_get(res->steady, "reason"));

@@ -300,7 +300,7 @@ static double change(const struct quantity *q, double x)
     return 100 * ((q->falls ? 1 / x : x) - 1);
 }
 
-/* What prevents an answer, in words; "" if there is one. */
+/* The reason why there is no answer, in words; "" if there is one. */
 static void put_reason(const struct tolerance *t, const struct share *s, char *out, size_t bytes)
 {
     const struct ti_search *g = &s->search;

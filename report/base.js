@@ -1,5 +1,5 @@
 "use strict";
-// What all figures use: elements, numbers in words, colours, the tooltip.
+// Functions that all figures use: elements, numbers in words, colours, the tooltip.
 // Texts of the data reach the page by textContent only, never as HTML.
 
 function el(name, attributes, ...children) {

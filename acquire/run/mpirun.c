@@ -37,7 +37,7 @@ bool ti_mpirun_parse_hydra(const char *text, struct ti_mpirun *m)
     return sscanf(number, "%d.%d.%d", &m->major, &m->minor, &m->patch) >= 2;
 }
 
-/* What "NAME --version" prints; false: errno says why it cannot be run. */
+/* Read the output of "NAME --version"; false: errno says why it cannot be run. */
 static bool read_version(const char *name, char *text, size_t bytes)
 {
     char command[96];

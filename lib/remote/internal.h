@@ -178,7 +178,7 @@ void ti__slots_release_unanswered(struct ti_channel *c);
 
 /* Turns of reading, see ti_remote_read_by_turns(). */
 bool ti__channel_may_read(struct ti_channel *c); /* False: it is paused until its turn. */
-void ti__turn_leave(struct ti_channel *c); /* It waits for none any more; fine if it never did. */
+void ti__turn_leave(struct ti_channel *c); /* Waits for no turn any more; fine if it never did. */
 void ti__turns_grant(struct ti_remote *r); /* Lets the next channels read, while there is room. */
 
 /* --- channel.c: called by transports --- */

@@ -50,7 +50,7 @@ static inline uint64_t ti_series_power(uint64_t i)
     return power;
 }
 
-/* What `times` repetitions add to a sum, if the last one added `sum`, and the numbers grow by
+/* The sum that `times` repetitions add, if the last one added `sum`, and the numbers grow by
  * `stride` with each: sum * (q + q^2 + ... + q^times) with q = BASE^stride. */
 static inline uint64_t ti_series_repeat(uint64_t sum, uint64_t stride, uint64_t times)
 {

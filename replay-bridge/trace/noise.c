@@ -7,7 +7,7 @@
 
 #include "common/random.h"
 
-/* What a factor belongs to. */
+/* A factor holds for all bursts of a node or of a core, or for one burst. */
 enum { NODE, CORE, BURST };
 
 /* ---- the option ---- */

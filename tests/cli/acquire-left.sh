@@ -96,7 +96,7 @@ says out "removing run directory 'app.2.run'"
 says out "2 ranks, complete"
 [ -e app.2.run ] && fail "the run directory is still there"
 
-# What is refused.
+# Command lines that are refused.
 run 2 --list ../app
 says err "--list and --clean run no program"
 run 3 --clean nowhere

@@ -55,7 +55,7 @@ for p in /proc/[0-9]*; do
     grep -qsz "TIARA_TRACE_DIR=$PWD/bad.run" "$p/environ" && fail "left: $(tr '\0' ' ' <"$p/cmdline")"
 done
 
-# What is refused.
+# Command lines that are refused.
 run 2 --np 2 --mca btl self ../mapp ok
 says err "--mca is of Open MPI, and '../mapp' is of MPICH"
 run 3 --np 1 ../mapp ok : --np 1 ../app ok

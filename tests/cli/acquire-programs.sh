@@ -41,7 +41,7 @@ else
     echo "without the counter valgrind"
 fi
 
-# What is refused, and says so before anything runs.
+# Command lines that are refused before anything runs.
 run 2 --np 2 ../ocean ok : -x A=1 ../air ok
 says err "':' is followed by '-x', not by --np N PROGRAM"
 run 2 --np 2 ../ocean ok :

@@ -37,7 +37,7 @@ tell() {
     done
     [ -n "$told" ] || { bad "no ti-node on $1 for SIG$2"; kill "$tried"; }
 }
-# What the test waits for, said by hung().
+# The event that the test waits for, said by hung().
 waits_for=
 hung() {
     echo "ended while it waited for $waits_for, in ${FUNCNAME[1]}, called at line ${BASH_LINENO[1]}"

@@ -254,7 +254,7 @@ assert any("bound" in c or "statistics" in c for c in b["caveats"]), b["caveats"
 END
 done
 
-# What it cannot do, it refuses, and leaves nothing behind.
+# A refusal leaves nothing behind.
 refuse() { # SCRIPT LOOP=N MESSAGE
     rm -rf bad bad.m
     mkscript 2 bad <<<"$1" || fail "mkscript"

@@ -1,4 +1,4 @@
-/* What MPI-4 added: persistent collectives, partitioned messages, non-blocking
+/* Calls that MPI-4 added: persistent collectives, partitioned messages, non-blocking
  * send-receives, large counts. */
 #include "tests/mpi/expect.h"
 

@@ -141,7 +141,7 @@ static void waitany(void)
     }
 }
 
-/* What Waitsome or Testsome gave: expect it, as one event in order of place. */
+/* Expect the completions that Waitsome or Testsome gave, as one event in order of place. */
 static void expect_some(const char *op, int n, const int *indices, int left)
 {
     char list[64] = "", match[64] = "";

@@ -623,7 +623,7 @@ static void check_both(int set, struct ti_counter *ours)
         assert_int_equal(ours->read() - before, 11);
 }
 
-/* What PAPI shut down for the application is not shut down for our threads. */
+/* Where the application shuts PAPI down, our threads still count. */
 static void *count_clock(void *arg)
 {
     struct ti_counter *c = arg;

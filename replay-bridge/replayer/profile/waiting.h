@@ -32,7 +32,7 @@ void ti_call_sites_free(struct ti_call_sites *sites);
 /* Adds the names of call site `site` to a JSON object, as "operation" and "site" after `prefix`. */
 void ti_call_site_json(json_t *j, const char *prefix, const struct ti_call_site *site);
 
-/* What a rank does: its burst before a call, or the parts of a call. */
+/* Activities of a rank: its burst before a call, or the parts of a call. */
 enum ti_doing { TI_DOING_COMPUTING, TI_DOING_COMMUNICATING, TI_DOING_WAITING, TI_DOING_UNKNOWN };
 
 /* For `np` ranks.  Ends the program if out of memory, as all functions here do. */
