@@ -328,6 +328,10 @@ static const struct ti_opt opts[] = {
      "number of replays at a time [default: one for each\n"
      "processor]",
      TI_OPT_INTEGER(sweep.jobs, 1, 1 << 16)},
+    {0, "runner", "COMMAND",
+     "start each of these replays by a command of the shell,\n"
+     "such as 'srun -n1', to which its own is added",
+     TI_OPT_TEXT(sweep.runner)},
     {0, "list", NULL, "list the replays of a sweep and exit", TI_OPT_FLAG(sweep.list)},
     TI_OPT_HEADING("Output"),
     {0, "against", "FILE", "compare with real times, which ti-calibrate --measure\nwrites",

@@ -83,10 +83,11 @@ static int check_sweep(const struct ti_replay_options *o)
 {
     const struct ti_sweep_command *sweep = &o->sweep;
 
-    if (!sweep->sweep.n &&
-        (sweep->dir || sweep->list || (sweep->jobs && !sweep->runs && !o->ntolerances)))
-        return (int)ti_cli_usage(&ti_replay_cli, "--output, --jobs and --list are for a --sweep%s",
-                                 sweep->runs ? ", and --jobs for --runs" : "");
+    if (!sweep->sweep.n && (sweep->dir || sweep->list ||
+                            ((sweep->jobs || sweep->runner) && !sweep->runs && !o->ntolerances)))
+        return (int)ti_cli_usage(&ti_replay_cli,
+                                 "--output, --jobs, --runner and --list are for a --sweep%s",
+                                 sweep->runs ? ", and --jobs and --runner for --runs" : "");
     if (!sweep->sweep.n || (sweep->runs && o->seed_given))
         return sweep->runs || o->ntolerances ? check_runs(o) : TI_CLI_END;
     if (o->ntolerances)

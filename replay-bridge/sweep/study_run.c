@@ -1,8 +1,11 @@
 /*
- * The points of a study as child processes: this program itself, with --json.
+ * The points of a study as child processes: this program itself, with --json; on another machine,
+ * if there is a runner.
  */
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -18,6 +21,7 @@
 #include "replay-bridge/sweep/study.h"
 
 #define PATIENCE_S   8.0 /* between signals; a child waits 5 s for smpirun */
+#define SELF         "/proc/self/exe"
 #define PAUSE_NS     (10 * 1000 * 1000)
 #define MESSAGES_MAX 10 /* messages of points that are shown */
 
@@ -39,31 +43,52 @@ struct pool {
 
 /* ---- one child ---- */
 
+/* This program, by a name that holds on machines that share its folder. */
+static const char *program_path(void)
+{
+    static char path[PATH_MAX];
+
+    if (!path[0] && readlink(SELF, path, sizeof path - 1) < 0)
+        TI_BUG(SELF " cannot be read");
+    return path;
+}
+
 static struct ti_args command_of(const struct ti_study *study, int64_t point)
 {
     const struct ti_args *own = &study->point[point].args;
     struct ti_args args = {0};
 
-    ti_args_add(&args, "ti-replay");
+    if (study->runner) { /* the words of the command stay words, whatever is in them */
+        ti_args_add(&args, "/bin/sh", "-c");
+        ti_args_addf(&args, "%s \"$@\"", study->runner);
+        ti_args_add(&args, "runner");
+    }
+    ti_args_add(&args, study->runner ? program_path() : "ti-replay");
     ti_args_add_all(&args, own, 0);
     ti_args_add(&args, "--json", "--no-progress", "--", study->trace);
     return args;
 }
 
-static _Noreturn void become(char **argv, const struct child *c, pid_t parent)
+static _Noreturn void become(const struct pool *pool, int64_t slot, char **argv, pid_t parent)
 {
+    const struct child *c = &pool->child[slot];
     int in = open("/dev/null", O_RDONLY);
+    char text[24];
+
+    snprintf(text, sizeof text, "%lld", (long long)slot);
+    setenv("TIARA_SLOT", text, 1);
 
     setpgid(0, 0); /* a terminal's ^C is for the parent, which ends its children */
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() == parent && dup2(in, STDIN_FILENO) >= 0 && dup2(c->out, STDOUT_FILENO) >= 0 &&
         dup2(c->messages, STDERR_FILENO) >= 0)
-        execv("/proc/self/exe", argv);
+        execv(pool->study->runner ? argv[0] : SELF, argv);
     _exit(127);
 }
 
-static ti_status spawn(struct pool *pool, struct child *c, int64_t point, struct ti_err *err)
+static ti_status spawn(struct pool *pool, int64_t slot, int64_t point, struct ti_err *err)
 {
+    struct child *c = &pool->child[slot];
     struct ti_args args = command_of(pool->study, point);
     pid_t parent = getpid();
 
@@ -76,7 +101,7 @@ static ti_status spawn(struct pool *pool, struct child *c, int64_t point, struct
         return ti_err_errno(err, TI_ERR_IO, "cannot run another point");
     }
     if (c->pid == 0)
-        become(args.v, c, parent);
+        become(pool, slot, args.v, parent);
     setpgid(c->pid, c->pid);
     ti_args_free(&args);
     pool->running++;
@@ -111,7 +136,7 @@ static void show_messages(struct pool *pool, char *text)
 }
 
 /* The error of a child that failed without printing JSON. */
-static void find_error(const char *messages, int status, struct ti_err *why)
+static void find_error(const char *messages, int status, const char *runner, struct ti_err *why)
 {
     static const char tool[] = "ti-replay: ";
     size_t skip = strncmp(messages, tool, strlen(tool)) ? 0 : strlen(tool);
@@ -120,6 +145,9 @@ static void find_error(const char *messages, int status, struct ti_err *why)
         ti_err_set(why, TI_ERR_IO, "ended by signal %d", WTERMSIG(status));
     else if (messages[0])
         ti_err_set(why, TI_ERR_IO, "%.*s", (int)strcspn(messages + skip, "\n"), messages + skip);
+    else if (runner)
+        ti_err_set(why, TI_ERR_IO, "'%s' ended with status %d and printed nothing", runner,
+                   WEXITSTATUS(status));
     else
         ti_err_set(why, TI_ERR_IO, "ended with status %d and printed nothing", WEXITSTATUS(status));
 }
@@ -159,7 +187,7 @@ static ti_status read_result(struct pool *pool, const struct child *c, int statu
     if (!code && !json_is_number(json_object_get(result, "clock_s")))
         code = TI_ERR_IO;
     if (code && !error)
-        find_error(messages, status, &why);
+        find_error(messages, status, pool->study->runner, &why);
     else if (code)
         ti_err_set(&why, TI_ERR_IO, "%s", error);
     else
@@ -195,7 +223,7 @@ static void end_children(struct pool *pool, bool at_once)
         return;
     for (int64_t j = 0; j < pool->jobs; j++)
         if (pool->child[j].pid)
-            kill(pool->child[j].pid, sig);
+            kill(pool->study->runner ? -pool->child[j].pid : pool->child[j].pid, sig);
     pool->signals++;
     pool->signalled = ti_now();
 }
@@ -235,7 +263,7 @@ static ti_status fill(struct pool *pool, int64_t *next, struct ti_err *err)
         if (*next == study->n)
             return TI_OK;
         if (!pool->child[j].pid)
-            st = spawn(pool, &pool->child[j], (*next)++, err);
+            st = spawn(pool, j, (*next)++, err);
     }
     return st;
 }

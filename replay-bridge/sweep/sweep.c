@@ -8,14 +8,13 @@
 #include "common/map.h"
 
 /* Options whose values have commas, so that only '|' separates these. */
-static const char *const with_commas[] = {"topology", "bandwidth", "latency", "loopback",
-                                          "wan",      "cfg",       "start",   "noise",
-                                          "trips"};
+static const char *const with_commas[] = {"topology", "bandwidth", "latency", "loopback", "wan",
+                                          "cfg",      "start",     "noise",   "trips"};
 /* Options that select an action or an output rather than the simulation. */
-static const char *const not_swept[] = {"sweep",         "list",     "jobs",      "output",
-                                        "keep",          "timeline", "lint",      "quiet",
-                                        "show-platform", "verbose",  "json",      "progress",
-                                        "no-progress",   "runs",     "tolerance", "width"};
+static const char *const not_swept[] = {
+    "sweep",       "list",  "jobs",          "output",  "keep",  "timeline",
+    "lint",        "quiet", "show-platform", "verbose", "json",  "progress",
+    "no-progress", "runs",  "tolerance",     "width",   "runner"};
 
 #define IS_IN(list, name) is_in(list, sizeof list / sizeof *list, name)
 

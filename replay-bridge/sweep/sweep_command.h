@@ -13,6 +13,7 @@ struct ti_sweep_command {
     struct ti_args base; /* options of every point */
     const char *dir;     /* folder of the study; may be NULL if `list` */
     int64_t jobs;        /* 0: one for each processor this process may use */
+    const char *runner;  /* see study.h */
     int64_t runs;        /* the last choice is the seed of so many runs of each point; 0: no */
     bool list, json, verbose;
     ti_status (*ready)(struct ti_err *err); /* whether replays can be started; NULL: yes */

@@ -80,6 +80,31 @@ sweep 0 t.tib "${choices[@]}" --list
 runs 0 'a list'
 [ "$(grep -c ' done  *topology=' out)" = 12 ] || { fail 'the list'; cat out; }
 
+# by a runner: the same table, each word as it was, a place for each of the jobs; what is wrong with
+# the runner is said
+sweep 0 t.tib "${choices[@]}"
+# shellcheck disable=SC2016  # for the shell there
+sweep 0 t.tib "${choices[@]/study/by}" -j 2 --runner 'env "BY=a  b" sh -c "echo \$BY \$TIARA_SLOT \$1 >>slots; exec \"\$@\"" by'
+runs 12 'by a runner'
+python3 - <<'END_PY' || { fail 'by a runner: another table'; cat slots; }
+import csv
+def table(d):
+    return {r["id"]: r["clock_s"] for r in csv.DictReader(open(d + "/results.csv"))}
+assert table("by") == table("study") and len(table("by")) == 12
+lines = open("slots").read().splitlines()
+assert len(lines) == 12 and {l.split()[2] for l in lines} == {"0", "1"}, lines
+assert all(l.startswith("a b ") and l.endswith("/ti-replay") for l in lines), lines
+END_PY
+sweep 1 t.tib --sweep speed=1Gf,2Gf -o nobody --runner ./no-such-runner
+says 'no-such-runner: not found' err
+sweep 1 t.tib --sweep speed=1Gf,2Gf -o nobody --runner false
+says "'false' ended with status 1 and printed nothing" err
+sweep 2 t.tib --runner false
+says '--runner and --list are for a --sweep' err
+sweep 0 t.tib --runs 3 --noise 5% --runner 'touch ran-by; exec'
+[ -e ran-by ] || fail '--runs without the runner'
+rm -rf by nobody
+
 # interrupted in the middle: what ran is kept, what runs is ended, the rest is run by the command
 # that it prints
 rm -r study
