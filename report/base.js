@@ -39,9 +39,22 @@ function words(format, value, exact) {
     return exact && value >= 1024 ? `${text} (${value.toLocaleString("en-US")} bytes)` : text;
   }
   if (format === "s") return value >= 120 ? `${trimmed(value / 60)} min` : scaled(value, SECONDS);
-  if (format === "pct") return Math.abs(value) < 0.01 ? "< 0.01 %" : trimmed(value) + " %";
+  if (format === "pct") return Math.abs(value) < 0.01 ? "< 0.01 %" : (Math.abs(value) < 1 || value >= 99.95 ? trimmed(value, 2) : value.toFixed(1)) + " %";
   if (exact) return value.toLocaleString("en-US");
   return Math.abs(value) < 1e4 ? trimmed(value, 4) : scaled(value, COUNTS);
+}
+
+// A text in which `...` is what one types: an option, a command, a name of a tool.
+function coded(text) {
+  // Options stay whole: a browser would break lines after their hyphens.
+  return String(text).split("`").map((part, i) => (i % 2 ? el("code", {}, part.split(" ").map((word, k) => [k ? " " : "", el("span", {}, word)])) : part));
+}
+
+// How values that stand below each other are written: times in one unit, that of the largest.
+function alike(format, values) {
+  const most = Math.max(...values.map((v) => Math.abs(v || 0)));
+  const [factor, unit] = SECONDS.find(([f]) => most >= f) || SECONDS[SECONDS.length - 1];
+  return (v) => (format === "s" && v && most < 120 && Math.abs(v) >= 1e-2 * most ? `${trimmed(v / factor)} ${unit}` : words(format, v));
 }
 
 // --- colours: those of the style sheet, so that a canvas follows light and dark ---

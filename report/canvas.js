@@ -217,9 +217,10 @@ function cellsOf(data) {
 CHARTS.matrix = (data) => {
   const cells = cellsOf(data), n = data.n, g = data.group;
   const values = [...cells.values()].map((v) => v[0]).filter((v) => v > 0);
-  const most = values.reduce((a, b) => Math.max(a, b), 0), least = values.reduce((a, b) => Math.min(a, b), Infinity);
-  const log = most > 10 * least;
-  const share = (v) => (log ? Math.log(v / least) / Math.log(most / least) : v / most);
+  const most = values.reduce((a, b) => Math.max(a, b), 0), smallest = values.reduce((a, b) => Math.min(a, b), Infinity);
+  // A thousandth of the largest is light enough: a wider range would leave no colours for what is large.
+  const log = most > 10 * smallest, least = Math.max(smallest, most / 1000);
+  const share = (v) => (log ? Math.max(0, Math.log(v / least) / Math.log(most / least)) : v / most);
   const paint = (s) => (isDark() ? d3.interpolateInferno(0.25 + 0.75 * s) : d3.interpolateYlGnBu(0.2 + 0.8 * s));
   const label = (i) => (g === 1 ? `${i}` : `${i * g} to ${Math.min(data.np, (i + 1) * g) - 1}`);
   function lines(row, col) {
@@ -288,7 +289,7 @@ CHARTS.matrix = (data) => {
   plot.node.classList.add("square");
   const order = [...cells].sort((a, b) => b[1][0] - a[1][0]);
   return {
-    node: el("div", {}, plot.node, el("div", { class: "legend" }, words(data.format, log ? least : 0), bar, words(data.format, most) + (log ? " (logarithmic)" : ""))),
+    node: el("div", {}, plot.node, el("div", { class: "legend" }, log ? (smallest < least ? "up to " : "") + words(data.format, least) : words(data.format, 0), bar, words(data.format, most) + (log ? " (logarithmic)" : ""))),
     columns: [data.rows, data.columns, data.format, ...(data.counts ? [data.counted] : [])],
     rows: order.map(([at, v]) => [label(Math.floor(at / n)), label(at % n), v[0], ...(data.counts ? [v[1]] : [])]),
   };

@@ -10,60 +10,86 @@ CHARTS.facts = (data) => ({
 
 CHARTS.table = (data) => ({ node: numbers(data.columns, data.rows) });
 
+const total = (values) => values.reduce((a, b) => a + (b || 0), 0);
+
+// A bar of one or several series, as shares of what `part` says.  `first`: the colour of the first.
+function track(values, series, part, low, first = 0) {
+  const node = el("span", { class: "track" });
+  values.forEach((value, i) => {
+    if (!value) return;
+    const bar = el("i");
+    if (!i && low < 0) bar.style.marginLeft = 100 * part(Math.min(0, value)) + "%";
+    bar.style.width = 100 * Math.abs(part(value || 0) - part(0)) + "%";
+    bar.style.background = `var(--${seriesColour(series[i], first + i)})`;
+    node.append(bar);
+  });
+  return node;
+}
+
+/*
+ * Rows with a bar.  A full bar is data.whole (whose name is whole_name), or else the largest value; the
+ * line below says so.  data.second and row.second are another measure of the same rows.
+ */
 CHARTS.bars = (data) => {
-  const total = (row) => row.values.reduce((a, b) => a + (b || 0), 0);
-  const most = Math.max(0, ...data.rows.map((r) => Math.max(total(r), r.high || 0)));
-  const least = Math.min(...data.rows.map((r) => Math.min(total(r), r.low || Infinity)).filter((v) => v > 0));
+  const sums = data.rows.map((r) => total(r.values)), second = data.second;
+  const most = data.whole || Math.max(0, ...data.rows.map((r, i) => Math.max(sums[i], r.high || 0)));
+  const least = Math.min(...data.rows.map((r, i) => Math.min(sums[i], r.low || Infinity)).filter((v) => v > 0));
   const log = data.scale === "log" && least < most;
   const floor = log ? Math.pow(10, Math.floor(Math.log10(least) - 0.2)) : 0;
   // The axis begins at 0, or at the least value if one is below 0.
-  const low = Math.min(0, ...data.rows.map((r) => Math.min(total(r), r.low ?? 0)));
+  const low = Math.min(0, ...data.rows.map((r, i) => Math.min(sums[i], r.low ?? 0)));
   const part = (v) => (log ? (v > floor ? Math.log(v / floor) / Math.log(most / floor) : 0) : (v - low) / (most - low || 1));
-  const rows = data.rows.map((row) => {
-    const track = el("span", { class: "track" });
-    row.values.forEach((value, i) => {
-      const bar = el("i");
-      if (!i && low < 0) bar.style.marginLeft = 100 * part(Math.min(0, value)) + "%";
-      bar.style.width = 100 * (log ? part(value || 0) : Math.abs(part(value || 0) - part(0))) + "%";
-      bar.style.background = `var(--${seriesColour(data.series[i], i)})`;
-      track.append(bar);
-    });
-    if (row.low !== null && row.low !== undefined && row.high !== null && row.high !== undefined) {
+  const text = alike(data.format, sums), secondText = second && alike(second.format, data.rows.map((r) => total(r.second)));
+  const alone = data.rows.length === 1 && !data.whole && !second && data.rows[0].low == null; // one full bar says nothing
+  const rows = data.rows.map((row, k) => {
+    const bars = track(row.values, data.series, part, low);
+    if (row.low != null && row.high != null) {
       const line = el("b");
       line.style.left = 100 * part(row.low) + "%";
       line.style.width = 100 * (part(row.high) - part(row.low)) + "%";
-      track.append(line);
+      bars.append(line);
     }
-    const node = el("div", { class: "bar" },
-      el("span", { class: "label" }, row.label, row.note ? el("small", {}, row.note) : null),
-      track, el("span", { class: "value" }, words(data.format, total(row))));
+    const node = el("div", { class: "bar" + (alone ? " alone" : "") },
+      el("span", { class: "label" }, coded(row.label), row.note ? el("small", {}, coded(row.note)) : null),
+      alone ? null : bars, el("span", { class: "value" }, text(sums[k])));
+    if (second) {
+      node.append(track(row.second, second.series, (v) => v / second.whole, 0, data.series.length), el("span", { class: "value" }, secondText(total(row.second))));
+      node.classList.add("double");
+    }
     explain(node, [row.label, ...row.values.map((v, i) => `${data.series[i]}: ${words(data.format, v, true)}`),
+      ...(second ? row.second.map((v, i) => `${second.series[i]}: ${words(second.format, v, true)}`) : []),
       ...(row.low != null && row.high != null ? [`from ${words(data.format, row.low)} to ${words(data.format, row.high)}`] : []),
-      ...(row.note ? [row.note] : [])]);
+      ...(row.note ? [row.note.replaceAll("`", "")] : [])]);
     return node;
   });
+  const scale = alone ? "" : second ? `Above: calls, from ${words("count", Math.max(floor, 0))} to ${text(most)} on a logarithmic axis. Below: ${second.name}; ` +
+    `a full bar is ${words(second.format, second.whole)}, ${second.whole_name}.`
+    : log ? `The axis is logarithmic: bars begin at ${words(data.format, floor)}, and a full bar is ${text(most)}.`
+      : data.whole ? `A full bar is ${data.format === "pct" ? "100 %" : words(data.format, data.whole)}: ${data.whole_name}.`
+        : low < 0 ? `Bars reach from ${text(low)} to ${text(most)}.` : `A full bar is the largest value, ${text(most)}.`;
+  const names = second ? [...data.series, ...second.series] : data.series;
   return {
-    node: el("div", { class: "bars" }, data.series.length > 1 ? legend(data.series) : null, rows),
-    columns: ["", ...data.series, "note"],
-    rows: data.rows.map((r) => [r.label, ...r.values, r.note || ""]),
+    node: el("div", { class: "bars" }, names.length > 1 ? legend(names) : null, rows, scale ? el("p", { class: "note scale" }, scale) : null),
+    columns: ["", ...names, "note"],
+    rows: data.rows.map((r) => [r.label, ...r.values, ...(second ? names.slice(data.series.length).map((_, i) => r.second[i] ?? 0) : []), r.note || ""]),
   };
 };
 
 CHARTS.steps = (data) => {
   const end = Math.max(...data.rows.map((r) => r.start + r.seconds)) || 1;
   return {
-    node: el("div", { class: "bars" }, data.rows.map((row, i) => {
-      const track = el("span", { class: "track" }), bar = el("i");
+    node: el("div", { class: "bars" }, data.rows.map((row) => {
+      const line = el("span", { class: "track" }), bar = el("i");
       bar.style.marginLeft = (100 * row.start) / end + "%";
       bar.style.width = Math.max((100 * row.seconds) / end, 0.4) + "%";
-      bar.style.background = `var(--c${[0, 3, 4, 5, 6, 7][i % 6]})`;
-      track.append(bar);
+      bar.style.background = "var(--c0)";
+      line.append(bar);
       const node = el("div", { class: "bar" },
-        el("span", { class: "label" }, row.label, row.note ? el("small", {}, row.note) : null), track,
+        el("span", { class: "label" }, row.label, row.note ? el("small", {}, row.note) : null), line,
         el("span", { class: "value" }, words("s", row.seconds)));
       explain(node, [row.label, `${words("s", row.seconds)}, from ${words("s", row.start)} on`, row.note]);
       return node;
-    })),
+    }), el("p", { class: "note scale" }, `Bars lie where the steps were, within ${words("s", end)} from the first to the last.`)),
     columns: ["step", "start, s", "seconds"],
     rows: data.rows.map((r) => [r.label, r.start, r.seconds]),
   };
@@ -129,6 +155,7 @@ CHARTS.columns = (data) => {
 };
 
 CHARTS.curves = (data) => {
+  const named = (v) => (data.names || data.x)[data.x.indexOf(v)];
   const node = responsive((box, width) => {
     const height = 320, left = 66, bottom = 48, top = 14;
     const svg = svgIn(box, width, height);
@@ -141,7 +168,7 @@ CHARTS.curves = (data) => {
       .call(d3.axisLeft(y).tickValues(ticks).tickFormat((v) => words(data.format, v)).tickSize(-(width - left - 16)));
     const every = Math.ceil(data.x.length / ((width - left) / 70));
     svg.append("g").attr("class", "axis x").attr("transform", `translate(0,${height - bottom})`)
-      .call(d3.axisBottom(x).tickValues(data.x.filter((_, i) => i % every === 0)).tickFormat((v) => (v.length > 16 ? v.slice(0, 15) + "…" : v)).tickSize(4));
+      .call(d3.axisBottom(x).tickValues(data.x.filter((_, i) => i % every === 0)).tickFormat((v) => { const t = named(v); return t.length > 16 ? t.slice(0, 15) + "…" : t; }).tickSize(4));
     svg.append("text").attr("class", "axis-name").attr("x", (left + width) / 2).attr("y", height - 8)
       .text(data.xlabel + (log ? "; the axis of times is logarithmic" : ""));
     data.series.forEach((s, k) => {
@@ -151,7 +178,7 @@ CHARTS.curves = (data) => {
       svg.append("path").attr("d", d3.line().x((p) => p.x).y((p) => y(p.v))(points)).style("stroke", paint).style("fill", "none").style("stroke-width", 2);
       for (const p of points) {
         const dot = svg.append("circle").attr("class", "dot").attr("cx", p.x).attr("cy", y(p.v)).attr("r", 5).style("fill", paint);
-        explain(dot.node(), [s.name, `${data.xlabel} ${p.label}: ${words(data.format, p.v)}`,
+        explain(dot.node(), [s.name, `${data.xlabel} ${named(p.label)}: ${words(data.format, p.v)}`,
           ...(p.low !== p.high ? [`from ${words(data.format, p.low)} to ${words(data.format, p.high)}`] : [])]);
       }
     });
@@ -163,22 +190,34 @@ CHARTS.curves = (data) => {
   };
 };
 
+// Loops and calls.  Rows with small shares are folded into one that says how many they are and what they hold.
 CHARTS.nest = (data) => {
   let shape = data.shapes[0];
-  const body = el("div", { class: "nest scroll", tabindex: "0" });
+  const body = el("div", { class: "nest" });
+  function line([depth, loop, text, share, volume, events, where]) {
+    const bar = el("i");
+    bar.style.width = 100 * (share || 0) + "%";
+    const node = el("div", { class: loop ? "nest-row loop" : "nest-row" },
+      el("span", { class: "nest-share" }, bar, el("em", {}, share === null ? "" : words("pct", 100 * share))),
+      el("code", {}, text), el("small", {}, where));
+    node.querySelector("code").style.paddingLeft = 1.1 * Math.min(depth, 8) + "em";
+    if (volume !== null) node.title = `${Number(volume).toLocaleString("en-US")} ${data.unit || ""}, ${events.toLocaleString("en-US")} events`;
+    return node;
+  }
+  function fold([first, number, share]) {
+    const button = el("button", { type: "button", class: "fold" }, `… ${number} more lines, which hold ${words("pct", 100 * share)}`);
+    const node = el("div", { class: "nest-row" }, el("span"), button);
+    button.addEventListener("click", () => node.replaceWith(...shape.rows.slice(first, first + number).map(line)));
+    return node;
+  }
   function show() {
-    body.replaceChildren(...shape.rows.map(([depth, loop, text, share, volume, events, where]) => {
-      const bar = el("i");
-      bar.style.width = 100 * (share || 0) + "%";
-      const line = el("div", { class: loop ? "nest-row loop" : "nest-row" },
-        el("span", { class: "nest-share" }, bar, el("em", {}, share === null ? "" : words("pct", 100 * share))),
-        el("code", {}, text), el("small", {}, where));
-      line.querySelector("code").style.paddingLeft = 1.1 * Math.min(depth, 8) + "em";
-      if (volume !== null) {
-        line.title = `${Number(volume).toLocaleString("en-US")} ${data.unit || ""}, ${events.toLocaleString("en-US")} events`;
-      }
-      return line;
-    }));
+    const folded = new Map((shape.folds || []).map((f) => [f[0], f])), out = [];
+    for (let i = 0; i < shape.rows.length; i++) {
+      const f = folded.get(i);
+      out.push(f ? fold(f) : line(shape.rows[i]));
+      if (f) i += f[1] - 1;
+    }
+    body.replaceChildren(el("div", { class: "nest-row nest-head" }, el("small", {}, "share of volume"), el("small", {}, "loop or call"), el("small", {}, "where")), ...out);
   }
   const pick = choice(data.shapes.map((s) => s.label), (i) => { shape = data.shapes[i]; show(); }, "ranks");
   pick.pick(0);

@@ -1,15 +1,15 @@
 """Figures of replays, sweeps and timelines.  Each function returns what is drawn, see README.md."""
 
 import heapq
-import re
 
 import marks
 import words
 from figure import Empty
 from figures_trace import matrix, SIDE
+from machine import in_words, machine_of, quantity
 
 KINDS = ["computing", "communicating", "waiting"]
-GIVE = "No result of a replay was given (--replay FILE)"
+GIVE = "No result of a replay was given (`--replay FILE`)"
 
 
 def simulated(d):
@@ -20,19 +20,19 @@ def simulated(d):
     for name, result in done:
         runs = result.get("runs") if isinstance(result.get("runs"), dict) else {}
         low, high = (runs.get("interval_s") or [None, None])[:2]
-        rows.append({"label": result.get("platform") or name, "low": low, "high": high,
+        machine, options = in_words(result)
+        rows.append({"label": machine, "low": low, "high": high,
                      "values": [result.get("clock_s", result["simulated_time_s"])],
-                     "note": ", ".join(filter(None, [name, result.get("placement") and
+                     "note": ", ".join(filter(None, [options and f"`{options}`", name, result.get("placement") and
                                        f"placement {result['placement']}", result.get("engine") and
                                        f"engine {result['engine']}"]))})
-    marked = [f"{n}: {m}" if len(d.replays) > 1 else m for n, r in d.replays for m in marks.replay(r)]
-    return {"kind": "bars", "format": "s", "series": ["simulated time"], "rows": rows, "marks": marked}
+    return {"kind": "bars", "format": "s", "series": ["simulated time"], "rows": rows, "marks": marks.replays(d)}
 
 
 def profile(result):
     found = result.get("profile")
     if not found:
-        raise Empty("The result has no profile: run ti-replay with --profile.")
+        raise Empty("The result has no profile: run `ti-replay` with `--profile`.")
     return found
 
 
@@ -40,22 +40,43 @@ def time_by_rank(_, result):
     rows = profile(result)["ranks"]
     return {"kind": "ranks", "stacked": True, "x": list(range(len(rows))), "np": len(rows),
             "series": [{"name": k, "format": "s", "values": [rounded(r[k + "_s"]) for r in rows]}
-                       for k in KINDS], "marks": marks.replay(result)}
+                       for k in KINDS]}
 
 
 def rounded(value, digits=6):
     return float(f"{value:.{digits}g}")
 
 
+def by_place(sites):
+    """The call sites of a profile; those of one call on one source line are one."""
+    found = {}
+    for site in sites:
+        one = found.setdefault(words.place(site), {"place": words.place(site), "sites": 0, "calls": 0, **dict.fromkeys(
+            [k + "_s" for k in KINDS], 0)})
+        one["sites"] += 1
+        for key in ("calls", *(k + "_s" for k in KINDS)):
+            one[key] += site[key]
+    return list(found.values())
+
+
 def time_by_call(_, result):
-    sites = profile(result)["sites"]
-    whole = sum(s[k + "_s"] for s in sites for k in KINDS) or 1
-    order = sorted(sites, key=lambda s: -sum(s[k + "_s"] for k in KINDS))[:15]
-    return {"kind": "bars", "format": "s", "series": KINDS, "stacked": True, "marks": marks.replay(result),
-            "rows": [{"label": words.place(s), "values": [rounded(s[k + "_s"]) for k in KINDS],
-                      "note": f"{s['calls']:,} calls, "
-                      f"{words.percent(sum(s[k + '_s'] for k in KINDS) / whole)} of all time"}
-                     for s in order]}
+    sites = by_place(profile(result)["sites"])
+    spent = lambda s: sum(s[k + "_s"] for k in KINDS)  # noqa: E731
+    whole = sum(map(spent, sites))
+    order = sorted((s for s in sites if spent(s)), key=lambda s: -spent(s))
+    if not order:
+        raise Empty("No call takes time.")
+    rest = sum(map(spent, order[CALLS:]))
+    return {"kind": "bars", "format": "s", "series": KINDS, "whole": rounded(whole),
+            "whole_name": "the time of all ranks together",
+            "rows": [{"label": s["place"], "values": [rounded(s[k + "_s"]) for k in KINDS],
+                      "note": f"{words.percent(spent(s) / whole)} of all time; {s['calls']:,} calls"
+                      + (f" at {s['sites']} places of this line" if s["sites"] > 1 else "")}
+                     for s in order[:CALLS]],
+            "note": words.more(len(order) - CALLS, "call", words.percent(rest / whole) + " of all time")}
+
+
+CALLS = 12  # rows of figures by call
 
 
 def waits(_, result):
@@ -72,8 +93,7 @@ def waits(_, result):
         cell[0] += row["seconds"]
     for cell in cells.values():
         cell[0] = rounded(cell[0])
-    return matrix(cells, np, group, "rank that waits", "rank that it waits for", "s") | {
-        "marks": marks.replay(result)}
+    return matrix(cells, np, group, "rank that waits", "rank that it waits for", "s")
 
 
 def why_wait(_, result):
@@ -84,16 +104,24 @@ def why_wait(_, result):
     for row in rows:
         key = (words.place(row), row.get("doing"), row.get("doing_operation") or "")
         kinds.setdefault(key, []).append(row)
-    order = sorted(kinds.items(), key=lambda k: -sum(r["seconds"] for r in k[1]))[:10]
+    time = lambda found: sum(r["seconds"] for r in found)  # noqa: E731
+    order = sorted(kinds.items(), key=lambda k: -time(k[1]))
+    whole, rest = time(rows), sum(time(found) for _, found in order[WAITS:])
     out = []
-    for (where, doing, call), found in order:
+    for (where, doing, call), found in order[:WAITS]:
         waiting = {r["rank"] for r in found if r.get("rank") is not None}
         others = {r["for"] for r in found if r.get("for") is not None}
-        out.append({"label": where, "values": [rounded(sum(r["seconds"] for r in found))],
-                    "note": f"{amount(waiting)} wait for {amount(others)}, {'which' if len(others) != 1 else 'that'} "
-                    f"{'are' if len(others) != 1 else 'is'} {doing}" + (f" (next: {call})" if doing == "computing" and call
-                                                                      else f" in {call}" if call else "")})
-    return {"kind": "bars", "format": "s", "series": ["waiting"], "rows": out, "marks": marks.replay(result)}
+        out.append({"label": f"{where}, while the other is {doing}" + (
+                        f" before {call}" if doing == "computing" and call else f" in {call}" if call else ""),
+                    "values": [rounded(time(found))],
+                    "note": f"{words.percent(time(found) / whole)} of all waiting; {amount(waiting)} wait for "
+                    f"{amount(others)}"})
+    return {"kind": "bars", "format": "s", "series": ["waiting"], "rows": out, "whole": rounded(whole),
+            "whole_name": "all waiting together",
+            "note": words.more(len(order) - WAITS, "kind", words.percent(rest / whole) + " of all waiting")}
+
+
+WAITS = 8  # rows of the kinds of waiting
 
 
 def amount(some):
@@ -108,7 +136,7 @@ PARTS = [("computing_s", "computing"), ("latency_s", "latency"), ("bandwidth_s",
 def causes(result):
     found = result.get("causes")
     if not found:
-        raise Empty("The result has no causes: run ti-replay with --causes.")
+        raise Empty("The result has no causes: run `ti-replay` with `--causes`.")
     return found
 
 
@@ -119,8 +147,9 @@ def critical(_, result):
             for key, name in PARTS if path.get(key)]
     share = path.get("collective_s", 0) / whole
     return {"kind": "bars", "format": "s", "series": ["on the critical path"], "rows": rows,
+            "whole": rounded(whole), "whole_name": "the simulated time",
             "note": f"The path ends on rank {causes(result)['last_rank']}.",
-            "marks": marks.replay(result) + ([f"Estimated: latency and bandwidth of collectives, "
+            "marks": ([f"Estimated: latency and bandwidth of collectives, "
                                               f"{words.percent(share)} of the time."] if share else [])}
 
 
@@ -128,17 +157,43 @@ def helps(_, result):
     items = causes(result)["helps"]
     if not items:
         raise Empty("Nothing would make the program faster.")
-    return {"kind": "bars", "format": "pct", "series": ["gain at most"],
-            "rows": [{"label": help_words(h), "values": [rounded(100 * h["at_most"])],
+    labels = words.distinct([(help_words(h), h) for h in items])
+    return {"kind": "bars", "format": "pct", "series": ["gain at most"], "whole": 100, "whole_name": "the simulated time",
+            "rows": [{"label": label, "values": [rounded(100 * h["at_most"])],
                       "note": f"{words.seconds(h['at_most_s'])} of "
                       f"{words.seconds(causes(result)['time_s'])}"
-                      + (f", {words.ranks(h['ranks'], 2)}" if h.get("ranks") else "")} for h in items],
-            "marks": ["Bounded: each gain is the most that there can be; another path may become critical."]
-            + marks.replay(result)}
+                      + (f", {words.ranks(h['ranks'], 2)}" if h.get("ranks") else "")}
+                     for label, h in zip(labels, items)], "marks": [AT_MOST]}
+
+
+AT_MOST = "Bounded: each gain is the most that there can be; another path may become critical."
+
+
+FASTER = [("latency", "latency_s", 1, "half the latency"), ("speed", "speed_s", -1, "processors twice as fast"),
+          ("bandwidth", "bandwidth_s", -1, "twice the bandwidth")]
+
+
+def faster(result):
+    """What half the latency, twice the speed and twice the bandwidth save at most: (words, seconds).
+    The path changes by so many seconds if all of the value is gone; half of it takes half of them."""
+    found = causes(result).get("sensitivities") or {}
+    return sorted(((name, sign * found[key] / 2) for _, key, sign, name in FASTER if found.get(key)),
+                  key=lambda row: -row[1])
+
+
+def upgrades(_, result):
+    time, rows = causes(result)["time_s"] or 1, faster(result)
+    if not rows:
+        raise Empty("The result does not say what its time depends on (`sensitivities`).")
+    return {"kind": "bars", "format": "pct", "series": ["gain at most"], "whole": 100, "whole_name": "the simulated time",
+            "rows": [{"label": name, "values": [rounded(100 * seconds / time)],
+                      "note": f"{words.seconds(time)} would become {words.seconds(time - seconds)} at best"}
+                     for name, seconds in rows], "marks": [AT_MOST]}
 
 
 WHOLE = {"no computing": "infinitely fast processors", "balance": "the same work on each rank",
-         "no latency": "a network without latency", "no bandwidth": "a network of infinite bandwidth",
+         "no latency": "a network without latency",
+         "unlimited bandwidth": "a network of unlimited bandwidth, so without contention",
          "no contention": "no contention on links", "no overhead": "no overhead of MPI"}
 
 
@@ -153,26 +208,52 @@ def help_words(item):
 def link_table(result):
     found = result.get("links")
     if not found:
-        raise Empty("The result has no links: run ti-replay with --links.")
+        raise Empty("The result has no links: run `ti-replay` with `--links`.")
     return found
 
 
 def links(_, result):
-    order = sorted(link_table(result), key=lambda l: -l["use"])
-    busy = [l for l in order if l["use"] > 0][:15]
-    if not busy:
+    table, made = link_table(result), machine_of(result)
+    told = {l["link"]: made and made.link(l["link"]) for l in table}
+    alike = {}  # links of one kind with the same load are one row
+    for link in sorted(table, key=lambda l: -l["use"]):
+        if link["use"] > 0:
+            kind = told[link["link"]] and told[link["link"]][1]
+            alike.setdefault((kind, f"{link['use']:.3g}") if kind else link["link"], []).append(link)
+    if not alike:
         raise Empty("No link carries a message.")
-    return {"kind": "bars", "format": "pct", "series": ["use"], "marks": marks.replay(result),
-            "rows": [{"label": l["link"], "values": [rounded(100 * l["use"])],
-                      "note": f"{words.size(l['bytes'])} in {l['messages']:,} messages"
-                      + ("" if l["shared"] else ", not shared")} for l in busy],
-            "note": f"{len(order):,} links; the busiest {len(busy)} are shown."}
+    rows = []
+    for found in list(alike.values())[:LINKS]:
+        one, name = found[0], told[found[0]["link"]]
+        label = name[0] if name else one["link"]
+        rest = f"{len(found) - 1} more from {name[1]} are like it; " if len(found) > 1 else ""
+        rows.append({"label": label, "values": [rounded(100 * one["use"])],
+                     "note": f"{rest}{words.size(one['bytes'])} in {one['messages']:,} messages"
+                     + ("" if one["shared"] else ", not shared") + (f"; `{one['link']}`" if name else "")})
+    left = len(table) - sum(map(len, list(alike.values())[:LINKS]))
+    kinds = by_kind(table, told)
+    return {"kind": "bars", "format": "pct", "series": ["use"], "rows": rows,
+            "note": f"{len(table):,} links" + (f": {'; '.join(kinds)}." if kinds else ".")
+            + (f" {left:,} of them are less busy than those above." if left else "")}
+
+
+LINKS = 10  # rows of links
+
+
+def by_kind(table, told):
+    """The mean use of each kind of links."""
+    kinds = {}
+    for link in table:
+        if told[link["link"]]:
+            kinds.setdefault(told[link["link"]][1], []).append(link["use"])
+    return [f"{len(uses):,} from {kind}, in use for {words.percent(sum(uses) / len(uses))} on average"
+            for kind, uses in kinds.items()]
 
 
 def against(_, result):
     found = result.get("against")
     if not found:
-        raise Empty("No real time to compare with: run ti-replay with --against.")
+        raise Empty("No real time to compare with: run `ti-replay` with `--against`.")
     rows = [{"label": "real", "values": [found["real_s"]], "low": (found.get("least") or {}).get("real_s"),
              "high": None, "note": f"median of {len(found['runs'])} runs"},
             {"label": "simulated", "values": [found["simulated_s"]], "note": f"{found['error_pct']:+.1f} %"}]
@@ -184,25 +265,13 @@ def against(_, result):
 def tolerance(d):
     rows = [(n, t, s) for n, r in d.replays for t in r.get("tolerance", []) for s in t["slower"]]
     if not rows:
-        raise Empty("No result has a tolerance: run ti-replay with --tolerance.")
+        raise Empty("No result has a tolerance: run `ti-replay` with `--tolerance`.")
     return {"kind": "table", "columns": ["option", "value", "slower by", "bears", "change", "note"],
-            "rows": [[t["option"], brief(t["value"]), f"{s['slower_pct']:g} %", brief(s.get("value") or "not found"),
+            "rows": [[t["option"], quantity(t["value"]), f"{s['slower_pct']:g} %", quantity(s.get("value") or "not found"),
                       f"{s['change_pct']:+.3g} %" if s.get("value") else "", s.get("reason")
                       or ("a jump" if s.get("jump") else "")] for _, t, s in rows],
             "marks": [f"Unproven: {t['option']} for {s['slower_pct']:g} %: {s['reason']}." for _, t, s in rows
                       if s.get("reason")]}
-
-
-QUANTITY = re.compile(r"^([0-9.]+(?:e[-+]?[0-9]+)?)([a-zA-Z]*)$")
-
-
-def brief(value):
-    """A quantity with four digits: 1.013e-06s as 1.013 µs."""
-    found = QUANTITY.match(value)
-    if not found:
-        return value
-    number, unit = float(found[1]), found[2]
-    return words.seconds(number, 4) if unit == "s" else f"{number:.4g} {unit}".strip()
 
 
 def sweep(_, study):
@@ -214,7 +283,7 @@ def sweep(_, study):
         if point.get("status") or time is None:
             failed += 1
             continue
-        name = ", ".join(f"{a['option']} {value_of(a, point)}" for a in rest)
+        name = ", ".join(f"{a['option']} {quantity(value_of(a, point))}" for a in rest)
         series.setdefault(name, {}).setdefault(value_of(x, point), []).append(time)
     if not series:
         raise Empty("No point of the sweep succeeded.")
@@ -227,9 +296,9 @@ def sweep(_, study):
                     "low": [c[0] if c else None for c in cells],
                     "high": [c[-1] if c else None for c in cells]})
     marked = [f"Partial: {failed} of {len(study['points'])} points failed."] if failed else []
-    return {"kind": "curves", "x": labels, "xlabel": x["option"], "series": out[:24],
+    return {"kind": "curves", "x": labels, "names": [quantity(v) for v in labels], "xlabel": x["option"], "series": out[:24],
             "format": "s", "marks": marked + marks.replay({**study.get("common", {}), "against": True})
-            + ["Unproven: not compared with a real run (--against)."],
+            + ["Unproven: not compared with a real run (`--against`)."],
             "note": f"{len(out) - 24} further curves are not shown." if len(out) > 24 else ""}
 
 
@@ -252,7 +321,7 @@ STATES = {"compute": 0, "computing": 0, "burst": 0}
 
 def timeline(d):
     if not d.timeline:
-        raise Empty("No timeline was given (--timeline FILE.csv, of ti-replay --timeline).")
+        raise Empty("No timeline was given (`--timeline FILE.csv`, of `ti-replay --timeline`).")
     np = d.info()["np"]
     return build_timeline(d.events(-(-np // ROWS)), np)
 

@@ -129,9 +129,27 @@ def gather(d):
             f"predicted {words.seconds((tree.get('predicted') or {}).get('total_seconds'))}."}
 
 
+def extrapolation(d):
+    info = d.info()
+    if not info.get("extrapolated"):
+        raise Empty("The trace is of a run: no rank was extrapolated.")
+    about = d.manifest().get("extrapolated") or {}
+    proof, grid = about.get("proof") or {}, (about.get("grids") or [[]])[-1]
+    rows = [["Made", f"{info['np']:,} ranks" + (f", in a grid of {' x '.join(map(str, grid))}" if grid else "")]]
+    rows += [[f"From {i['np']:,} ranks", f"{i['path']}, run {i['run_id']}"] for i in about.get("inputs", [])]
+    rows.append(["Proof", info["extrapolated"].split("; ", 1)[-1].replace("proof: from the others", "from the other runs")])
+    if "equal_ranks" in proof:
+        rows += [["Compared", f"the run with {proof['np']:,} ranks, and the same made from the others"],
+                 ["Equal ranks", f"{proof['equal_ranks']:,} of {proof['np']:,}"],
+                 ["Equal events", f"{proof['equal_events']:,} of {proof['events']:,}"],
+                 ["Volume off by", f"{words.percent(proof['volume_off'])}; that of a call site by "
+                  f"{words.percent(proof['worst_site_off'])} at most"]]
+    return {"kind": "facts", "rows": rows, "marks": marks.made(info, marks.proof(d))}
+
+
 def skew(d):
     if not d.skew:
-        raise Empty("No result of ti-skew was given (--skew FILE).")
+        raise Empty("No result of ti-skew was given (`--skew FILE`).")
     rows = []
     for np in d.skew["np"]:
         for name, key in (("instructions of the whole run", "whole_skew_pct"),
@@ -194,12 +212,40 @@ def operations(d):
     ops = d.info()["operations"]
     if not ops:
         raise Empty("The trace has no events.")
-    order = sorted(ops, key=lambda o: (-ops[o]["events"], o))
-    return {"kind": "bars", "format": "count", "series": ["calls"], "scale": "log", "marks": marks.ranks(d)
-            + ([f"Partial: calls that are not traced: {', '.join(sorted(d.info()['untraced']))}."]
-               if d.info().get("untraced") else []),
-            "rows": [{"label": o, "values": [ops[o]["events"]], "note": words.size(ops[o]["bytes"])
-                      + " sent" if ops[o]["bytes"] else ""} for o in order]}
+    try:
+        cost, second = costs(d)
+    except (KeyError, TypeError, ValueError):  # a replay that is not as expected must not cost this figure
+        cost, second = {}, None
+    order = sorted(ops, key=lambda o: (-sum(cost.get(o, [0])), -ops[o]["events"], o))
+    rows = [{"label": o, "values": [ops[o]["events"]], "note": words.size(ops[o]["bytes"])
+             + " sent" if ops[o]["bytes"] else "", **({"second": cost.get(o) or [0]} if second else {})} for o in order]
+    return {"kind": "bars", "format": "count", "series": ["calls"], "scale": "log", "rows": rows,
+            **({"second": second} if second else {"note": "What the calls cost is not known: it takes a replay "
+                                                  "with `--profile`, or a trace with `--times`."}),
+            "marks": marks.ranks(d) + ([f"Partial: calls that are not traced: {', '.join(sorted(d.info()['untraced']))}."]
+                                       if d.info().get("untraced") else [])}
+
+
+def costs(d):
+    """The seconds that ranks spend in each operation, and how they are drawn; ({}, None) if nothing tells."""
+    result = d.best("profile")
+    if result:
+        profile = result["profile"]
+        kinds = ["communicating", "waiting"]
+        whole = sum(r[k + "_s"] for r in profile["ranks"] for k in ["computing", *kinds])
+        return ({o["operation"]: [float(f"{o[k + '_s']:.6g}") for k in kinds] for o in profile["operations"]},
+                {"format": "s", "series": kinds, "whole": whole, "name": "simulated time in them",
+                 "whole_name": "the time of all ranks together"})
+    info = d.info("--imbalance")
+    calls, bursts = info["measures"].get("call_ns"), info["measures"].get("burst_ns")
+    if not calls or not bursts:  # the trace has no durations
+        return {}, None
+    out, ranks = {}, d.info()["ranks"]
+    for place in calls["positions"]:
+        out[place["call"]] = [out.get(place["call"], [0])[0] + 1e-9 * ranks * place["mean"]]
+    return out, {"format": "s", "series": ["measured time"], "name": "measured time in them",
+                 "whole": 1e-9 * ranks * (calls["all"]["mean"] + bursts["all"]["mean"]),
+                 "whole_name": "the time of all ranks together, as traced"}
 
 
 def traffic(d):
@@ -279,17 +325,27 @@ def phases(d):
     shapes = sorted(info["shapes"], key=lambda s: -number(s["volume"]))
     if not shapes:
         raise Empty("No rank can be shown as loops: its calls do not repeat.")
-    shown = shapes[:6]
-    out = [{"label": words.ranks(s["ranks"]), "volume": s["volume"], "rows": flatten(s)} for s in shown]
-    note = f"{len(shapes) - 6} further groups of ranks are not shown." if len(shapes) > 6 else ""
+    whole = sum(number(s["volume"]) for s in shapes) or 1
+    out, rest = [], sum(number(s["volume"]) for s in shapes[GROUPS:])
+    for shape in shapes[:GROUPS]:
+        rows = flatten(shape)
+        out.append({"label": f"{words.ranks(shape['ranks'], 2)}: {words.percent(number(shape['volume']) / whole)}",
+                    "volume": shape["volume"], "rows": rows, "folds": folds(rows)})
+    left, note = len(shapes) - GROUPS, ""
+    if left > 0:
+        note = (f"{left} further group{'s' * (left > 1)} of ranks hold{'s' * (left == 1)} {words.percent(rest / whole)} "
+                "of the volume.")
     lacking = not any(r[6] and ":" in r[6] for s in out for r in s["rows"])
     marked = marks.ranks(d) + marks.volumes(d)
     if lacking:
-        marked.append("Partial: no source line is known; compile with -g, or give --debug-dir.")
+        marked.append("Partial: no source line is known; compile with `-g`, or give `--debug-dir`.")
     return {"kind": "nest", "unit": info.get("volume_unit"), "shapes": out, "note": note, "marks": marked}
 
 
+GROUPS = 6  # groups of ranks that are shown
 LINES = 250  # rows of a nest of loops; the rest is summed up in one row
+SEEN = 20  # rows that are seen at first: those with the largest shares
+LEAST = 0.002  # of the volume: a smaller share is folded in any case
 
 
 def flatten(shape):
@@ -313,11 +369,46 @@ def flatten(shape):
 
     walk(shape["body"], 0)
     if len(rows) > LINES:
-        keep = set(sorted(range(len(rows)), key=lambda i: -rows[i][3])[:LINES])
-        left = len(rows) - len(keep)
-        rows = [r for i, r in enumerate(rows) if i in keep]
-        rows.append([0, 0, f"... and {left:,} more", None, None, None, ""])
+        hidden = all_but(rows, LINES)
+        share = sum(own_shares(rows, hidden))
+        rows = [r for i, r in enumerate(rows) if i not in hidden]
+        rows.append([0, 0, f"... and {len(hidden):,} more, which hold {words.percent(share)}", None, None, None, ""])
     return rows
+
+
+def all_but(rows, most):
+    """The numbers of all rows but those with the largest shares.  A loop has at least the share of each
+    row in it and comes before it, so a row is never kept without its loop."""
+    order = sorted(range(len(rows)), key=lambda i: -(1 if rows[i][3] is None else rows[i][3]))
+    return set(order[most:])
+
+
+def own_shares(rows, hidden):
+    """The share of each hidden row; 0 for those within a hidden loop, whose share has theirs."""
+    out, loops = [], []  # the rows around the present one: (depth, hidden)
+    for i, row in enumerate(rows):
+        while loops and loops[-1][0] >= row[0]:
+            loops.pop()
+        out.append(row[3] or 0 if i in hidden and not (loops and loops[-1][1]) else 0)
+        loops.append((row[0], i in hidden))
+    return out
+
+
+def folds(rows):
+    """Which rows are folded at first: [first row, number, share]."""
+    if len(rows) <= SEEN + 4:
+        return []
+    hidden, out = all_but(rows, SEEN), []
+    hidden |= {i for i, row in enumerate(rows) if row[3] is not None and row[3] < LEAST}
+    for i, share in enumerate(own_shares(rows, hidden)):
+        if i not in hidden:
+            continue
+        if out and out[-1][0] + out[-1][1] == i:
+            out[-1][1] += 1
+            out[-1][2] += share
+        else:
+            out.append([i, 1, share])
+    return [fold for fold in out if fold[1] > 1]  # a row takes no more room than what stands for it
 
 
 def number(value):
@@ -340,13 +431,17 @@ def imbalance(d):
     measure = info["measures"].get("volume")
     if not measure or not measure["phases"]:
         raise Empty("No work is recorded that could differ between ranks.")
-    rows = [{"label": ("loop at " if p["loop"] else "") + words.place(p), "values": [100 * p["loss"]],
+    found = [p for p in measure["phases"] if p["loss"] > 0]
+    labels = words.distinct([(("loop at " if p["loop"] else "") + words.place(p), p) for p in found])
+    rows = [{"label": label, "values": [100 * p["loss"]],
              "note": f"rank {p['maximum_rank']} has most: {p['max_to_mean']:.2f} times the mean"}
-            for p in measure["phases"][:15] if p["loss"] > 0]
+            for label, p in zip(labels[:15], found)]
     if not rows:
         raise Empty("All ranks have the same volume in each phase.")
-    return {"kind": "bars", "format": "pct", "series": ["excess"], "rows": rows,
-            "note": f"Over the whole run, the rank with most work has {words.percent(measure['all']['loss'])} "
+    return {"kind": "bars", "format": "pct", "series": ["excess"], "rows": rows, "whole": 100,
+            "whole_name": "the work of a rank, on average",
+            "note": words.more(len(found) - 15, "phase", "less each")
+            + f" Over the whole run, the rank with most work has {words.percent(measure['all']['loss'])} "
             "more than the mean.", "marks": marks.ranks(d) + marks.volumes(d)}
 
 

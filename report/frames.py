@@ -9,6 +9,7 @@ import marks
 import words
 from figure import Empty
 from inputs import Fault
+from machine import in_words, machine_of
 from picture import drawing, lines_of, loads
 
 COLOURS = ["#ffeda0", "#fed976", "#feb24c", "#fd8d3c", "#fc4e2a", "#e31a1c", "#bd0026", "#800026"]
@@ -23,7 +24,7 @@ def result_of(d):
     for name, result in d.replays:
         if result.get("link_slice_s") and result.get("links"):
             return name, result
-    raise Fault("--frames needs a result with the load of links over time (--replay FILE)" + HINT)
+    raise Fault("--frames needs a result with the load of links over time (`--replay FILE`)" + HINT)
 
 
 def uses(result):
@@ -57,11 +58,11 @@ def label(x, y, text, anchor="start", size=13, fill=INK):
 # --- the two ways to draw a network ---
 
 
-def as_platform(d, links):
+def as_platform(d, machine, links):
     """The drawn platform: (box, function of {link: use} that draws it); Empty if links have no lines."""
     box, shapes = drawing(d)
     lines, names = lines_of(shapes)
-    if not any(ends in loads([{"link": n, "use": 1} for n in links], names) for _, ends in lines):
+    if not any(ends in loads(machine, [{"link": n, "use": 1} for n in links], names) for _, ends in lines):
         raise Empty("its lines cannot be told apart")
     ends_of = {id(line): ends for line, ends in lines}
 
@@ -76,7 +77,7 @@ def as_platform(d, links):
         return svg(name, kept, text, [element(s, use, most) for s in inner])
 
     def draw(now, most):
-        use = loads([{"link": n, "use": u} for n, u in now.items()], names)
+        use = loads(machine, [{"link": n, "use": u} for n, u in now.items()], names)
         return [element(s, use, most) for s in shapes]
 
     return box, draw
@@ -159,7 +160,7 @@ def write_frames(d, folder):
     most = max((max(s.values()) for s in slices), default=0) or 1
     drawn = "A line has the colour of the busier direction of its link."
     try:
-        box, draw = as_platform(d, links)
+        box, draw = as_platform(d, machine_of(result), links)
     except Empty:
         box, draw = as_cells(links)
         drawn = "Each cell is a link, in the order of their names: the network is not drawn link by link."
@@ -170,9 +171,9 @@ def write_frames(d, folder):
         enumerate(clocks(result["link_slice_s"], end, n))}
     files["README"] = README.format(
         title=title, n=n, width=words.seconds(result["link_slice_s"]), name=name, drawn=drawn,
-        platform=result.get("platform", "a platform"), most=words.percent(most),
+        platform=" or ".join(filter(None, in_words(result))), most=words.percent(most),
         marks="".join(f"{m}\n" for m in ["Estimated: messages count from the picture in which they begin.",
-                                         *marks.replay(result)]))
+                                         *marks.replay(result, d)]).replace("`", ""))
     save(folder, files)
     return n
 

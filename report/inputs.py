@@ -13,6 +13,8 @@ import sys
 import tempfile
 import zipfile
 
+from machine import machine_of
+
 RANKS_READ = 1024  # ranks of which totals are read one by one; of more, this many, evenly spread
 
 
@@ -203,6 +205,13 @@ class Inputs:
                         + HINTS["replay"])
         self.replays.append((os.path.basename(path), result))
 
+    def best(self, part=None):
+        """The first replay that succeeded and has a part; None if there is none."""
+        for _, result in self.replays:
+            if result.get("simulated_time_s") is not None and (part is None or result.get(part)):
+                return result
+        return None
+
     def add_study(self, folder):
         path = os.path.join(folder, "results.json")
         result = parse(read_text(path, "study"), path, "study")
@@ -242,30 +251,17 @@ class Inputs:
         if self.picture:
             return read_text(self.picture)
         for _, result in self.replays:
-            text = result.get("platform", "")
-            if " of " not in text or "," not in text:
+            made = machine_of(result)
+            if not made:
                 continue
-            topology, rest = text.split(" of ", 1)
-            values = rest.split(", ")
-            options = ["--topology", topology]
-            if topology == "cluster":
-                options += ["--hosts", values[0].split()[0]]
             with tempfile.TemporaryDirectory() as folder:
                 path = os.path.join(folder, "platform.svg")
                 try:
-                    self._run("ti-replay", [f"--show-platform={path}", *options,
-                                            *network(values[1:])], output=False)
+                    self._run("ti-replay", [f"--show-platform={path}", *made.options()], output=False)
                     return read_text(path)
-                except (Fault, IndexError):
+                except Fault:
                     continue
         return None
-
-
-def network(values):
-    """Options for '8Gf, 10GBps, 5GBps, 1us, 2us': speed, then bandwidth and latency of each level."""
-    half = (len(values) - 1) // 2
-    return ["--speed", values[0], "--bandwidth", ",".join(values[1:1 + half]),
-            "--latency", ",".join(values[1 + half:])]
 
 
 def quoted(path):

@@ -1,4 +1,8 @@
-"""The red lines: where data is partial, estimated, bounded or unproven."""
+"""The red lines: where data is partial, estimated, bounded or unproven.
+
+ranks() and volumes() stand on the figures whose own numbers are concerned.  What holds for all
+figures of a section, trace() and replays(), stands once above the section and at the top.
+"""
 
 import words
 
@@ -23,53 +27,61 @@ def volumes(d):
     if info.get("mixed"):
         out.append("Useless: ranks were counted by different counters.")
     if info.get("estimate"):
-        out.append(f"Estimated: volumes are {info.get('event') or 'an estimate'}, not counted.")
+        event = {"CLOCK_THREAD_CPUTIME_ID": "CPU time"}.get(info.get("event"), info.get("event"))
+        out.append(f"Estimated: volumes are {event or 'an estimate'}, not counted.")
     elif info.get("exact") is None:
         out.append("Unproven: the volumes of bursts may not be exact.")
-    elif not info.get("exact"):
-        out.append("Unproven: the counter does not count exactly.")
-    out += [f"Doubt: {text}." if not text.endswith(".") else f"Doubt: {text}"
-            for text in info.get("caveats", [])]
+    elif not info["exact"] and not made(info):
+        out.append("Unproven: volumes are not exact, see the top." if info.get("caveats") else
+                   "Unproven: the counter does not count exactly.")
     missed = info.get("uncounted", {}).get("most_pct", 0)
     if missed > 1:
         out.append(f"Bounded: {info['uncounted']['least_pct']:.0f} to {missed:.0f} % of the work may be "
                    f"in code that is not counted ({info['uncounted']['samples']:,} samples).")
-    return out + changed(info) + extrapolated(info)
+    return out
 
 
-def changed(info):
-    if not info.get("changed"):
-        return []
-    text = info["changed"]
-    return [f"Changed: the trace is not as it was taken: {text if isinstance(text, str) else '; '.join(map(str, text))}."]
+def trace(d):
+    """Doubts about the whole trace."""
+    known = made(d.info())
+    told = [text for text in d.info().get("caveats", []) if not (known and "no run had these events" in text)]
+    return made(d.info(), proof(d)) + [f"Doubt: {text.rstrip('.')}." for text in told]
 
 
-def extrapolated(info):
-    text = info.get("extrapolated")
-    if not text:
-        return []
-    mark = "Unproven" if "unproven" in text else "Extrapolated"
-    return [f"{mark}: no run had these events, the trace was extrapolated {text}."]
+def made(info, numbers=""):
+    """Whether the trace is of no run: it was changed, or extrapolated."""
+    out, text = [], info.get("extrapolated")
+    if info.get("changed"):
+        how = info["changed"] if isinstance(info["changed"], str) else "; ".join(map(str, info["changed"]))
+        out.append(f"Changed: no run had these events, the trace is not as it was taken: {how}.")
+    if text:
+        mark = "Unproven" if "unproven" in text else "Extrapolated"
+        text = text.replace("proof: from the others,", "proof: made in the same way from the other runs,")
+        out.append(f"{mark}: no run had these events, the trace of {info['np']:,} ranks was extrapolated {text}.{numbers}")
+    return out
 
 
-def durations(d):
-    return [f"Doubt: {text}." for text in d.info().get("rate", {}).get("doubts", [])]
+def proof(d):
+    """What an extrapolation's proof compared, in numbers; '' if it is not known."""
+    found = (d.manifest().get("extrapolated") or {}).get("proof") or {}
+    if "equal_ranks" not in found:
+        return ""
+    return (f" Of the run with {found['np']:,} ranks, {found['equal_ranks']:,} ranks and {found['equal_events']:,} of "
+            f"{found['events']:,} events came out equal; its volume is off by {words.percent(found['volume_off'])}.")
 
 
-def replay(result):
-    """Doubts about a simulated time."""
-    out = changed(result) + extrapolated(result)
+def replay(result, d=None):
+    """Doubts about all that a replay says; d: of whose trace it may be."""
+    same = d and result.get("extrapolated") == d.info().get("extrapolated")
+    out = made(result, proof(d) if same else "")
     if result.get("error"):
         out.append(f"Failed: {result['error']}")
     if result.get("waiting"):
         out.append(f"Partial: the replay stopped; {len(result['waiting']):,} ranks had not ended.")
-    for item in result.get("problems", [])[:3]:
-        out.append(f"Problem: {item.get('text') or item.get('problem') or item}"
-                   if isinstance(item, dict) else f"Problem: {item}")
-    if result.get("estimate"):
-        out.append("Estimated: the volumes of bursts are an estimate.")
-    elif "exact" in result and not result["exact"]:
-        out.append("Unproven: the volumes of bursts may not be exact.")
+    out += [f"Problem: {problem(item)}" for item in result.get("problems", [])[:3]]
+    if result.get("estimate") or "exact" in result and not result["exact"]:
+        out += volumes(d) if d else ["Estimated: the volumes of bursts are an estimate." if result.get("estimate") else
+                                     "Unproven: the volumes of bursts may not be exact."]
     if result.get("drawn_ranks"):
         out.append(f"Estimated: bursts of {count_of(result['drawn_ranks'])} are drawn from statistics; "
                    f"{result.get('expected_error_reason') or 'the error is not known'}.")
@@ -81,10 +93,32 @@ def replay(result):
         untimed = result["untimed"]
         if any(untimed.values()) if isinstance(untimed, dict) else untimed:
             out.append("Partial: some calls take no time with this engine.")
-    if not result.get("against"):
-        out.append("Unproven: not compared with a real run (--against).")
+    if not result.get("against") and not result.get("error"):
+        out.append("Unproven: the simulated time was not compared with a real run (`--against`).")
     return out
+
+
+def problem(item):
+    """A problem of a replay in words."""
+    if not isinstance(item, dict):
+        return item
+    where = ", ".join(filter(None, [f"rank {item['rank']}" if "rank" in item else "", item.get("call")]))
+    text = item.get("text") or item.get("problem") or item.get("why") or item
+    return f"{where}: {text}" if where else text
+
+
+def replays(d):
+    """Doubts about all replays, each with the results that it concerns if these are not all."""
+    found = {}
+    told = [(n, r) for n, r in d.replays if r.get("simulated_time_s") is not None or r.get("error")]
+    for name, result in told:
+        for text in replay(result, d):
+            found.setdefault(text, []).append(name)
+    return [text if len(names) == len(told) else f"{text} ({', '.join(names)})" for text, names in found.items()]
 
 
 def count_of(value):
     return words.ranks(value) if isinstance(value, list) else f"{value} ranks"
+
+
+SECTIONS = {"The trace": trace, "The replay": replays}

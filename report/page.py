@@ -12,6 +12,7 @@ import json
 import os
 
 import answer
+import marks
 import words
 from figure import Empty
 from figures import FIGURES
@@ -25,8 +26,8 @@ def drawn(figure, d):
     """What a figure draws: a list of {name, ...}; or {empty: why}."""
     given = [(name, (d, item)) for name, item in getattr(d, figure.each)] if figure.each else [("", (d,))]
     if not given:
-        return [{"empty": "No result of a replay was given (--replay FILE)." if figure.each == "replays"
-                 else "No sweep was given (--study DIR)."}]
+        return [{"empty": "No result of a replay was given (`--replay FILE`)." if figure.each == "replays"
+                 else "No sweep was given (`--study DIR`)."}]
     out = []
     for name, arguments in given:
         try:
@@ -42,6 +43,32 @@ def drawn(figure, d):
     return out
 
 
+def doubts(d):
+    """What holds for all figures of a section: {section: red lines}."""
+    out = {}
+    for section, function in marks.SECTIONS.items():
+        try:
+            found = function(d)
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError) as why:
+            found = [f"Unproven: an input is not as expected ({type(why).__name__}: {why})."]
+        if found:
+            out[section] = found
+    return out
+
+
+def top(d, held):
+    """The red lines at the top of the page, and where each of them holds: {line: places}."""
+    out = {}
+    for section, lines in held.items():
+        for line in lines:
+            out.setdefault(line, []).append(section.lower())
+    for line in marks.ranks(d):
+        out.setdefault(line, []).append("the trace")
+    for line in marks.volumes(d):
+        out.setdefault(line, []).append("volumes")
+    return out
+
+
 def content(d, version):
     """All that the page shows, as one object; the tests compare it with what the tools print."""
     figures = []
@@ -51,11 +78,15 @@ def content(d, version):
             parts = [p for p in parts if "empty" not in p] or parts[:1]
         figures.append({"section": figure.section, "title": figure.title, "caption": figure.caption,
                         "command": figure.command.replace("{trace}", quoted(d.path)), "parts": parts})
-    info = d.info()
-    marks = list(dict.fromkeys(m for f in figures for p in f["parts"] for m in p.get("marks", [])))
-    return {"title": f"{info.get('application') or d.path}, {info['np']:,} ranks", "trace": d.path,
+    some = {f["section"] for f in figures if any("empty" not in p for p in f["parts"])}
+    figures.sort(key=lambda f: f["section"] not in some)  # sections without any data come last
+    info, held = d.info(), doubts(d)
+    above = top(d, held)
+    lines = [*above, *(m for f in figures for p in f["parts"] for m in p.get("marks", []))]
+    made = " (extrapolated)" if info.get("extrapolated") else ""
+    return {"title": f"{info.get('application') or d.path}, {info['np']:,} ranks{made}", "trace": d.path,
             "version": version, "sentences": answer.sentences(d), "facts": answer.facts(d),
-            "marks": marks, "figures": figures, "run": info.get("run_id"),
+            "doubts": held, "top": above, "marks": list(dict.fromkeys(lines)), "figures": figures, "run": info.get("run_id"),
             "size": words.size(info.get("bytes", 0))}
 
 

@@ -8,6 +8,7 @@ import re
 import xml.etree.ElementTree as ET
 
 from figure import Empty
+from machine import in_words, machine_of
 
 SHAPES = {"g", "path", "rect", "circle", "ellipse", "line", "polyline", "polygon", "text", "title"}
 KEPT = {"d", "x", "y", "x1", "y1", "x2", "y2", "cx", "cy", "r", "rx", "ry", "width", "height", "points",
@@ -20,8 +21,7 @@ def drawing(d):
     """The box of the drawn platform, and its shapes."""
     text = d.drawing()
     if not text:
-        raise Empty("The platform was not drawn: give its picture (--platform FILE.svg, of ti-replay "
-                    "--show-platform=FILE.svg), or a replay on a generated platform.")
+        raise Empty("No picture (`--platform FILE.svg`), and no replay on a generated platform.")
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         raise Empty("The picture of the platform has a DOCTYPE, which ti-replay does not write.")
     if len(text) > MOST:
@@ -42,18 +42,14 @@ def drawing(d):
 
 def platform(d):
     box, shapes = drawing(d)
-    return {"kind": "drawing", "box": box, "shapes": shapes, **loaded(d, shapes)}
+    out = {"kind": "drawing", "box": box, "shapes": shapes, **loaded(d, shapes)}
+    drawn = [in_words(r) for _, r in d.replays if machine_of(r)] if not d.picture else []
+    if drawn:
+        out["note"] = " ".join(filter(None, [f"{drawn[0][0]}: `{drawn[0][1]}`.", out.get("note")]))
+    return out
 
 
 # --- the load of links ---
-
-ENDS = [  # names of links, without _UP and _DOWN, of networks whose links are drawn one by one
-    (re.compile(r"nodes_link_from_(\d+)_to_(\d+)$"), lambda a, b, at: (f"node-{a}", f"node-{b}")),
-    (re.compile(r"link_from_(\d+)_(\d+)_\d+$"), lambda a, b, at: (at.get(int(a)), at.get(int(b)))),
-    (re.compile(r"nodes_link_(\d+)()$"), lambda a, b, at: (f"node-{a}", at.get("switch"))),
-    (re.compile(r"(\d+):(\d+)$"), lambda a, b, at: (f"node-{a}", f"node-{b}")),
-]
-
 
 def lines_of(shapes):
     """The lines between two nodes, each with their names; and the names of all nodes."""
@@ -71,11 +67,11 @@ def lines_of(shapes):
 
 def loaded(d, shapes):
     """Colour the lines between two nodes by the use of their links, where a replay has it."""
-    links = next((r["links"] for _, r in d.replays if r.get("links")), None)
-    if not links:
-        return {"note": "Links have no load: it takes a replay with --links."}
+    result = next((r for _, r in d.replays if r.get("links")), None)
+    if not result:
+        return {"note": "Links have no load: it takes a replay with `--links`."}
     lines, names = lines_of(shapes)
-    use = loads(links, names)
+    use = loads(machine_of(result), result["links"], names)
     most, found = max(use.values(), default=0), 0
     for line, ends in lines:
         found += ends in use and most > 0
@@ -91,23 +87,15 @@ def loaded(d, shapes):
     return {"load": 100 * most}
 
 
-def loads(links, names):
+def loads(machine, links, names):
     """The use of links by the two nodes that they join, the greater of both directions."""
-    hosts = sum(n.startswith("node-") for n in names)
-    switches = sorted((tuple(map(int, re.findall(r"\d+", n))), n) for n in names if n.startswith("switch"))
-    # SimGrid numbers the switches of a fat tree downwards from twice the number of its hosts.
-    at = {2 * hosts - 1 - i: name for i, (_, name) in enumerate(switches)}
-    at |= {i: f"node-{i}" for i in range(hosts)} | {"switch": switches[0][1] if len(switches) == 1 else None}
+    switches = [n for n in names if n.startswith("switch")]
     out = {}
-    for link in links:
-        name = re.sub("_(UP|DOWN)$", "", link["link"])
-        for pattern, ends in ENDS:
-            if found := pattern.match(name):
-                pair = ends(*found.groups(), at)
-                if None not in pair:
-                    key = tuple(sorted(pair))
-                    out[key] = max(out.get(key, 0), link["use"])
-                break
+    for link in links if machine else []:
+        ends = machine.ends(link["link"])
+        if ends:  # the picture of a cluster has one switch, which may have any name
+            key = tuple(sorted(switches[0] if end == "switch" and switches else end for end in ends[:2]))
+            out[key] = max(out.get(key, 0), link["use"])
     return out
 
 

@@ -59,7 +59,7 @@ def place(item):
     elif function:
         where = function
     else:
-        where = (item.get("site") or "").split(" [")[0]
+        where = site(item)
     return f"{call} in {where}" if where and call else call or where
 
 
@@ -72,3 +72,20 @@ def grouped(numbers):
         else:
             out.append([n, n])
     return out
+
+
+def more(number, noun, share):
+    """What a figure leaves out, and how much that holds; '' for nothing."""
+    return f"{number:,} more {noun}{'s' * (number > 1)} hold{'s' * (number == 1)} {share}." if number > 0 else ""
+
+
+def distinct(labelled):
+    """The labels of (label, call) pairs; those that several calls share get the address of the call."""
+    labels = [label for label, _ in labelled]
+    return [f"{label} ({site(call)})" if labels.count(label) > 1 and site(call) else label
+            for label, call in labelled]
+
+
+def site(call):
+    """The address of a call, without the program's build id."""
+    return (call.get("site") or "").split(" [")[0]

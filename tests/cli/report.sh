@@ -4,7 +4,7 @@
 tool=ti-report
 # shellcheck source=tests/cli/acquire-lib.bash
 . tests/cli/acquire-lib.bash
-for p in ti-info ti-replay tests/mktrace examples/lu; do
+for p in ti-info ti-replay ti-extrapolate tests/mktrace examples/lu; do
     [ -x "$o/$p" ] || skip "$o/$p was not built"
 done
 command -v smpirun >/dev/null || skip 'there is no smpirun'
@@ -27,6 +27,14 @@ run 0 lu.tib "${all[@]}" --json
 cp ../out page.json
 check report trace_is_as_ti_info_says lu.tib page.json || fail 'figures of the trace'
 check report replay_is_as_ti_replay_says lu.json page.json || fail 'figures of the replay'
+check report calls_are_named_once lu.json page.json || fail 'rows of calls'
+check report operations_have_costs lu.json page.json || fail 'costs of operations'
+check report marks_are_said_once page.json || fail 'marks that are everywhere'
+check report links_are_in_words page.json || fail 'names of links'
+check report machines_in_words "$o/report" || fail 'machines in words'
+check report phases_say_what_they_hide "$o/report" || fail 'phases that are left out'
+"${replay[@]}" --latency 25us --json >half.json || fail 'a replay with half the latency'
+check report faster_parts_are_bounds lu.json half.json page.json || fail 'half the latency'
 check report sweep_is_as_its_results study page.json || fail 'figures of the sweep'
 check report timeline_has_the_times_of_its_file lu.csv page.json || fail 'the timeline'
 check report links_have_their_load lu.json page.json || fail 'the platform'
@@ -68,6 +76,22 @@ echo '{"status": 3, "error": "the replay ran into a deadlock", "waiting": [{"ran
 run 0 lu.tib --replay failed.json --json
 cp ../out failed.page
 check report sentence failed.page 0 'ran into a deadlock' || fail 'a failed replay'
+
+# --- durations, and traces that nobody ran ---------------------------------------
+mktrace --np 4 --times --iterations 5 timed.run
+run 0 timed.run --json
+cp ../out timed.json
+check report operations_have_durations timed.run timed.json || fail 'durations of operations'
+for np in 4 8 16; do mktrace --np $np --exact --plain --iterations 5 e$np; done
+ti-extrapolate -q e4 e8 e16 --np 32 -o proven.tib || fail 'ti-extrapolate'
+ti-extrapolate -q e4 e8 --np 32 -o unproven.tib 2>../err || fail 'ti-extrapolate without a proof'
+for trace in proven unproven; do
+    ti-replay -q $trace.tib --json >$trace.replay 2>../err || fail "ti-replay of $trace.tib"
+    run 0 $trace.tib --replay $trace.replay --json
+    cp ../out $trace.page
+done
+check report extrapolation_is_on_top proven.page Extrapolated || fail 'an extrapolated trace'
+check report extrapolation_is_on_top unproven.page Unproven || fail 'an unproven trace'
 
 # --- more than 512 ranks ------------------------------------------------------
 mktrace --np 600 --iterations 1 many.run

@@ -120,7 +120,9 @@ def replay_is_as_ti_replay_says(result_path, path):
     busiest = max(link["use"] for link in result["links"])
     close(part(page, "Busiest links")["rows"][0]["values"][0], 100 * busiest)
     # The first lines: time, where it goes, and the first thing that would help.
-    assert result["platform"] in page["sentences"][0]
+    topology, values = result["platform"].split(" of ", 1)
+    for text in (f"--topology '{topology}'", *values.split(", ")[1:], "4 hosts in a fat tree of 2 levels"):
+        assert text in page["sentences"][0], (text, page["sentences"][0])
     waiting = sum(r["waiting_s"] for r in profile["ranks"])
     time = sum(r[k] for r in profile["ranks"] for k in ("computing_s", "communicating_s", "waiting_s"))
     share = 100 * waiting / time
@@ -131,13 +133,179 @@ def replay_is_as_ti_replay_says(result_path, path):
     most = max(range(len(profile["ranks"])), key=lambda r: profile["ranks"][r]["waiting_s"])
     assert [f"rank {most}", "waits longest"] in [t[:2] for t in page["facts"]]
     tolerance = part(page, "Tolerance")["rows"]
+    assert tolerance[0][1] == "50 µs", tolerance
     assert tolerance[0][0] == "latency" and tolerance[0][2] == "5 %"
+
+
+def calls_are_named_once(result_path, path):
+    """Time by call has one row for all calls of a source line, and their sum; no row has another's label."""
+    page, sites = load(path), load(result_path)["profile"]["sites"]
+    expected = {}
+    for site in sites:
+        where = f"{site['function']}, {os.path.basename(site['file'])}:{site['line']}" if site["file"] else ""
+        key = f"{site['operation']} in {where}" if where else site["operation"]
+        expected.setdefault(key, []).append([site[k + "_s"] for k in ("computing", "communicating", "waiting")])
+    rows = part(page, "Time by call")["rows"]
+    assert len(expected) < len(sites) and len({r["label"] for r in rows}) == len(rows) >= 5
+    for row in rows:
+        for value, parts in zip(row["values"], zip(*expected[row["label"]])):
+            close(value, sum(parts))
+    close(part(page, "Time by call")["whole"], sum(sum(map(sum, v)) for v in expected.values()))
+    for title in ("Why ranks wait", "What would help", "Imbalance", "Busiest links"):
+        labels = [r["label"] for r in part(page, title)["rows"]]
+        assert len(set(labels)) == len(labels), (title, labels)
+
+
+def faster_parts_are_bounds(result_path, half_path, path):
+    """Half the latency saves at most what the page says: a replay with half of it is not faster."""
+    page, result, half = load(path), load(result_path), load(half_path)
+    gains = {r["label"]: r["values"][0] for r in part(page, "What faster parts would bring")["rows"]}
+    change = result["causes"]["sensitivities"]
+    close(gains["half the latency"], 50 * change["latency_s"] / result["causes"]["time_s"])
+    close(gains["processors twice as fast"], -50 * change["speed_s"] / result["causes"]["time_s"])
+    least = (1 - gains["half the latency"] / 100) * result["clock_s"]
+    assert least * (1 - 1e-4) <= half["clock_s"] < result["clock_s"], (least, half["clock_s"])
+    best = max(gains, key=gains.get)
+    assert best in page["sentences"][2].lower() and ["saved at most", f"by {best}"] in [f[1:] for f in page["facts"]]
+
+
+def operations_have_costs(result_path, path):
+    shown = part(load(path), "Operations")
+    costs = {o["operation"]: (o["communicating_s"], o["waiting_s"]) for o in load(result_path)["profile"]["operations"]}
+    assert shown["second"]["series"] == ["communicating", "waiting"] and {r["label"] for r in shown["rows"]} == set(costs)
+    for row in shown["rows"]:
+        for value, seconds in zip(row["second"], costs[row["label"]]):
+            close(value, seconds)
+    order = [sum(r["second"]) for r in shown["rows"]]
+    assert order == sorted(order, reverse=True) and order[0] > 0
+
+
+def operations_have_durations(trace, path):
+    """Without a replay, the measured durations of a trace that has them."""
+    shown = part(load(path), "Operations")
+    measures = tool("ti-info", "-q", "--json", "--imbalance", trace)["measures"]
+    ranks = tool("ti-info", "-q", "--json", trace)["ranks"]
+    close(sum(sum(r["second"]) for r in shown["rows"]), 1e-9 * ranks * measures["call_ns"]["all"]["mean"])
+    assert shown["second"]["whole"] > sum(sum(r["second"]) for r in shown["rows"]) > 0
+
+
+def marks_are_said_once(path):
+    """What holds for a whole replay is at the top and above its section, and on no other figure."""
+    page = load(path)
+    said = page["doubts"]["The replay"]
+    assert any(m.startswith("Unproven: the simulated time") for m in said) and set(said) <= set(page["top"])
+    for f in page["figures"]:
+        for p in f["parts"]:
+            if f["section"] == "The replay" and f["title"] != "Simulated time":
+                assert not set(p.get("marks", [])) & set(said), f["title"]
+    assert next(v for k, v in page["top"].items() if "simulated time" in k) == ["the replay"]
+    assert ["the replay", "volumes"] in page["top"].values()  # lu was counted by CPU time, which is an estimate
+
+
+def links_are_in_words(path):
+    """Names of SimGrid stand behind: 'link_from_2_6_2_UP' is host 2 to switch 1 of level 1."""
+    switches = {7: "switch 0 of level 1", 6: "switch 1 of level 1", 5: "switch 0 of level 2", 4: "switch 1 of level 2"}
+    rows = part(load(path), "Busiest links")["rows"]
+    for row in rows:
+        name = re.search(r"`link_from_(\d+)_(\d+)_\d+_(UP|DOWN)`", row["note"])
+        child, parent = (switches.get(int(n), f"host {n}") for n in name.groups()[:2])
+        assert row["label"] == (f"{child} to {parent}" if name[3] == "UP" else f"{parent} to {child}"), row
+    assert len(rows) > 2
+
+
+def machines_in_words(folder):
+    """Machines of all kinds, and names of links as SimGrid gives them."""
+    sys.path.insert(0, folder)
+    import machine
+    def made(text):
+        return machine.machine_of({"platform": text})
+    for platform, words, options in (
+            ("fat-tree:2;8,8;1,8;1,1 of 64 hosts, 8Gf, 10Gbps, 1us",
+             "64 hosts in a fat tree of 2 levels, with cores of 8 billion flops a second and links of 1.25 GB/s and 1 µs",
+             "--topology 'fat-tree:2;8,8;1,8;1,1' --speed 8Gf --bandwidth 10Gbps --latency 1us"),
+            ("cluster of 4 hosts, 2.5e12f, 125MBps, 50us",
+             "4 hosts behind one switch, with cores of 2.5 trillion flops a second and links of 125 MB/s and 50 µs",
+             "--topology cluster --hosts 4 --speed 2.5e12f --bandwidth 125MBps --latency 50us"),
+            ("fat-tree:2;2,2;1,1;1,1 of 4 hosts, 1Gf, 1GBps, 1us, 20ns",
+             "4 hosts in a fat tree of 2 levels, with cores of 1 billion flops a second and links of 1 GB/s and 1 µs at "
+             "level 1, 1 GB/s and 20 ns at level 2",
+             "--topology 'fat-tree:2;2,2;1,1;1,1' --speed 1Gf --bandwidth 1GBps --latency 1us,20ns"),
+            ("net.xml", "net.xml", ""), ("torus:x of 4 hosts, 1Gf, 1GBps, 1us", "torus:x of 4 hosts, 1Gf, 1GBps, 1us", "")):
+        found = machine.in_words({"platform": platform, "unit": "flops"})
+        assert found == (words, options), found
+    assert "8 times as fast as the machine that traced" in machine.in_words(
+        {"platform": "torus:2,2 of 4 hosts, 8Gf, 1GBps, 1us", "unit": "nanoseconds"})[0]
+    for platform, links in (
+            # 12 switches above 8 hosts: 7 is a switch of the third level where a switch leads to it
+            ("fat-tree:3;2,2,2;1,2,2;1,1,2 of 8 hosts, 1Gf, 1GBps, 1us", {
+                "link_from_7_12_7_DOWN": "switch 3 of level 1 to host 7",
+                "link_from_11_7_17_UP": "switch 0 of level 2 to switch 0 of level 3"}),
+            ("fat-tree:3;2,2,2;1,2,1;1,1,1 of 8 hosts, 1Gf, 1GBps, 1us, 2us, 3us", {
+                "l7_UP": "host 7 to switch 3 of level 1", "l11_DOWN": "switch 1 of level 2 to switch 1 of level 1",
+                "l14_UP": "switch 3 of level 1 to switch 2 of level 2",
+                "l18_UP": "switch 2 of level 2 to switch 0 of level 3"}),
+            ("dragonfly:2,1;2,1;2,1;1 of 8 hosts, 1Gf, 1GBps, 1us", {
+                "local_link_from_router_4_to_node_0_4_UP": "host 4 to router 4",
+                "blue_link_between_group_0_and_1_routers_1_and_4_16_DOWN": "group 1 to group 0"}),
+            ("hierarchical:2,2,2 of 8 hosts, 1Gf, 1GBps, 1us", {
+                "4:5_DOWN": "host 5 to host 4", "remote-0:1_UP": "supergroup 0 to supergroup 1"}),
+            ("torus:4,2 of 8 hosts, 1Gf, 1GBps, 1us", {"nodes_link_from_3_to_0_UP": "host 3 to host 0"}),
+            ("cluster of 8 hosts, 1Gf, 1GBps, 1us", {"nodes_link_3_DOWN": "the switch to host 3"})):
+        for name, words in links.items():
+            assert made(platform).link(name)[0] == words, (name, made(platform).link(name))
+        assert made(platform).link("nodes_link_6_loopback") is None
+
+
+def phases_say_what_they_hide(folder):
+    """Rows that are folded, left out or in further groups of ranks: how many, and their share."""
+    sys.path.insert(0, folder)
+    import figures_trace as f
+
+    def call(volume):
+        return {"call": "recv", "volume": volume, "events": 1, "fields": {}, "site": "x", "function": None, "file": None}
+
+    small = {"trips": {"minimum": 2, "maximum": 2}, "volume": 30, "events": 60, "body": [call(1) for _ in range(30)]}
+    large = {"trips": {"minimum": 9, "maximum": 9}, "volume": 900, "events": 9, "body": [call(100) for _ in range(9)]}
+    rows = f.flatten({"volume": 1000, "body": [large, small, *[call(2) for _ in range(35)]]})
+    folds = f.folds(rows)
+    # The first 20 by share are seen; a fold within a loop that is seen has the share of its rows there.
+    assert [fold[:2] for fold in folds] == [[11, 30], [50, 26]] and not f.folds(rows[:10]), folds
+    close(folds[0][2], 0.03)
+    close(folds[1][2], 0.052)
+    # more rows than there are in a page
+    rows = f.flatten({"volume": 4000, "body": [large, call(2800), *[call(1) for _ in range(300)]]})
+    assert len(rows) == f.LINES + 1 and rows[-1][2] == "... and 61 more, which hold 1.5 %", rows[-1]
+
+    class Trace:
+        def info(self, *_):
+            shapes = [{"ranks": [[i, i]], "volume": 100 - 10 * i, "events": 1, "body": [call(100 - 10 * i)]} for i in range(8)]
+            return {"np": 8, "volume_unit": "instructions", "shapes": shapes, "exact": True}
+
+    shown = f.phases(Trace())
+    assert len(shown["shapes"]) == 6 and shown["note"] == "2 further groups of ranks hold 13 % of the volume.", shown["note"]
+    assert [s["label"] for s in shown["shapes"]][:2] == ["rank 0: 19 %", "rank 1: 17 %"]
+
+
+def extrapolation_is_on_top(path, status):
+    """The page of a trace that nobody ran: title, first line and a figure say so, with the proof."""
+    page = load(path)
+    assert page["title"].endswith("32 ranks (extrapolated)") and "a run that nobody made" in page["sentences"][0]
+    line, places = next(iter(page["top"].items()))
+    assert line.startswith(f"{status}: no run had these events") and places == ["the trace", "the replay"], (line, places)
+    facts = dict(part(page, "How it was extrapolated")["rows"])
+    assert facts["From 8 ranks"].startswith("e8, run "), facts
+    if status == "Extrapolated":
+        assert "Of the run with 16 ranks, 16 ranks and 112 of 112 events came out equal; its volume is off by 0 %." in line, line
+        assert (facts["Equal ranks"], facts["Equal events"]) == ("16 of 16", "112 of 112"), facts
+    else:
+        assert "a proof takes three traces or more" in line and "Equal ranks" not in facts, (line, facts)
+    assert not any("counter does not count exactly" in m for m in page["marks"])  # it does
 
 
 def sweep_is_as_its_results(folder, path):
     page, study = load(path), load(os.path.join(folder, "results.json"))
     shown = part(page, "Sweep")
-    assert shown["x"] == ["1us", "50us"] and len(shown["series"]) == 1
+    assert shown["x"] == ["1us", "50us"] and shown["names"] == ["1 µs", "50 µs"] and len(shown["series"]) == 1
     for i, latency in enumerate(shown["x"]):
         times = sorted(p["result"]["clock_s"] for p in study["points"] if p["settings"]["latency"] == latency)
         assert len(times) == 3  # placements that differ in the seed only: one point with a band

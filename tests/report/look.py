@@ -28,6 +28,33 @@ MOST = 3_000_000  # bytes of a page
 SCALE = "d3.zoomTransform(seen).k"
 
 
+# What readers of a picture cannot see: bars without a scale, figures without data that take room, rows that
+# scroll, lines of options that break after a hyphen.
+BARS = """[...document.querySelectorAll(".bars")].filter(b => b.querySelector(".track") && !b.querySelector(".scale"))
+    .map(b => b.closest("figure").querySelector("h3").textContent).join(", ")"""
+EMPTY = """[...document.querySelectorAll(".is-empty")].filter(f => f.tagName === "FIGURE" && f.getBoundingClientRect().height > (innerWidth < 600 ? 90 : 45) && !f.textContent.includes("cannot be drawn"))
+    .map(f => f.textContent).join("; ")"""
+HIDDEN = """[...document.querySelectorAll(".nest")].filter(n => n.scrollHeight > n.clientHeight + 1).length"""
+# The fold with most rows: its lines, and how many rows there are once it is opened.
+FOLD = """(() => { const f = [...document.querySelectorAll(".fold")], nest = document.querySelector(".nest");
+    if (!f.length) return null; const b = f[0], before = nest.children.length, said = parseInt(b.textContent.slice(2));
+    b.click(); return [said, nest.children.length - before + 1]; })()"""
+FIRST = """(() => { const b = document.querySelector(".tiles").getBoundingClientRect(); return b.bottom; })()"""
+
+
+def see(browser, width, fault):
+    """What a picture of the page must show without a click."""
+    for script, text in ((BARS, "bars without a scale: "), (EMPTY, "figures without data take room: ")):
+        if found := browser.run(script):
+            fault(text + found)
+    if browser.run(HIDDEN):
+        fault("phases are cut off")
+    if width > 1000 and browser.run(FIRST) > 900:
+        fault("the key facts are not on the first screen")
+    if (fold := browser.run(FOLD)) and (fold[0] != fold[1] or fold[0] < 2):
+        fault(f"a line says that it stands for {fold[0]} rows, and there are {fold[1]}")
+
+
 def use(browser, title, fault):
     """Zoom, point at and walk through one figure on a canvas."""
     x, y, width, height = browser.run(SHOW.format(title=title))
@@ -93,6 +120,7 @@ def look(browser, page, folder):
                 faults.append(f"{kind}: {broken}")
             height = browser.run("document.documentElement.scrollHeight")
             pictures(browser, os.path.join(folder, f"{name}-{kind}"), width, height, 1700 if width > 600 else 2200)
+            see(browser, width, lambda text, kind=kind: faults.append(f"{kind}: {text}"))
             if width == 1400:
                 for title in browser.run(CANVASES):
                     use(browser, title, lambda text, kind=kind: faults.append(f"{kind}: {text}"))
