@@ -167,7 +167,7 @@ static const struct ti_opt opts[] = {
      "a former run: place ranks that communicate much on one\n"
      "node, and estimate the time from the time of that run",
      TI_OPT_TEXT(like)},
-    {0, "write-hostfile", "FILE", "write the plan as an Open MPI hostfile",
+    {0, "write-hostfile", "FILE", "write the plan as a hostfile of Open MPI, or of Hydra",
      TI_OPT_TEXT(write_hostfile)},
     {0, "mem-per-rank", "SIZE",
      "memory of a rank, such as 300M [default: if there is\n"

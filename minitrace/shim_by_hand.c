@@ -3,6 +3,9 @@
  * recording.  All others are generated.
  */
 
+#include <errno.h>
+#include <stdio.h>
+
 #include "minitrace/begin.h"
 #include "minitrace/recorders/shared.h"
 
@@ -86,6 +89,18 @@ FORTRAN_INIT(mpi_init_f08_, mpi_init_thread_f08_)
 
 /* ------------------------------------------------------------- Finalize -- */
 
+/* MPI_Finalize of MPICH before 4.2 may hang on several nodes.  ti-acquire then ends the ranks,
+ * whose output shall be out. */
+static void flush_output(void)
+{
+#ifdef MPICH_VERSION
+    int kept = errno;
+
+    fflush(stdout);
+    errno = kept;
+#endif
+}
+
 /* Write the last event.  The trace is closed before MPI_Finalize runs. */
 static void end(struct ti_mpi_call *c)
 {
@@ -94,6 +109,7 @@ static void end(struct ti_mpi_call *c)
     ti_span_end();
     ti_emit(c, &ev, true);
     ti_recording_end(TI_END_COMPLETE);
+    flush_output();
     ti_leave(0);
 }
 

@@ -140,12 +140,23 @@ static void check_disk(struct ti_survey *s, int64_t node)
 static void check_mpi(struct ti_survey *s, int64_t node, const struct ti_survey_in *in)
 {
     const char *version = text_of(s->facts[node], "mpi", "version");
+    const char *kind = text_of(s->facts[node], "program", "mpi");
 
+    if (kind && strcmp(kind, in->hydra ? "openmpi" : "mpich") == 0) {
+        ti_survey_add(s, node, true, false, "all nodes need a program of the same MPI",
+                      "its program is linked with %s, that of other nodes is not",
+                      in->hydra ? "Open MPI" : "MPICH");
+        return;
+    }
     if (has_error(s, node, "mpi", "",
                   "put the Open MPI that is here on PATH for non-interactive shells there") ||
         !version)
         return;
-    if (strcmp(version, in->mpi_version) != 0)
+    if (strcmp(version, in->mpi_version) != 0 && in->hydra)
+        ti_survey_add(s, node, true, false,
+                      "all nodes and this machine need the same, at the same path",
+                      "its MPICH is %s, ours is %s", version, in->mpi_version);
+    else if (strcmp(version, in->mpi_version) != 0)
         ti_survey_add(s, node, true, false,
                       "all nodes and this machine need the same: put it on PATH for "
                       "non-interactive shells, or choose another mpirun here",
@@ -353,10 +364,11 @@ static json_t *facts_request(struct ti_fleet *f, int64_t node, void *arg)
 
     if (!q->survey->usable[node])
         return NULL;
-    return json_pack("{s:s, s:s*, s:O*, s:s, s:s, s:b, s:s*, s:b, s:s}", "do", "facts", "program",
-                     c->program ? c->program : q->in->program, "more", q->in->more, "trace_dir",
-                     ti_survey_trace_base(c, q->in), "counter", q->counter, "sum", q->in->sum,
-                     "also", q->in->also, "mpirun", 1, "cwd", q->in->cwd);
+    return json_pack("{s:s, s:s*, s:O*, s:s, s:s, s:b, s:s*, s:b, s:s*, s:s}", "do", "facts",
+                     "program", c->program ? c->program : q->in->program, "more", q->in->more,
+                     "trace_dir", ti_survey_trace_base(c, q->in), "counter", q->counter, "sum",
+                     q->in->sum, "also", q->in->also, "mpirun", 1, "hydra", q->in->hydra, "cwd",
+                     q->in->cwd);
 }
 
 static void ask(struct ti_survey *s, struct ti_fleet *f, const struct ti_survey_in *in,

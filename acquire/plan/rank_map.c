@@ -71,18 +71,44 @@ static void print_hostfile(const struct ti_rank_map *m, const struct ti_sites *s
             ti_print(out, "%s slots=%" PRId64 "\n", sites->node[i].name, m->ranks[i]);
 }
 
-ti_status ti_rank_map_hostfile(const struct ti_rank_map *m, const struct ti_sites *sites,
-                               const char *path, struct ti_err *err)
+static void print_hydra(const struct ti_rank_map *m, const struct ti_sites *sites, FILE *out)
+{
+    for (int64_t rank = 0, n; rank < m->np; rank += n) {
+        int64_t node = ti_rank_map_node_of(m, rank);
+
+        for (n = 1; rank + n < m->np && ti_rank_map_node_of(m, rank + n) == node; n++)
+            ;
+        ti_print(out, "%s:%" PRId64 "\n", sites->node[node].name, n);
+    }
+}
+
+/* Open `path`, where "-" is standard output, and close it after `print`. */
+static ti_status
+write_file(const char *path,
+           void (*print)(const struct ti_rank_map *m, const struct ti_sites *sites, FILE *out),
+           const struct ti_rank_map *m, const struct ti_sites *sites, struct ti_err *err)
 {
     bool to_stdout = strcmp(path, "-") == 0, failed;
     FILE *f = to_stdout ? stdout : fopen(path, "we");
 
     if (!f)
         return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
-    print_hostfile(m, sites, f);
+    print(m, sites, f);
     failed = ferror(f);
     failed |= to_stdout ? fflush(f) != 0 : fclose(f) != 0;
     return failed ? ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path) : TI_OK;
+}
+
+ti_status ti_rank_map_hostfile(const struct ti_rank_map *m, const struct ti_sites *sites,
+                               const char *path, struct ti_err *err)
+{
+    return write_file(path, print_hostfile, m, sites, err);
+}
+
+ti_status ti_rank_map_hydra(const struct ti_rank_map *m, const struct ti_sites *sites,
+                            const char *path, struct ti_err *err)
+{
+    return write_file(path, print_hydra, m, sites, err);
 }
 
 ti_status ti_rank_map_list(const struct ti_rank_map *m, const struct ti_sites *sites, int64_t first,

@@ -38,6 +38,11 @@ json_t *ti_rank_map_json(const struct ti_rank_map *m, int64_t node);
 ti_status ti_rank_map_hostfile(const struct ti_rank_map *m, const struct ti_sites *sites,
                                const char *path, struct ti_err *err);
 
+/* Write a host file of Hydra, MPICH's launcher: "NAME:N" for N successive ranks on a node, in the
+ * order of ranks. */
+ti_status ti_rank_map_hydra(const struct ti_rank_map *m, const struct ti_sites *sites,
+                            const char *path, struct ti_err *err);
+
 /* Write a hostfile for mpirun --map-by seq: a line for each of the `n` ranks from `first` on. */
 ti_status ti_rank_map_list(const struct ti_rank_map *m, const struct ti_sites *sites, int64_t first,
                            int64_t n, const char *path, struct ti_err *err);

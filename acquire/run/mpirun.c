@@ -26,15 +26,9 @@ bool ti_mpirun_parse_version(const char *text, struct ti_mpirun *m)
 
 bool ti_mpirun_parse_hydra(const char *text, struct ti_mpirun *m)
 {
-    const char *p = strstr(text, "HYDRA build details"), *number;
-
-    p = p ? strstr(p, "Version:") : NULL;
-    if (!p)
-        return false;
-    number = p + 8 + strspn(p + 8, " ");
     m->patch = 0;
-    snprintf(m->version, sizeof m->version, "%.*s", (int)strcspn(number, " \n"), number);
-    return sscanf(number, "%d.%d.%d", &m->major, &m->minor, &m->patch) >= 2;
+    return ti_mpich_version(text, m->version, sizeof m->version) &&
+           sscanf(m->version, "%d.%d.%d", &m->major, &m->minor, &m->patch) >= 2;
 }
 
 /* Read the output of "NAME --version"; false: errno says why it cannot be run. */
@@ -66,6 +60,7 @@ static ti_status find_hydra(struct ti_mpirun *m, struct ti_err *err)
         if (ti_find_on_path(names[i], path) && read_version(names[i], text, sizeof text) &&
             ti_mpirun_parse_hydra(text, m)) {
             snprintf(m->name, sizeof m->name, "%s", names[i]);
+            snprintf(m->path, sizeof m->path, "%s", path);
             return TI_OK;
         }
     ti_err_set(err, TI_ERR_INPUT, "cannot find MPICH's 'mpiexec.hydra' or 'mpiexec' on PATH");
@@ -122,7 +117,8 @@ ti_status ti_mpirun_check_user(const struct ti_args *user, struct ti_err *err)
 {
     static const char *const counts[] = {"n", "np", "c", NULL};
     static const char *const places[] = {
-        "H", "host", "hostfile", "machinefile", "add-hostfile", "default-hostfile", NULL};
+        "H",     "host",    "hostfile", "machinefile", "add-hostfile", "default-hostfile", "f",
+        "hosts", "machine", "ppn",      NULL};
 
     for (int i = 0; i < user->n; i++) {
         const char *name = option(user->v[i]);
@@ -253,10 +249,62 @@ static void add_more(const struct ti_mpirun_job *job, const struct ti_mpirun_pro
     add_program(job, p->words, out);
 }
 
-/* Hydra hands the whole environment on; variables with a value are of the ranks alone. */
+/* Settings of MPICH and of its networks, as a list of names; else ranks on nodes have the
+ * environment that their node gives them, as with Open MPI. */
+static void hydra_environment(const struct ti_mpirun_job *job, struct ti_args *out)
+{
+    static const char *const options[] = {"genvall", "genvlist", "genvnone", NULL};
+    static const char *const begins[] = {"MPICH_", "MPIR_CVAR_", "UCX_", "FI_"};
+    char *list = NULL;
+
+    if (user_has(job->user, options))
+        return;
+    for (char **var = environ; var && *var; var++)
+        for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
+            char *longer;
+
+            if (strncmp(*var, begins[i], strlen(begins[i])) != 0)
+                continue;
+            if (asprintf(&longer, "%s%s%.*s", list ? list : "", list ? "," : "",
+                         (int)strcspn(*var, "="), *var) < 0)
+                longer = NULL;
+            out->failed = out->failed || !longer;
+            free(list);
+            list = longer;
+        }
+    if (list)
+        ti_args_add(out, "-genvlist", list);
+    else
+        ti_args_add(out, "-genvnone");
+    free(list);
+}
+
+/* Batch systems are not asked: they know neither our folding nor which nodes were excluded. */
+static void hydra_spread(const struct ti_mpirun_job *job, struct ti_args *out)
+{
+    static const char *const launcher[] = {"launcher", "bootstrap", NULL};
+    static const char *const rmk[] = {"rmk", NULL};
+    static const char *const address[] = {"localhost", "iface", NULL};
+
+    ti_args_add(out, "-f", job->nodes->hostfile);
+    if (!user_has(job->user, launcher))
+        ti_args_add(out, "-launcher", "rsh", "-launcher-exec", job->nodes->agent);
+    if (!user_has(job->user, rmk))
+        ti_args_add(out, "-rmk", "user");
+    if (job->nodes->address && !user_has(job->user, address) && !getenv("HYDRA_IFACE"))
+        ti_args_add(out, "-localhost", job->nodes->address);
+    hydra_environment(job, out);
+}
+
+/* Hydra hands the whole environment on; variables with a value are of the ranks alone.  On nodes
+ * ti-node sets environment and directory; Hydra takes only a directory that exists. */
 static void hydra_program(const struct ti_mpirun_job *job, int64_t np, const struct ti_args *words,
                           struct ti_args *out)
 {
+    static const char *const wdir[] = {"wdir", NULL};
+
+    if (job->nodes && !user_has(job->user, wdir))
+        ti_args_add(out, "-wdir", "/");
     ti_args_add(out, "-n");
     ti_args_addf(out, "%" PRId64, np);
     for (int i = 0; i < job->env->n; i++) {
@@ -275,6 +323,8 @@ static void hydra_command(const struct ti_mpirun *m, const struct ti_mpirun_job 
                           struct ti_args *out)
 {
     ti_args_add(out, m->name);
+    if (job->nodes)
+        hydra_spread(job, out);
     ti_args_add_all(out, job->user, 0);
     hydra_program(job, job->np, job->program, out);
     for (int i = 0; i < job->nmore; i++) {

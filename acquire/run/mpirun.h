@@ -5,6 +5,7 @@
 #ifndef TI_ACQUIRE_RUN_MPIRUN_H
 #define TI_ACQUIRE_RUN_MPIRUN_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -14,9 +15,10 @@
 
 struct ti_mpirun {
     int major, minor, patch;
-    char version[32]; /* "4.1.4" */
-    bool hydra;       /* MPICH's */
-    char name[32];    /* of the command: "mpirun", "mpiexec.hydra" */
+    char version[32];    /* "4.1.4" */
+    bool hydra;          /* MPICH's */
+    char name[32];       /* of the command: "mpirun", "mpiexec.hydra" */
+    char path[PATH_MAX]; /* of Hydra's */
 };
 
 /* Find Open MPI's mpirun on PATH, or with `mpich` MPICH's, and read its version.  TI_ERR_INPUT: not
@@ -25,11 +27,12 @@ ti_status ti_mpirun_find(bool mpich, struct ti_mpirun *m, struct ti_err *err);
 
 /* Settings for several nodes. */
 struct ti_mpirun_nodes {
-    const char *hostfile; /* with slots; if `listed`: one line per rank */
+    const char *hostfile; /* with slots; if `listed`: one line per rank; or of Hydra */
     bool listed;
     bool fqdn;           /* keep domains: some names in the hostfile have one */
     const char *agent;   /* path of ti-rsh */
     const char *network; /* interfaces or CIDRs, separated by commas; NULL: any */
+    const char *address; /* for Hydra: of this machine, as nodes reach it; NULL: its host name */
 };
 
 /* A further program, whose ranks follow those of the programs before it. */

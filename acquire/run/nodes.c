@@ -84,7 +84,7 @@ static ti_status find_program(const struct ti_acquisition *a, const char *given,
         *err = (struct ti_err){"", ""};
         st = ti_program_elsewhere(given, p, err);
     }
-    return st == TI_OK ? ti_program_check_nodes(p, err) : st;
+    return st;
 }
 
 static ti_status find_elsewhere(const struct ti_acquisition *a, const char *given,
@@ -231,13 +231,15 @@ static ti_status plan(struct ti_acquisition *a, struct ti_err *err)
     if (st == TI_OK && dry)
         st = ti__nodes_choose_isa(b, err);
     if (st == TI_OK && a->o->write_hostfile)
-        st = ti_rank_map_hostfile(&b->map, b->sites, a->o->write_hostfile, err);
+        st = (a->program.mpi == TI_MPI_MPICH ? ti_rank_map_hydra : ti_rank_map_hostfile)(
+            &b->map, b->sites, a->o->write_hostfile, err);
     if (st == TI_OK && a->o->verbose)
         ti_say("planned in %.3f s", a->step_seconds[TI_STEP_PLAN]);
     return st;
 }
 
-/* Shell text that puts the session of mpirun's daemon where it is removed in any case. */
+/* Shell text that puts the session of mpirun's daemon where it is removed in any case; that of
+ * Hydra has none. */
 static const char *session(int64_t node, void *arg)
 {
     struct ti_nodes_backend *b = arg;
@@ -248,6 +250,8 @@ static const char *session(int64_t node, void *arg)
     if (!u)
         return "";
     u->daemon = true;
+    if (b->a->mpirun.hydra)
+        return "";
     snprintf(b->session, sizeof b->session, "%s='%s'; export %s; ", name, u->tmp, name);
     return b->session;
 }
@@ -309,7 +313,7 @@ static ti_status probe(struct ti_acquisition *a, struct ti_err *err)
     if (st == TI_OK)
         st = ti_paths_find(&a->paths, err);
     if (st == TI_OK)
-        st = ti_mpirun_find(false, &a->mpirun, err);
+        st = ti_mpirun_find(a->program.mpi == TI_MPI_MPICH, &a->mpirun, err);
     if (st == TI_OK)
         st = ti__nodes_survey(b, err);
     if (b->survey.facts && a->o->json)

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "acquire/fleet/here.h"
 #include "acquire/run/describe.h"
 #include "acquire/run/environment.h"
 #include "acquire/run/nodes.h"
@@ -32,9 +33,9 @@ static json_t *open_request(struct ti_fleet *f, int64_t node, void *arg)
     ti_environment_there(b->a, u->n, &env);
     for (int i = 0; i < cluster->nenv; i++)
         ti_args_add(&env, cluster->env[i]);
-    if (b->a->mpirun.major >= 5)
+    if (!b->a->mpirun.hydra && b->a->mpirun.major >= 5)
         ti_args_addf(&env, "OMPI_MCA_btl_sm_backing_directory=%s", u->shm);
-    else
+    else if (!b->a->mpirun.hydra)
         ti_args_addf(&env, "OMPI_MCA_btl_vader_backing_directory=%s", u->shm);
     ti_environment_wrapper(b->a, &wrapper);
     for (int i = 0; i < env.n; i++)
@@ -130,7 +131,7 @@ static void rank_command(const char *program, const struct ti_args *words, bool 
         ti_args_add_all(out, words, 1);
 }
 
-/* With several programs, mpirun reads a list of nodes for each. */
+/* With several programs, mpirun reads a list of nodes for each; Hydra has one host file. */
 struct more {
     struct ti_args words;
     char hosts[PATH_MAX + 32];
@@ -151,7 +152,8 @@ static ti_status more_programs(const struct ti_nodes_backend *b, bool dry_launch
         rank_command(program ? program : o->more[i].words.v[0], &o->more[i].words, dry_launch,
                      &part[i].words);
         job[i] = (struct ti_mpirun_program){o->more[i].np, &part[i].words, part[i].hosts};
-        st = ti_rank_map_list(&b->map, b->sites, first, o->more[i].np, part[i].hosts, err);
+        if (!b->a->mpirun.hydra)
+            st = ti_rank_map_list(&b->map, b->sites, first, o->more[i].np, part[i].hosts, err);
         first += o->more[i].np;
     }
     return st;
@@ -165,11 +167,33 @@ static bool has_domains(const struct ti_nodes_backend *b)
     return false;
 }
 
+/* The address of this machine to which Hydra's proxies connect; false: the nodes are this one, or
+ * no address is known. */
+static bool our_address(const struct ti_nodes_backend *b, const char *network,
+                        char text[INET_ADDRSTRLEN])
+{
+    for (int64_t i = 0; b->a->mpirun.hydra && i < b->nused; i++)
+        if (!b->fleet->member[b->used[i].node].is_local)
+            return ti_here_address(network, b->sites->node[b->used[i].node].name, text);
+    return false;
+}
+
+static ti_status write_hosts(const struct ti_nodes_backend *b, const char *path, struct ti_err *err)
+{
+    const struct ti_options *o = b->a->o;
+
+    if (b->a->mpirun.hydra)
+        return ti_rank_map_hydra(&b->map, b->sites, path, err);
+    if (o->nmore)
+        return ti_rank_map_list(&b->map, b->sites, 0, ti_options_first_np(o), path, err);
+    return ti_rank_map_hostfile(&b->map, b->sites, path, err);
+}
+
 ti_status ti__nodes_command(struct ti_nodes_backend *b, bool dry_launch, struct ti_args *out,
                             struct ti_err *err)
 {
     struct ti_args none = {.n = 0}, program = {.n = 0};
-    char hosts[PATH_MAX + 16], *network = networks(b);
+    char hosts[PATH_MAX + 16], address[INET_ADDRSTRLEN], *network = networks(b);
     const struct ti_options *o = b->a->o;
     struct more *part = calloc((size_t)o->nmore + 1, sizeof *part);
     struct ti_mpirun_program *more = calloc((size_t)o->nmore + 1, sizeof *more);
@@ -177,7 +201,8 @@ ti_status ti__nodes_command(struct ti_nodes_backend *b, bool dry_launch, struct 
                                     .listed = b->map.node || o->nmore,
                                     .fqdn = has_domains(b),
                                     .agent = b->a->paths.rsh,
-                                    .network = network};
+                                    .network = network,
+                                    .address = our_address(b, network, address) ? address : NULL};
     struct ti_mpirun_job run = {.np = ti_options_first_np(o),
                                 .env = &none,
                                 .user = &o->mpirun,
@@ -192,10 +217,8 @@ ti_status ti__nodes_command(struct ti_nodes_backend *b, bool dry_launch, struct 
     rank_command(b->ask.program, &o->program, dry_launch, &program);
     if (!part || !more)
         st = ti_err_errno(err, TI_ERR_IO, "cannot put mpirun's command together");
-    else if (o->nmore)
-        st = ti_rank_map_list(&b->map, b->sites, 0, run.np, hosts, err);
     else
-        st = ti_rank_map_hostfile(&b->map, b->sites, hosts, err);
+        st = write_hosts(b, hosts, err);
     if (st == TI_OK)
         st = more_programs(b, dry_launch, part, more, err);
     if (st == TI_OK)

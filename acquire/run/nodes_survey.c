@@ -119,7 +119,6 @@ static void use_counter(struct ti_nodes_backend *b)
  * another one. */
 static void use_program(struct ti_nodes_backend *b)
 {
-    static const char *const kinds[] = {[TI_MPI_OPEN] = "openmpi", [TI_MPI_NONE] = "none"};
     struct ti_program *p = &b->a->program;
     bool seen = false;
 
@@ -130,11 +129,10 @@ static void use_program(struct ti_nodes_backend *b)
         if (!there || !p->given)
             continue;
         if (!seen) {
-            const char *kind = ti_json_string(there, "mpi");
-
-            p->mpi = strcmp(kind, kinds[TI_MPI_OPEN]) == 0   ? TI_MPI_OPEN
-                     : strcmp(kind, kinds[TI_MPI_NONE]) == 0 ? TI_MPI_NONE
-                                                             : TI_MPI_UNKNOWN;
+            p->mpi = TI_MPI_UNKNOWN;
+            for (unsigned k = 0; k < TI_MPI_KINDS; k++)
+                if (strcmp(ti_json_string(there, "mpi"), ti_mpi_kind_names[k]) == 0)
+                    p->mpi = k;
             p->is_elf = json_is_true(json_object_get(there, "elf"));
             p->blocks = p->setid = false;
             seen = true;
@@ -144,6 +142,18 @@ static void use_program(struct ti_nodes_backend *b)
     }
     if (seen)
         ti_preflight_warn(b->a);
+}
+
+/* Whether the program, which is not here, turned out to be of MPICH. */
+static bool is_mpich_elsewhere(const struct ti_nodes_backend *b)
+{
+    if (b->a->program.path || !b->a->program.given || b->a->mpirun.hydra)
+        return false;
+    for (int64_t i = 0; i < b->survey.n; i++)
+        if (strcmp(ti_json_string(json_object_get(b->survey.facts[i], "program"), "mpi"),
+                   "mpich") == 0)
+            return true;
+    return false;
 }
 
 static ti_status survey(struct ti_nodes_backend *b, struct ti_err *err)
@@ -166,12 +176,20 @@ static ti_status survey(struct ti_nodes_backend *b, struct ti_err *err)
                                    .sum = b->a->sum,
                                    .also = b->a->o->also,
                                    .mpi_version = b->a->mpirun.version,
+                                   .hydra = b->a->mpirun.hydra ? b->a->mpirun.path : NULL,
                                    /* nodes try a counter and hash the program */
                                    .limit_s = 2 * (double)b->a->o->silence_s,
                                    .trace_base = TRACE_BASE};
     ti_step_begin(b->a, TI_STEP_SURVEY);
     b->ask.more = more;
     st = ti_survey_make(b->fleet, &b->ask, &b->survey, err);
+    if (st == TI_OK && is_mpich_elsewhere(b)) {
+        st = ti_mpirun_find(true, &b->a->mpirun, err);
+        ti_survey_free(&b->survey);
+        b->ask.hydra = b->a->mpirun.path;
+        if (st == TI_OK)
+            st = ti_survey_make(b->fleet, &b->ask, &b->survey, err);
+    }
     b->ask.more = NULL;
     json_decref(more);
     if (st == TI_OK && b->fleet->sig)

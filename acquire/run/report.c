@@ -42,7 +42,7 @@ void ti_ranks_say(const struct ti_ranks *r)
 /* mpirun exits with 0 if the last eight bits of the status of MPI_Abort are 0. */
 static bool failed(const struct ti_outcome *o, const struct ti_ranks *r)
 {
-    return o->wait_status != 0 || r->by_end[TI_END_ABORTED];
+    return (o->wait_status != 0 && !(o->hung && ti_ranks_complete(r))) || r->by_end[TI_END_ABORTED];
 }
 
 const char *ti_outcome_word(const struct ti_outcome *o, const struct ti_ranks *r)

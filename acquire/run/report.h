@@ -22,13 +22,14 @@ struct ti_outcome {
     int signal; /* that interrupted us; 0: none */
     bool timed_out;
     bool out_of_memory; /* memory was nearly exhausted, so we ended the run */
-    bool not_started;   /* mpirun never started the program */
-    bool user_args;     /* mpirun had arguments of the user's */
-    bool no_try;        /* do not say how to run the program without us */
-    int wait_status;    /* of mpirun */
-    int swept;          /* processes that outlived mpirun and were ended */
-    int left;           /* processes that could not be ended */
-    int64_t not_told;   /* nodes that could not be told to end the run */
+    bool hung; /* all traces had ended, and MPI_Finalize hung, so we ended the run: no error */
+    bool not_started; /* mpirun never started the program */
+    bool user_args;   /* mpirun had arguments of the user's */
+    bool no_try;      /* do not say how to run the program without us */
+    int wait_status;  /* of mpirun */
+    int swept;        /* processes that outlived mpirun and were ended */
+    int left;         /* processes that could not be ended */
+    int64_t not_told; /* nodes that could not be told to end the run */
     double launched, started,
         ended; /* seconds since the epoch; started 0: some rank never started */
 };

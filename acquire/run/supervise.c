@@ -3,7 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define POLL_MS 250
+#define POLL_MS    250
+#define FINALIZE_S 30.0
 
 /* Find a former run, by which the end of this one is estimated. */
 static void find_former(struct ti_acquisition *a)
@@ -113,7 +114,7 @@ static bool has_to_end(const struct ti_acquisition *a)
 {
     const struct ti_outcome *o = &a->outcome;
 
-    return o->signal || o->timed_out || o->out_of_memory || a->lost_nodes;
+    return o->signal || o->timed_out || o->out_of_memory || o->hung || a->lost_nodes;
 }
 
 static void say_why(const struct ti_acquisition *a)
@@ -125,6 +126,10 @@ static void say_why(const struct ti_acquisition *a)
         ti_say("%s: ending the run", strsignal(o->signal));
     else if (o->timed_out)
         ti_say("time is up: ending the run");
+    else if (o->hung)
+        ti_say("all traces are complete, and the program has not ended for %.0f s: ending the run, "
+               "since MPI_Finalize of MPICH %s may hang on several nodes",
+               FINALIZE_S, a->mpirun.version);
     else if (o->out_of_memory && a->short_of_memory[0])
         ti_say("memory is running out on node '%s': ending the run", a->short_of_memory);
     else if (o->out_of_memory)
@@ -133,11 +138,26 @@ static void say_why(const struct ti_acquisition *a)
         ti_say("%s: ending the run", a->lost.text);
 }
 
+/* MPI_Finalize of MPICH before 4.2 may hang where UCX carries messages between nodes: ranks wait in
+ * a barrier of the launcher, without the progress that others need to disconnect from them.  Traces
+ * are closed before MPI_Finalize, so nothing is lost. */
+static bool hangs(const struct ti_acquisition *a, const struct ti_run_progress *p, double now,
+                  double *since)
+{
+    const struct ti_mpirun *m = &a->mpirun;
+
+    if (!a->sites || !m->hydra || m->major * 100 + m->minor >= 402 || p->finished < a->o->np)
+        return false;
+    if (*since < 0)
+        *since = now;
+    return now - *since > FINALIZE_S;
+}
+
 /* Watch until mpirun ends or has to be ended.  Returns whether it was ended. */
 static bool watch(struct ti_acquisition *a)
 {
     struct ti_outcome *o = &a->outcome;
-    double start = ti_now(), look_s = 0;
+    double start = ti_now(), look_s = 0, finished = -1;
 
     while (ti_launch_running(a->proc)) {
         struct ti_run_progress p;
@@ -150,6 +170,7 @@ static bool watch(struct ti_acquisition *a)
         look_s = ti_now() - now;
         if (a->o->timeout_s && now - start > (double)a->o->timeout_s)
             o->timed_out = !o->signal;
+        o->hung = !has_to_end(a) && hangs(a, &p, now, &finished);
         if (has_to_end(a)) {
             say_why(a);
             a->backend->end(a);

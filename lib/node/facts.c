@@ -97,8 +97,6 @@ static json_t *program_facts(const char *given)
     ti_status st = ti_program_find(given, &p, &err);
     int fd = st == TI_OK ? open(p.path, O_RDONLY | O_CLOEXEC) : -1;
 
-    if (st == TI_OK)
-        st = ti_program_check_nodes(&p, &err);
     if (st == TI_OK && (fd < 0 || fstat(fd, &sb) < 0))
         st = ti_err_errno(&err, TI_ERR_IO, "cannot read the program '%s'", p.path);
     if (st == TI_OK)
@@ -238,7 +236,36 @@ static json_t *counter_facts(const char *name, bool sum, const char *program, co
     return j;
 }
 
-/* --- Open MPI ------------------------------------------------------------ */
+/* --- MPI ------------------------------------------------------------------ */
+
+/* The launcher of MPICH at the path that it has on the front end: there Hydra starts its proxy. */
+static json_t *hydra_facts(const char *launcher)
+{
+    const char *slash = strrchr(launcher, '/');
+    char proxy[PATH_MAX + 32], command[PATH_MAX], number[32], *text;
+    char *argv[] = {command, "--version", NULL};
+    struct ti_err err = {"", ""};
+    json_t *j;
+    bool found;
+
+    snprintf(command, sizeof command, "%s", launcher);
+    snprintf(proxy, sizeof proxy, "%.*s/hydra_pmi_proxy", slash ? (int)(slash - launcher) : 1,
+             slash ? launcher : ".");
+    if (access(proxy, X_OK) < 0) {
+        ti_err_errno(&err, TI_ERR_INPUT, "cannot execute MPICH's '%s'", proxy);
+        ti_err_hint(&err, "Hydra starts it at the path that it has here: install the same MPICH "
+                          "there at the same path");
+        return ti_facts_error(&err);
+    }
+    found = ti_read_output(argv, STDOUT_FILENO, NULL, NULL, &text) == 0 &&
+            ti_mpich_version(text, number, sizeof number);
+    free(text);
+    j = json_object();
+    json_object_set_new(j, "proxy", ti_json_text(proxy));
+    if (found)
+        json_object_set_new(j, "version", ti_json_text(number));
+    return j;
+}
 
 static json_t *mpi_facts(void)
 {
@@ -278,6 +305,7 @@ json_t *ti_facts(const json_t *request, const char *folder)
     const char *counter = json_string_value(json_object_get(request, "counter"));
     const char *cwd = json_string_value(json_object_get(request, "cwd"));
     const char *also = json_string_value(json_object_get(request, "also"));
+    const char *hydra = ti_json_string(request, "hydra");
     bool sum = json_is_true(json_object_get(request, "sum"));
     json_t *facts = json_object();
 
@@ -296,6 +324,6 @@ json_t *ti_facts(const json_t *request, const char *folder)
             facts, "counter",
             counter_facts(counter, sum, program ? program : "", also ? also : "", folder));
     if (json_is_true(json_object_get(request, "mpirun")))
-        json_object_set_new(facts, "mpi", mpi_facts());
+        json_object_set_new(facts, "mpi", *hydra ? hydra_facts(hydra) : mpi_facts());
     return facts;
 }

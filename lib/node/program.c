@@ -297,7 +297,7 @@ static enum ti_mpi_kind look(int fd, const char *path, int depth, struct search 
 /* OpenMP runtimes of gcc, clang, Intel, NVIDIA, Cray and Arm. */
 static bool is_openmp(const char *library)
 {
-    static const char *const names[] = {"libgomp.so", "libomp.so",    "libiomp5.so",
+    static const char *const names[] = {"libgomp.so",  "libomp.so",    "libiomp5.so",
                                         "libnvomp.so", "libcraymp.so", "libarmomp.so"};
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -412,19 +412,6 @@ ti_status ti_program_find(const char *given, struct ti_program *p, struct ti_err
     return TI_OK;
 }
 
-ti_status ti_program_check_nodes(const struct ti_program *p, struct ti_err *err)
-{
-    if (p->mpi != TI_MPI_MPICH)
-        return TI_OK;
-    ti_err_set(
-        err, TI_ERR_INPUT,
-        "'%s' is linked with MPICH's '%s': ti-acquire runs such programs on one machine only",
-        p->given, p->library);
-    ti_err_hint(err, "run it here with --local, or build it with Open MPI's mpicc or mpifort; with "
-                     "MPICH's mpiexec the library traces it alone, see tiara-minitrace(1)");
-    return TI_ERR_INPUT;
-}
-
 ti_status ti_program_elsewhere(const char *given, struct ti_program *p, struct ti_err *err)
 {
     const char *slash = strrchr(given, '/');
@@ -439,6 +426,18 @@ ti_status ti_program_elsewhere(const char *given, struct ti_program *p, struct t
     p->name = slash ? slash + 1 : p->given;
     p->mpi = TI_MPI_UNKNOWN;
     return TI_OK;
+}
+
+bool ti_mpich_version(const char *text, char *number, size_t bytes)
+{
+    const char *p = strstr(text, "HYDRA build details");
+
+    p = p ? strstr(p, "Version:") : NULL;
+    if (!p)
+        return false;
+    p += 8 + strspn(p + 8, " ");
+    snprintf(number, bytes, "%.*s", (int)strcspn(p, " \n"), p);
+    return *number != '\0';
 }
 
 void ti_program_free(struct ti_program *p)

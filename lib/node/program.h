@@ -6,6 +6,7 @@
 #define TI_NODE_PROGRAM_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "common/err.h"
 
@@ -41,12 +42,12 @@ struct ti_program {
  */
 ti_status ti_program_find(const char *given, struct ti_program *p, struct ti_err *err);
 
-/* TI_ERR_INPUT if it is linked with MPICH: on nodes, only Open MPI's mpirun is started. */
-ti_status ti_program_check_nodes(const struct ti_program *p, struct ti_err *err);
-
 /* A program that is on other machines only: sets its names, with kind TI_MPI_UNKNOWN and path NULL.
  */
 ti_status ti_program_elsewhere(const char *given, struct ti_program *p, struct ti_err *err);
 void ti_program_free(struct ti_program *p);
+
+/* The version in what MPICH's "mpiexec --version" prints; false: it is not of Hydra. */
+bool ti_mpich_version(const char *text, char *number, size_t bytes);
 
 #endif

@@ -60,7 +60,11 @@ run 2 --np 2 --mca btl self ../mapp ok
 says err "--mca is of Open MPI, and '../mapp' is of MPICH"
 run 3 --np 1 ../mapp ok : --np 1 ../app ok
 says err "'../mapp' and '../app' are linked with different MPIs"
+
+# This machine as the node of a hostfile.
 echo "$(hostname) slots=2" >../hosts
-run 3 --np 2 --hostfile ../hosts ../mapp ok
-says err "is linked with MPICH's 'libmpich.so.12': ti-acquire runs such programs on one machine only"
+run 0 -c cputime --np 2 --hostfile ../hosts -o nodes.tib ../mapp ok 0.1
+[ "$(cat ../out)" = "2 ranks are done" ] || fail "stdout: $(cat ../out)"
+"$o/ti-info" nodes.tib >../info
+says info "mpi          MPICH"
 finish

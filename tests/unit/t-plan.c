@@ -416,6 +416,48 @@ static void test_several_programs(void **state)
     ti_args_free(&b);
 }
 
+/* MPICH's launcher on nodes: one host file, and of the environment only what is MPICH's. */
+static void test_hydra_on_nodes(void **state)
+{
+    struct ti_args none = {.n = 0}, user = {.n = 0}, a = {.n = 0}, out = {.n = 0};
+    struct ti_plan plan = plan_of(6, 2, 0, 0);
+    struct ti_mpirun m = {.major = 4, .hydra = true, .name = "mpiexec.hydra"};
+    struct ti_mpirun_nodes nodes = {.hostfile = "/h", .agent = "/r", .address = "10.0.0.2"};
+    struct ti_mpirun_program more[] = {{4, &a, NULL}};
+    struct ti_mpirun_job job = {.np = 2,
+                                .env = &none,
+                                .user = &user,
+                                .wrapper = &none,
+                                .program = &a,
+                                .more = more,
+                                .nmore = 1,
+                                .nodes = &nodes};
+    char *text;
+
+    (void)state;
+    clearenv();
+    ti_args_add(&a, "./a");
+    assert_int_equal(ti_mpirun_command(&m, &plan, &job, &out, NULL), TI_OK);
+    text = ti_args_shell(&out);
+    assert_string_equal(text,
+                        "mpiexec.hydra -f /h -launcher rsh -launcher-exec /r -rmk user -localhost "
+                        "10.0.0.2 -genvnone -wdir / -n 2 ./a : -wdir / -n 4 ./a");
+    free(text);
+    ti_args_free(&out);
+    setenv("UCX_TLS", "tcp", 1);
+    setenv("HOME", "/h", 1);
+    setenv("FI_PROVIDER", "tcp", 1);
+    ti_args_add(&user, "-launcher", "ssh", "-iface", "eth0");
+    assert_int_equal(ti_mpirun_command(&m, &plan, &job, &out, NULL), TI_OK);
+    text = ti_args_shell(&out);
+    assert_string_equal(text, "mpiexec.hydra -f /h -rmk user -genvlist UCX_TLS,FI_PROVIDER "
+                              "-launcher ssh -iface eth0 -wdir / -n 2 ./a : -wdir / -n 4 ./a");
+    free(text);
+    ti_args_free(&out);
+    ti_args_free(&user);
+    ti_args_free(&a);
+}
+
 static void test_what_cannot_be_passed_on(void **state)
 {
     static const char *const bad[] = {"-np",    "--np",       "-n",          "-H",
@@ -542,6 +584,7 @@ int main(void)
         cmocka_unit_test(test_versions),
         cmocka_unit_test(test_commands),
         cmocka_unit_test(test_several_programs),
+        cmocka_unit_test(test_hydra_on_nodes),
         cmocka_unit_test(test_what_cannot_be_passed_on),
         cmocka_unit_test(test_quoting),
         cmocka_unit_test_setup_teardown(test_programs, set_up, tear_down),

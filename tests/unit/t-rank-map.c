@@ -37,7 +37,11 @@ static void check_ranges(const struct ti_rank_map *m, const char *const wanted[N
     }
 }
 
-static void check_hostfile(const struct ti_rank_map *m, const char *wanted)
+static void check_file(const struct ti_rank_map *m,
+                       ti_status (*write_it)(const struct ti_rank_map *m,
+                                             const struct ti_sites *sites, const char *path,
+                                             struct ti_err *err),
+                       const char *wanted)
 {
     struct ti_node node[NODES] = {{.name = NULL}};
     struct ti_sites sites = {.node = node, .nnodes = NODES};
@@ -48,13 +52,18 @@ static void check_hostfile(const struct ti_rank_map *m, const char *wanted)
     assert_true(fd >= 0);
     for (int i = 0; i < NODES; i++)
         node[i].name = names[i];
-    assert_int_equal(ti_rank_map_hostfile(m, &sites, path, &err), TI_OK);
+    assert_int_equal(write_it(m, &sites, path, &err), TI_OK);
     assert_true(read(fd, text, sizeof text - 1) > 0);
     assert_string_equal(text, wanted);
     close(fd);
     unlink(path);
-    assert_int_equal(ti_rank_map_hostfile(m, &sites, "/nowhere/hosts", &err), TI_ERR_IO);
+    assert_int_equal(write_it(m, &sites, "/nowhere/hosts", &err), TI_ERR_IO);
     assert_non_null(strstr(err.text, "cannot write '/nowhere/hosts': "));
+}
+
+static void check_hostfile(const struct ti_rank_map *m, const char *wanted)
+{
+    check_file(m, ti_rank_map_hostfile, wanted);
 }
 
 static void test_in_order_of_nodes(void **unused)
@@ -70,6 +79,7 @@ static void test_in_order_of_nodes(void **unused)
     assert_int_equal(ti_rank_map_node_of(&m, 6), -1);
     check_ranges(&m, wanted);
     check_hostfile(&m, "a-1 slots=2\nb-1 slots=3\nb-2 slots=1\n");
+    check_file(&m, ti_rank_map_hydra, "a-1:2\nb-1:3\nb-2:1\n");
 }
 
 static void test_ordered(void **unused)
@@ -87,6 +97,7 @@ static void test_ordered(void **unused)
     check_ranges(&m, wanted);
     check_hostfile(&m, "# ranks in the order of --like: mpirun --map-by seq\n"
                        "b-1\na-1\nb-1\nb-1\nb-2\na-1\n");
+    check_file(&m, ti_rank_map_hydra, "b-1:1\na-1:1\nb-1:2\nb-2:1\na-1:1\n");
     /* no better order was found: that of the nodes */
     order.kept = true;
     m = map_by(&order);

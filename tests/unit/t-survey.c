@@ -186,6 +186,37 @@ static void test_fatal(void **state)
     assert_int_equal(ti_survey_check(&s, sites, 100, &err), TI_ERR_REMOTE);
 }
 
+static void test_mpich(void **state)
+{
+    struct ti_survey_in with_hydra = ask;
+
+    (void)state;
+    begin(1, 3);
+    for (int i = 0; i < 3; i++)
+        set(i, "program", "mpi", json_string(i ? "mpich" : "openmpi"));
+    set(1, "mpi", "version", json_string("4.1.2"));
+    set(2, "mpi", "version", json_string("4.0.2"));
+    with_hydra.hydra = "/usr/bin/mpiexec.hydra";
+    with_hydra.mpi_version = "4.0.2";
+    ti_survey_compare(&s, sites, &with_hydra);
+    assert_true(s.usable[2]);
+    print(true, 0);
+    says("c0-1 (cluster c0, site site0): its program is linked with Open MPI, that of other nodes "
+         "is not");
+    says("c0-2 (cluster c0, site site0): its MPICH is 4.1.2, ours is 4.0.2");
+}
+
+static void test_mpich_by_open_mpi(void **state)
+{
+    (void)state;
+    begin(1, 1);
+    set(0, "program", "mpi", json_string("mpich"));
+    ti_survey_compare(&s, sites, &ask);
+    print(true, 0);
+    says("c0-1 (cluster c0, site site0): its program is linked with MPICH, that of other nodes is "
+         "not");
+}
+
 /* 778 nodes of which each has trouble of its own, of the worst kinds. */
 static void test_many(void **state)
 {
@@ -225,8 +256,12 @@ static void test_many(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(test_as_said, end), cmocka_unit_test_teardown(test_majority, end),
-        cmocka_unit_test_teardown(test_ranges, end),  cmocka_unit_test_teardown(test_fatal, end),
+        cmocka_unit_test_teardown(test_as_said, end),
+        cmocka_unit_test_teardown(test_majority, end),
+        cmocka_unit_test_teardown(test_ranges, end),
+        cmocka_unit_test_teardown(test_fatal, end),
+        cmocka_unit_test_teardown(test_mpich, end),
+        cmocka_unit_test_teardown(test_mpich_by_open_mpi, end),
         cmocka_unit_test_teardown(test_many, end),
     };
 
