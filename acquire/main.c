@@ -33,10 +33,7 @@ static ti_status act(struct ti_options *o, struct ti_acquisition *a, struct ti_e
     if (st == TI_OK && o->probe && !sites)
         st = ti_err_set(err, TI_ERR_USAGE,
                         "--probe looks at nodes: --sites, --hostfile or a job says which");
-    else if (st == TI_OK && sites && o->container) {
-        st = ti_err_set(err, TI_ERR_USAGE, "--container runs ranks on this machine only");
-        ti_err_hint(err, "--local runs them here, even within a job");
-    } else if (st == TI_OK && (o->list || o->clean)) {
+    else if (st == TI_OK && (o->list || o->clean)) {
         st = ti_left_act(o, sites, err);
         ti_sites_free(sites);
         return st;

@@ -1,5 +1,5 @@
 # acquire: run a program and trace it.  Rooms, each of which may use those before it: where, plan,
-# fleet, container, run, skew.
+# fleet, run, skew.
 in = $(addprefix acquire/$(strip $(1))/,$(2))
 
 acquire_src := acquire/options.c lib/bundle/output.c lib/bundle/merge_options.c \
@@ -7,7 +7,6 @@ acquire_src := acquire/options.c lib/bundle/output.c lib/bundle/merge_options.c 
   $(call in,plan,plan.c place.c place_capacity.c place_family.c place_policy.c \
                  place_refuse.c place_options.c place_print.c order.c bisect.c rank_map.c \
                  like.c common_isa.c isa.c estimate.c memory_model.c) \
-  acquire/container/container.c \
   $(call in,run,pipeline.c acquisition.c preflight.c environment.c describe.c supervise.c \
                 result.c local.c forward.c mpirun.c choose.c pilot.c measure.c report.c runlog.c) \
   $(sites_src) $(sound_src) $(node_src)
@@ -33,7 +32,7 @@ $(O)/tests/unit/t-fleet: LDLIBS += -Wl,--wrap=ti_now
 t-survey_src := $(nodes_src) $(acquire_src) $(counter_src)
 $(O)/tests/unit/t-survey: LDLIBS += $(remote_libs)
 t-common-isa_src := $(call in,plan,common_isa.c isa.c)
-t-container_src := acquire/container/container.c $(node_src)
+t-container_src := $(node_src)
 t-order_src := $(call in,plan,order.c bisect.c)
 t-rank-map_src := acquire/plan/rank_map.c
 t-like_src := acquire/plan/like.c $(t-order_src) $(sound_src) tests/unit/script.c
@@ -44,7 +43,7 @@ t-place_src := $(acquire_src) $(counter_src)
 t-where_src := $(acquire_src) $(counter_src)
 
 # ti-node runs it to try a counter.  It needs the C library and nothing else.
-ti-node-counter_src := $(call in,run,node_counter.c choose.c) lib/session/paths.c lib/node/program.c \
+ti-node-counter_src := $(call in,run,node_counter.c choose.c) lib/session/paths.c lib/program/program.c \
                        $(counter_src) $(addprefix lib/common/,beside.c err.c fds.c version.c write.c)
 $(O)/ti-node-counter: $(call obj,$(ti-node-counter_src)) $(built)
 	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -Wl,-s -o $@ $^ -ldl $(LDLIBS)

@@ -1,9 +1,10 @@
 /*
  * Lets mpirun start its daemons over the channels of the fleet.
  *
- * mpirun calls `ti-rsh HOST COMMAND...` as its plm_rsh_agent.  ti-rsh connects to us over a Unix
- * socket (TIARA_RSH_SOCKET), and the ti-node of HOST, whose channel is already open, runs the
- * command.  So mpirun needs no SSH of its own, gateways included, and opens no second connection.
+ * mpirun calls `ti-rsh HOST COMMAND...` as its plm_rsh_agent, Hydra as its launcher.  ti-rsh
+ * connects to us over a Unix socket (TIARA_RSH_SOCKET), and the ti-node of HOST, whose channel is
+ * already open, runs the command.  So mpirun needs no SSH of its own, gateways included, and opens
+ * no second connection.
  *
  * The socket carries frames (session/frame.h).  ti-rsh sends HELLO {"host", "command"} and its
  * input. It receives the output and MESSAGE {"status": wait status} or {"error": TEXT}.

@@ -364,11 +364,11 @@ static json_t *facts_request(struct ti_fleet *f, int64_t node, void *arg)
 
     if (!q->survey->usable[node])
         return NULL;
-    return json_pack("{s:s, s:s*, s:O*, s:s, s:s, s:b, s:s*, s:b, s:s*, s:s}", "do", "facts",
+    return json_pack("{s:s, s:s*, s:O*, s:s, s:s, s:b, s:s*, s:s*, s:b, s:s*, s:s}", "do", "facts",
                      "program", c->program ? c->program : q->in->program, "more", q->in->more,
                      "trace_dir", ti_survey_trace_base(c, q->in), "counter", q->counter, "sum",
-                     q->in->sum, "also", q->in->also, "mpirun", 1, "hydra", q->in->hydra, "cwd",
-                     q->in->cwd);
+                     q->in->sum, "also", q->in->also, "container", q->in->container, "mpirun", 1,
+                     "hydra", q->in->hydra, "cwd", q->in->cwd);
 }
 
 static void ask(struct ti_survey *s, struct ti_fleet *f, const struct ti_survey_in *in,

@@ -22,6 +22,7 @@ struct ti_survey_in {
     bool sum;                /* --threads sum */
     const char *also;        /* --also; NULL */
     const char *mpi_version; /* of our mpirun; nodes need the same */
+    const char *container;   /* image that has the programs; NULL: they are in none */
     const char *hydra;       /* path of MPICH's launcher, if the program is MPICH's; else NULL */
     double limit_s;          /* timeout of an answer */
     const char *trace_base;  /* unless the sites file names another */

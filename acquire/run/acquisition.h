@@ -21,8 +21,8 @@
 #include "config/sites.h"
 #include "node/launch.h"
 #include "node/machine.h"
-#include "node/program.h"
 #include "node/rundir.h"
+#include "program/program.h"
 #include "session/paths.h"
 
 /* X(name, text): the steps, in RUN.json and the manifest; as in figure 5 of the paper that README
@@ -60,11 +60,11 @@ struct ti_acquisition {
 
     /* of ti-skew */
     cpu_set_t pin;
-    bool pinned;       /* ranks run on the cores `pin` only; --pin has it, too */
-    bool whole;        /* count the run as a whole, record no events (TIARA_MODE) */
-    bool outside;      /* also count what is executed outside MPI, if the counter can */
-    bool repeated;     /* one of several runs: the plan is not printed, standard input is read from
-                        * the start, output is dropped */
+    bool pinned;        /* ranks run on the cores `pin` only; --pin has it, too */
+    bool whole;         /* count the run as a whole, record no events (TIARA_MODE) */
+    bool outside;       /* also count what is executed outside MPI, if the counter can */
+    bool repeated;      /* one of several runs: the plan is not printed, standard input is read from
+                         * the start, output is dropped */
     const char *label;  /* for the progress line: "np 4, traced"; NULL: a run of its own */
     int64_t nth, nruns; /* with `label`: runs before this one, and all */
 
@@ -75,7 +75,7 @@ struct ti_acquisition {
     struct ti_memory_model model; /* of --pilot; n == 0: none */
     struct ti_plan plan;
     struct ti_former former; /* run of the same; np == 0: none is known */
-    bool planned;   /* `plan` and the back end have one that can be printed */
+    bool planned;            /* `plan` and the back end have one that can be printed */
     int overlay;    /* whether pilots can work on an overlay: 1 yes, -1 no, 0 not tried yet */
     bool hint_said; /* the hint how to avoid a pilot */
 

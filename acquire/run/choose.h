@@ -9,7 +9,7 @@
 
 #include "common/err.h"
 #include "minitrace/counters/counter.h"
-#include "node/program.h"
+#include "program/program.h"
 
 struct ti_counter_choice {
     const struct ti_counter_backend *of; /* NULL: not known */

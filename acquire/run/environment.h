@@ -5,8 +5,8 @@
 #ifndef TI_ACQUIRE_RUN_ENVIRONMENT_H
 #define TI_ACQUIRE_RUN_ENVIRONMENT_H
 
-#include "acquire/container/container.h"
 #include "acquire/run/acquisition.h"
+#include "program/container.h"
 
 /* Whether volumes sum up all threads.  Only for programs with OpenMP threads: MPI has threads of
  * its own, whose instruction counts vary from run to run.  `blocks` cannot sum. */

@@ -12,7 +12,7 @@
 
 #include "acquire/run/choose.h"
 #include "common/cli.h"
-#include "node/program.h"
+#include "program/program.h"
 #include "session/paths.h"
 
 /* One line per key: a newline in the text becomes a space. */

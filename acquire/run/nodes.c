@@ -76,9 +76,9 @@ static struct ti_nodes_backend *make(struct ti_acquisition *a, struct ti_err *er
 static ti_status find_program(const struct ti_acquisition *a, const char *given,
                               struct ti_program *p, struct ti_err *err)
 {
-    ti_status st = ti_program_find(given, p, err);
+    ti_status st =
+        a->o->container ? ti_program_elsewhere(given, p, err) : ti_program_find(given, p, err);
 
-    (void)a;
     if (st == TI_ERR_INPUT) {
         ti_program_free(p);
         *err = (struct ti_err){"", ""};

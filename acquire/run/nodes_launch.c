@@ -16,13 +16,28 @@
 
 /* --- run directories on the nodes ------------------------------------------ */
 
+/* What a node needs to make the command of a container; NULL: there is none.  Valgrind's folder is
+ * where the node's counter was tried. */
+static json_t *container_request(const struct ti_nodes_backend *b, int64_t node,
+                                 struct ti_args *env)
+{
+    const json_t *counter = json_object_get(b->survey.facts[node], "counter");
+    struct ti_container c;
+
+    if (!ti_environment_container(b->a, &c))
+        return NULL;
+    if (*ti_json_string(counter, "valgrind_lib"))
+        ti_args_addf(env, "VALGRIND_LIB=%s", ti_json_string(counter, "valgrind_lib"));
+    return json_pack("{s:s, s:b, s:b}", "image", c.image, "valgrind", c.valgrind, "perf", c.perf);
+}
+
 static json_t *open_request(struct ti_fleet *f, int64_t node, void *arg)
 {
     struct ti_nodes_backend *b = arg;
     const struct ti_used_node *u = ti__nodes_used(b, node);
     const struct ti_cluster *cluster;
     struct ti_args env = {.n = 0}, wrapper = {.n = 0};
-    json_t *jenv, *jwrapper, *request;
+    json_t *jenv, *jwrapper, *container, *request;
 
     (void)f;
     if (!u)
@@ -38,21 +53,24 @@ static json_t *open_request(struct ti_fleet *f, int64_t node, void *arg)
     else if (!b->a->mpirun.hydra)
         ti_args_addf(&env, "OMPI_MCA_btl_vader_backing_directory=%s", u->shm);
     ti_environment_wrapper(b->a, &wrapper);
+    container = container_request(b, node, &env);
     for (int i = 0; i < env.n; i++)
         json_array_append_new(jenv, ti_json_text(env.v[i]));
     for (int i = 0; i < wrapper.n; i++)
         json_array_append_new(jwrapper, ti_json_text(wrapper.v[i]));
     /* ti-node executes the program that is named here in place of the command's first word */
     request = json_pack(
-        "{s:s, s:s, s:s, s:I, s:o, s:b, s:s*, s:o, s:o, s:s, s:s, s:b, s:b, s:b, s:b, s:[s, s]}",
+        "{s:s, s:s, s:s, s:I, s:o, s:b, s:s*, s:o, s:o, s:s, s:s, s:b, s:b, s:b, s:b, s:o*, s:[s, "
+        "s]}",
         "do", "open", "run_id", b->a->run_id, "trace_dir", u->directory, "np",
         (json_int_t)b->a->o->np, "ranks", ti_rank_map_json(&b->map, u->node), "force", 0, "program",
-        b->a->o->nmore     ? NULL
-        : cluster->program ? cluster->program
-                           : b->ask.program,
+        b->a->o->nmore || container ? NULL
+        : cluster->program          ? cluster->program
+                                    : b->ask.program,
         "env", jenv, "wrapper", jwrapper, "node", b->sites->node[node].name, "cwd", b->cwd, "idle",
         b->a->plan.folding > 1, "timer_slack", b->a->plan.timer_slack, "valgrind",
-        b->a->choice.valgrind, "no_core", b->a->choice.valgrind, "scratch", u->tmp, u->shm);
+        b->a->choice.valgrind && !container, "no_core", b->a->choice.valgrind, "container",
+        container, "scratch", u->tmp, u->shm);
     ti_args_free(&env);
     ti_args_free(&wrapper);
     return request;

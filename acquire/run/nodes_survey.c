@@ -147,7 +147,7 @@ static void use_program(struct ti_nodes_backend *b)
 /* Whether the program, which is not here, turned out to be of MPICH. */
 static bool is_mpich_elsewhere(const struct ti_nodes_backend *b)
 {
-    if (b->a->program.path || !b->a->program.given || b->a->mpirun.hydra)
+    if (b->a->program.path || !b->a->program.given || b->a->mpirun.hydra || b->a->o->container)
         return false;
     for (int64_t i = 0; i < b->survey.n; i++)
         if (strcmp(ti_json_string(json_object_get(b->survey.facts[i], "program"), "mpi"),
@@ -176,6 +176,7 @@ static ti_status survey(struct ti_nodes_backend *b, struct ti_err *err)
                                    .sum = b->a->sum,
                                    .also = b->a->o->also,
                                    .mpi_version = b->a->mpirun.version,
+                                   .container = b->a->o->container,
                                    .hydra = b->a->mpirun.hydra ? b->a->mpirun.path : NULL,
                                    /* nodes try a counter and hash the program */
                                    .limit_s = 2 * (double)b->a->o->silence_s,
@@ -205,6 +206,7 @@ static ti_status survey(struct ti_nodes_backend *b, struct ti_err *err)
     if (st == TI_OK) {
         use_counter(b);
         use_program(b);
+        st = ti_preflight_mpi(b->a, err);
     }
     return st;
 }

@@ -112,7 +112,7 @@ void ti_preflight_warn(const struct ti_acquisition *a)
 /* --- this machine -------------------------------------------------------- */
 
 /* All programs have one MPI, and options are of that one. */
-static ti_status check_mpi(const struct ti_acquisition *a, struct ti_err *err)
+ti_status ti_preflight_mpi(const struct ti_acquisition *a, struct ti_err *err)
 {
     bool mpich = a->program.mpi == TI_MPI_MPICH;
 
@@ -150,7 +150,7 @@ ti_status ti_preflight_machine(struct ti_acquisition *a, struct ti_err *err)
     if (st == TI_OK)
         st = ti_paths_find(&a->paths, err);
     if (st == TI_OK)
-        st = check_mpi(a, err);
+        st = ti_preflight_mpi(a, err);
     if (st == TI_OK)
         st = ti_mpirun_find(a->program.mpi == TI_MPI_MPICH, &a->mpirun, err);
     if (st == TI_OK)

@@ -20,6 +20,10 @@ ti_status ti_preflight_here(struct ti_acquisition *a, struct ti_err *err);
 /* The bundle must not exist yet (a dry run only warns) and its directory must be writable. */
 ti_status ti_preflight_output(const struct ti_acquisition *a, struct ti_err *err);
 
+/* All programs must have one MPI, which can do what the options demand.  TI_ERR_INPUT,
+ * TI_ERR_USAGE. */
+ti_status ti_preflight_mpi(const struct ti_acquisition *a, struct ti_err *err);
+
 /* Take over the answer of ti-node-counter, as JSON; NULL: nothing is known. */
 void ti_preflight_take_counter(struct ti_acquisition *a, const json_t *counter);
 

@@ -16,7 +16,9 @@
 #include "common/sha256.h"
 #include "common/write.h"
 #include "node/machine.h"
-#include "node/program.h"
+#include "program/container.h"
+#include "program/program.h"
+#include "session/paths.h"
 
 /* SHA-256 of everything that can be read from `fd`. */
 static ti_status sha256_of(int fd, const char *path, char hex[65], struct ti_err *err)
@@ -119,8 +121,29 @@ static json_t *program_facts(const char *given)
     return j;
 }
 
+/* The same of a program in an image; all nodes must have the same image. */
+static json_t *contained_facts(const struct ti_container *c, const char *given, const char *id)
+{
+    struct ti_program p;
+    struct ti_err err = {"", ""};
+    ti_status st = ti_container_find(c, given, &p, &err);
+    json_t *j = st == TI_OK ? json_object() : ti_facts_error(&err);
+
+    if (st == TI_OK) {
+        json_object_set_new(j, "path", ti_json_text(p.path));
+        if (*id)
+            json_object_set_new(j, "sha256", ti_json_text(id));
+        json_object_set_new(j, "mpi", json_string(ti_mpi_kind_names[p.mpi]));
+        json_object_set_new(j, "elf", json_boolean(p.is_elf));
+        json_object_set_new(j, "blocks", json_boolean(p.blocks));
+        json_object_set_new(j, "setid", json_boolean(p.setid));
+    }
+    ti_program_free(&p);
+    return j;
+}
+
 /* Of the further programs of a command line. */
-static json_t *more_facts(const json_t *programs)
+static json_t *more_facts(const json_t *programs, const struct ti_container *c, const char *id)
 {
     json_t *list = json_array();
     const json_t *given;
@@ -130,7 +153,9 @@ static json_t *more_facts(const json_t *programs)
     {
         const char *text = json_string_value(given);
 
-        json_array_append_new(list, text ? program_facts(text) : json_null());
+        json_array_append_new(list, !text ? json_null()
+                                    : c   ? contained_facts(c, text, id)
+                                          : program_facts(text));
     }
     return list;
 }
@@ -298,31 +323,76 @@ static json_t *mpi_facts(void)
     return ti_facts_error(&err);
 }
 
-json_t *ti_facts(const json_t *request, const char *folder)
+/* --- all of them ---------------------------------------------------------- */
+
+/* The programs, and the counter that can count them: in an image. */
+static void add_contained(json_t *facts, const json_t *request)
+{
+    static struct ti_paths paths;
+    struct ti_container c = {.image = ti_json_string(request, "container"),
+                             .paths = &paths,
+                             .valgrind = true,
+                             .perf = true};
+    const char *program = ti_json_string(request, "program"),
+               *also = ti_json_string(request, "also");
+    const json_t *more = json_object_get(request, "more");
+    struct ti_err err = {"", ""};
+    char id[TI_CONTAINER_ID];
+    json_t *counter = NULL;
+    ti_status st = ti_paths_find(&paths, &err);
+
+    if (st == TI_OK)
+        st = ti_container_present(c.image, id, &err);
+    if (st != TI_OK) {
+        json_object_set_new(facts, "program", ti_facts_error(&err));
+        return;
+    }
+    json_object_set_new(facts, "program", contained_facts(&c, program, id));
+    if (json_array_size(more))
+        json_object_set_new(facts, "more", more_facts(more, &c, id));
+    if (*ti_json_string(json_object_get(facts, "program"), "error"))
+        return;
+    st = ti_container_counter(&c, ti_json_string(request, "counter"),
+                              json_is_true(json_object_get(request, "sum")),
+                              deciding(facts, program), also, &counter, &err);
+    json_object_set_new(facts, "counter", st == TI_OK ? counter : ti_facts_error(&err));
+}
+
+/* The same where no container is asked for. */
+static void add_programs(json_t *facts, const json_t *request, const char *folder)
 {
     const char *program = json_string_value(json_object_get(request, "program"));
-    const char *dir = json_string_value(json_object_get(request, "trace_dir"));
     const char *counter = json_string_value(json_object_get(request, "counter"));
+    const json_t *more = json_object_get(request, "more");
+
+    if (program)
+        json_object_set_new(facts, "program", program_facts(program));
+    if (json_array_size(more))
+        json_object_set_new(facts, "more", more_facts(more, NULL, ""));
+    program = deciding(facts, program);
+    if (counter)
+        json_object_set_new(facts, "counter",
+                            counter_facts(counter, json_is_true(json_object_get(request, "sum")),
+                                          program ? program : "", ti_json_string(request, "also"),
+                                          folder));
+}
+
+json_t *ti_facts(const json_t *request, const char *folder)
+{
+    const char *dir = json_string_value(json_object_get(request, "trace_dir"));
     const char *cwd = json_string_value(json_object_get(request, "cwd"));
-    const char *also = json_string_value(json_object_get(request, "also"));
     const char *hydra = ti_json_string(request, "hydra");
-    bool sum = json_is_true(json_object_get(request, "sum"));
     json_t *facts = json_object();
 
     if (cwd && chdir(cwd) == 0)
         json_object_set_new(facts, "cwd", json_true());
     add_machine(facts);
-    if (program)
-        json_object_set_new(facts, "program", program_facts(program));
-    if (json_array_size(json_object_get(request, "more")))
-        json_object_set_new(facts, "more", more_facts(json_object_get(request, "more")));
-    program = deciding(facts, program);
+    if (*ti_json_string(request, "container"))
+        add_contained(facts, request);
+    else
+        add_programs(facts, request, folder);
     if (dir)
         json_object_set_new(facts, "trace_dir", trace_dir_facts(dir));
-    if (counter)
-        json_object_set_new(
-            facts, "counter",
-            counter_facts(counter, sum, program ? program : "", also ? also : "", folder));
     if (json_is_true(json_object_get(request, "mpirun")))
         json_object_set_new(facts, "mpi", *hydra ? hydra_facts(hydra) : mpi_facts());
     return facts;

@@ -20,6 +20,7 @@
 #include "common/hex.h"
 #include "common/write.h"
 #include "node/rundir.h"
+#include "program/program.h"
 #include "session/frame.h"
 
 #define HASH_DIGITS 32

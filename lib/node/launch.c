@@ -330,13 +330,31 @@ static bool descends(pid_t pid)
     return false;
 }
 
+/* Podman's monitor of a container, conmon, or what it starts to remove the container.  It ends when
+ * the container has; killed before, it would leave the container in Podman's list. */
+static bool removes_container(pid_t pid)
+{
+    char comm[64], state;
+
+    for (int depth = 0; depth < 4 && pid > 1 && read_proc(pid, "comm", comm, sizeof comm) > 0;
+         depth++, pid = parent_of(pid, &state)) {
+        comm[strcspn(comm, "\n")] = '\0';
+        if (strcmp(comm, "conmon") == 0)
+            return true;
+        if (strcmp(comm, "podman") != 0 && strcmp(comm, "crun") != 0 && strcmp(comm, "runc") != 0)
+            return false;
+    }
+    return false;
+}
+
 static bool belongs(pid_t pid, const char *run_id, char *buf)
 {
     char state;
 
     if (pid == getpid() || parent_of(pid, &state) == 0 || state == 'Z' || state == 'X')
         return false;
-    return carries(pid, run_id, buf) || (all_children_are_ours && descends(pid));
+    return carries(pid, run_id, buf) ||
+           (all_children_are_ours && descends(pid) && !removes_container(pid));
 }
 
 static int each(const char *run_id, void (*f)(pid_t pid, void *arg), void *arg)

@@ -50,10 +50,12 @@ static ti_status check_open(const struct ti__serve *s, const json_t *request, st
         return ti_err_set(err, TI_ERR_INPUT, "\"np\" or \"ranks\" makes no sense");
     if (!all_strings(json_object_get(request, "env")) ||
         !all_strings(json_object_get(request, "wrapper")) ||
-        !all_strings(json_object_get(request, "scratch")))
+        !all_strings(json_object_get(request, "scratch")) ||
+        (json_object_get(request, "container") &&
+         !*ti_json_string(json_object_get(request, "container"), "image")))
         return ti_err_set(err, TI_ERR_INPUT,
-                          "\"env\", \"wrapper\" and \"scratch\" must be lists "
-                          "of strings");
+                          "\"env\", \"wrapper\" and \"scratch\" must be lists of strings, and "
+                          "\"container\" must have an image");
     return TI_OK;
 }
 

@@ -15,10 +15,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/args.h"
 #include "common/cli.h"
 #include "common/err.h"
+#include "common/json.h"
 #include "common/limits.h"
 #include "node/launch.h"
+#include "program/container.h"
+#include "session/paths.h"
 
 /* Variables with the rank: of Open MPI 4 and 5, and of other launchers with PMI. */
 static const char *const rank_names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
@@ -114,6 +118,11 @@ static bool set_var(const char *var)
     return setenv(name, is + 1, 1) == 0;
 }
 
+static bool is_preload(const char *var)
+{
+    return strncmp(var, "LD_PRELOAD=", 11) == 0;
+}
+
 /* Add our library to LD_PRELOAD, after the libraries that are there. */
 static bool preload(const char *library)
 {
@@ -126,17 +135,24 @@ static bool preload(const char *library)
     return ok;
 }
 
+/* The image of the ranks; "": they are in no container. */
+static const char *image_of(const json_t *run)
+{
+    return ti_json_string(json_object_get(run, "container"), "image");
+}
+
 static ti_status set_environment(const json_t *run, struct ti_err *err)
 {
     const char *directory = text_of(run, "directory"), *library = text_of(run, "library"),
                *valgrind = text_of(run, "valgrind_lib"), *id = text_of(run, "run_id");
     const json_t *var;
     size_t i;
-    bool ok = directory && id;
+    bool ok = directory && id, contained = *image_of(run);
 
     json_array_foreach(json_object_get(run, "env"), i, var) ok =
-        ok && json_is_string(var) && set_var(json_string_value(var));
-    ok = ok && (!library || preload(library));
+        ok && json_is_string(var) &&
+        ((contained && is_preload(json_string_value(var))) || set_var(json_string_value(var)));
+    ok = ok && (!library || contained || preload(library));
     ok = ok && setenv("TIARA_TRACE_DIR", directory, 1) == 0 && setenv("TIARA_RUN_ID", id, 1) == 0;
     ok = ok && (!valgrind || setenv("VALGRIND_LIB", valgrind, 1) == 0);
     if (!ok)
@@ -162,25 +178,57 @@ static void set_scheduling(const json_t *run)
 
 /* --- execution ----------------------------------------------------------- */
 
+/* The command that starts a container.  What is to be preloaded is for the program in it alone. */
+static ti_status contain(const json_t *run, struct ti_args *out, struct ti_err *err)
+{
+    static struct ti_paths paths;
+    const json_t *container = json_object_get(run, "container"), *var;
+    struct ti_container c = {.image = image_of(run),
+                             .paths = &paths,
+                             .folder = {text_of(run, "directory")},
+                             .valgrind = json_is_true(json_object_get(container, "valgrind")),
+                             .perf = json_is_true(json_object_get(container, "perf"))};
+    struct ti_args env = {.n = 0};
+    const char *preload = NULL;
+    ti_status st = ti_paths_find(&paths, err);
+    size_t i;
+
+    json_array_foreach(json_object_get(run, "env"), i, var)
+    {
+        if (is_preload(json_string_value(var)))
+            preload = json_string_value(var) + 11;
+        else
+            ti_args_add(&env, json_string_value(var));
+    }
+    ti_args_addf(&env, "LD_PRELOAD=%s%s%s", preload ? preload : "", preload ? ":" : "",
+                 TI_CONTAINER_LIBRARY);
+    if (st == TI_OK)
+        st = ti_container_words(&c, &env, out, err);
+    ti_args_free(&env);
+    return st;
+}
+
 static ti_status execute(const json_t *run, int argc, char *const *argv, struct ti_err *err)
 {
     const json_t *wrapper = json_object_get(run, "wrapper"), *word;
     const char *program = text_of(run, "program");
-    size_t n = json_array_size(wrapper), i;
-    const char **all = calloc(n + (size_t)argc + 2, sizeof *all);
+    struct ti_args all = {.n = 0};
+    ti_status st = *image_of(run) ? contain(run, &all, err) : TI_OK;
+    size_t i;
 
-    if (!all)
+    if (st != TI_OK)
+        return st;
+    json_array_foreach(wrapper, i, word)
+        ti_args_add(&all, json_string_value(word) ? json_string_value(word) : "");
+    ti_args_add(&all, program ? program : argv[0]);
+    for (int k = 1; k < argc; k++)
+        ti_args_add(&all, argv[k]);
+    if (!ti_args_ok(&all))
         return ti_err_errno(err, TI_ERR_IO, "cannot execute '%s'", argv[0]);
-    json_array_foreach(wrapper, i, word) all[i] =
-        json_string_value(word) ? json_string_value(word) : "";
-    for (int k = 0; k < argc; k++)
-        all[n + (size_t)k] = argv[k];
-    if (program)
-        all[n] = program;
-    execvp(all[0], (char *const *)(uintptr_t)all);
-    ti_err_errno(err, TI_ERR_APP, "cannot execute '%s' on node '%s'", all[0],
+    execvp(all.v[0], all.v);
+    ti_err_errno(err, TI_ERR_APP, "cannot execute '%s' on node '%s'", all.v[0],
                  text_of(run, "node") ? text_of(run, "node") : "?");
-    free(all);
+    ti_args_free(&all);
     return TI_ERR_APP;
 }
 

@@ -8,24 +8,18 @@ command -v podman >/dev/null || skip "there is no podman"
 command -v ompi_info >/dev/null || skip "there is no ompi_info, which says what belongs into the image"
 case $o in *build) ;; *) skip "not with sanitizers, whose libraries the image lacks" ;; esac
 src=$OLDPWD
-where() { ompi_info --path "$1" --parsable | sed 's/.*://'; }
+# shellcheck source=tests/cli/image-lib.bash
+. "$src/tests/cli/image-lib.bash"
 
 # --- the image ------------------------------------------------------------------
 root=$tmp/root
-mkdir -p "$root"/{usr/{bin,lib,lib64},etc,tmp,proc,sys,dev,run,var}
-for d in bin lib lib64; do ln -s usr/$d "$root/$d"; done
+image_folders "$root"
 mv ../app "$root/usr/bin/app"
 mpicc -O1 -I"$src" -o "$root/usr/bin/ring" "$src"/examples/{ring,example,burst}.c -lm || fail "mpicc"
 [ ! -x "$o/ti-mpicc" ] || "$o/ti-mpicc" -O1 -o "$root/usr/bin/counted" "$src/tests/cli/acquire-app.c" || fail "ti-mpicc"
 echo 'int main(void) { return 0; }' >static.c
 cc -static -o "$root/usr/bin/static" static.c || fail "cc -static"
-programs="/usr/bin/sh /usr/bin/true /usr/bin/env"
-plugins=$(find -L "$(where pkglibdir)" "$(realpath "$(where pkglibdir)/../../../pmix2")" -name '*.so' 2>/dev/null)
-# shellcheck disable=SC2086  # lists of names without blanks
-libraries=$(ldd $programs "$root"/usr/bin/* $plugins 2>/dev/null | grep -v '^/' | grep -o '/[^ ]*' | sed 's,^/lib,/usr/lib,' | sort -u)
-# shellcheck disable=SC2086
-(set -o pipefail && tar -c -h -P $libraries $plugins $programs "$(where pkgdatadir)" "$(where sysconfdir)" 2>tar.log |
-    tar -x -C "$root" 2>>tar.log) || fail "the image: $(cat tar.log)"
+fill_image "$root" tar.log || fail "the image: $(cat tar.log)"
 rm static.c tar.log
 
 # Podman's storage, locks and networks are in our folder.
@@ -102,9 +96,6 @@ run 3 --container ./nonesuch.sif --np 1 app
 says err "cannot open the image './nonesuch.sif'"
 PATH=$tmp run 3 --container $image --np 1 app
 says err "cannot find 'podman' on PATH"
-echo "$(hostname) slots=2" >../hosts
-run 2 --container $image --hostfile ../hosts --np 2 app
-says err "--container runs ranks on this machine only"
 run 6 -q --container $image -c cputime --np 2 --pilot no --force -o bad.tib app abort 0.1
 says err "'app' called MPI_Abort (status 7)"
 

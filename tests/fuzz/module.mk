@@ -9,7 +9,7 @@ fuzz_flags   := -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover
                 -fno-omit-frame-pointer
 fuzz_src_frame   := lib/session/frame.c
 fuzz_src_conn     := $(gather_fetch_src) lib/bundle/node_traces.c $(conn_src) $(node_src) $(merger_src)
-fuzz_src_messages := $(filter-out lib/node/main.c lib/node/install.c,$(filter lib/node/% lib/session/%,$(ti-node_src))) $(merger_src) $(writer_src)
+fuzz_src_messages := $(filter-out lib/node/main.c lib/node/install.c,$(filter lib/node/% lib/program/% lib/session/%,$(ti-node_src))) $(merger_src) $(writer_src)
 fuzz_libs_conn    := -Wl,--wrap=ti_now,--wrap=ti_warn,--wrap=ti_paths_find,--wrap=ti_sha256_end
 fuzz_wrapped     := ti_now ti__now poll ti_paths_find ti_sha256_end ti_task_start ti_facts ti_left_find ti_left_remove ti_waits ti_launch_start ti_launch_signal \
                     ti_launch_each ti_launch_signal_fd ti_launch_sleep waitpid kill killpg fork execvp chdir \

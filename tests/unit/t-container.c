@@ -1,4 +1,6 @@
-/* acquire/container: the commands of Podman and Apptainer; cli/acquire-container runs Podman's. */
+/* lib/program/container.h: the commands of Podman and Apptainer; cli/acquire-container runs
+ * Podman's.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "acquire/container/container.h"
+#include "program/container.h"
 
 static char folder[] = "/tmp/t-container-XXXXXX";
 static const struct ti_paths paths = {.library = "/opt/lib/libminitrace.so",

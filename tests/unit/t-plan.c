@@ -20,7 +20,7 @@
 #include "acquire/run/mpirun.h"
 #include "common/args.h"
 #include "node/machine.h"
-#include "node/program.h"
+#include "program/program.h"
 
 #define MIB (INT64_C(1) << 20)
 

@@ -1,4 +1,4 @@
-#include "node/program.h"
+#include "program/program.h"
 
 #include <elf.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "acquire/container/container.h"
+#include "program/container.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -41,6 +41,28 @@ ti_status ti_container_engine(const char *image, const char **name, struct ti_er
                                "images' lists"
                              : "an image by name is run by Podman; by Apptainer, one by path, such "
                                "as ./IMAGE.sif");
+    return TI_ERR_INPUT;
+}
+
+ti_status ti_container_present(const char *image, char *id, struct ti_err *err)
+{
+    char *argv[] = {"podman", "image", "inspect", "--format={{.Id}}", (char *)(uintptr_t)image,
+                    NULL};
+    const char *engine;
+    char *text = NULL;
+    ti_status st = ti_container_engine(image, &engine, err);
+
+    id[0] = '\0';
+    if (st != TI_OK || is_apptainer(image))
+        return st;
+    if (ti_read_output(argv, STDOUT_FILENO, NULL, NULL, &text) == 0)
+        snprintf(id, TI_CONTAINER_ID, "%.*s", (int)strcspn(text, "\n"), text);
+    free(text);
+    if (id[0])
+        return TI_OK;
+    ti_err_set(err, TI_ERR_INPUT, "Podman has no image '%s'", image);
+    ti_err_hint(err, "load the same image there: 'podman pull', or 'podman save' here and 'podman "
+                     "load' there");
     return TI_ERR_INPUT;
 }
 

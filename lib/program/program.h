@@ -2,8 +2,8 @@
  * The program to be traced: where it is, and whether it can be an MPI program
  * that a preloaded library reaches.  Its ELF headers are read, nothing is run.
  */
-#ifndef TI_NODE_PROGRAM_H
-#define TI_NODE_PROGRAM_H
+#ifndef TI_PROGRAM_PROGRAM_H
+#define TI_PROGRAM_PROGRAM_H
 
 #include <stdbool.h>
 #include <stddef.h>

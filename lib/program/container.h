@@ -7,14 +7,14 @@
  * are below
  * /.tiara, and valgrind, if it is installed here, is where it is here.
  */
-#ifndef TI_ACQUIRE_CONTAINER_CONTAINER_H
-#define TI_ACQUIRE_CONTAINER_CONTAINER_H
+#ifndef TI_PROGRAM_CONTAINER_H
+#define TI_PROGRAM_CONTAINER_H
 
 #include <jansson.h>
 #include <stdbool.h>
 
 #include "common/args.h"
-#include "node/program.h"
+#include "program/program.h"
 #include "session/paths.h"
 
 #define TI_CONTAINER_LIBRARY "/.tiara/lib/libminitrace.so"
@@ -43,6 +43,16 @@ ti_status ti_container_engine(const char *image, const char **name, struct ti_er
  */
 ti_status ti_container_words(const struct ti_container *c, struct ti_args *env, struct ti_args *out,
                              struct ti_err *err);
+
+/*
+ * Whether the image is here already: a missing one would be pulled, by each node alone.
+ *
+ *   id   what tells images of one name apart, of at least TI_CONTAINER_ID bytes; "" for Apptainer
+ *
+ * TI_ERR_INPUT if it is not, or cannot be asked for.
+ */
+#define TI_CONTAINER_ID 96
+ti_status ti_container_present(const char *image, char *id, struct ti_err *err);
 
 /* Look at a program in the image, as ti_program_find() does here. */
 ti_status ti_container_find(const struct ti_container *c, const char *given, struct ti_program *p,
