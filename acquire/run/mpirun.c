@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/beside.h"
+#include "program/program.h"
 
 #define INSTALL_HINT "install Open MPI 4.1 or newer (openmpi-bin), or put its mpirun on PATH"
 
