@@ -47,7 +47,7 @@
 enum { NORM_EVERY = 10, TAG_LOWER = 1, TAG_UPPER, TAG_HALO };
 enum { NORTH, SOUTH, WEST, EAST, SIDES };
 
-static const char usage[] = "lu CLASS [STEPS], CLASS one of S W A B C D E";
+static const char usage[] = "lu CLASS [STEPS [PLANES]], CLASS one of S W A B C D E";
 
 static const struct {
     char name;
@@ -108,7 +108,6 @@ static void cut_grid(void)
     g.at[EAST] = col < g.py - 1 ? g.rank + g.px : MPI_PROC_NULL;
     g.nx = ex_block(g.n, g.px, row, &g.x0);
     g.ny = ex_block(g.n, g.py, col, &g.y0);
-    g.nz = g.n;
     g.sx = NC;
     g.sy = (g.nx + 2 * HALO) * g.sx;
     g.sz = (g.ny + 2 * HALO) * g.sy;
@@ -152,9 +151,9 @@ static double exact(int c, int64_t i, int64_t j, int64_t k)
     return 1 + c + (5 - c) * x * (1 - y) + (c + 1) * y * y * (1.5 - z) - z * x * x + z * z * z;
 }
 
-static bool in_grid(int64_t cell)
+static bool in_grid(int64_t cell, int64_t cells)
 {
-    return cell >= 0 && cell < g.n;
+    return cell >= 0 && cell < cells;
 }
 
 /* u = the solution; with `rim`, only outside the grid, and 0 inside. */
@@ -163,7 +162,8 @@ static void set_u(bool rim)
     for (int64_t k = -HALO; k < g.nz + HALO; k++)
         for (int64_t j = -HALO; j < g.ny + HALO; j++)
             for (int64_t i = -HALO; i < g.nx + HALO; i++) {
-                bool zero = rim && in_grid(g.x0 + i) && in_grid(g.y0 + j) && in_grid(k);
+                bool zero =
+                    rim && in_grid(g.x0 + i, g.n) && in_grid(g.y0 + j, g.n) && in_grid(k, g.nz);
 
                 for (int c = 0; c < NC; c++)
                     g.u[at(i, j, k) + c] = zero ? 0 : exact(c, g.x0 + i, g.y0 + j, k);
@@ -291,7 +291,7 @@ static double residual_norm(void)
     MPI_Allreduce(sum, all, NC, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     for (int c = 0; c < NC; c++)
         square += all[c];
-    return sqrt(square / ((double)g.n * g.n * g.n));
+    return sqrt(square / ((double)g.n * g.n * g.nz));
 }
 
 /* ---- sweeps ------------------------------------------------------------ */
@@ -391,7 +391,7 @@ static double error_norm(void)
                     sum += e * e;
                 }
     MPI_Allreduce(&sum, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-    return sqrt(all / ((double)g.n * g.n * g.n));
+    return sqrt(all / ((double)g.n * g.n * g.nz));
 }
 
 /* A checksum over all values that depends on each bit, but not on the order. */
@@ -416,10 +416,10 @@ static uint64_t checksum(void)
 
 /* ---- */
 
-/* Read cells and steps from the command line.  Returns NULL, or an error message. */
+/* Read cells, steps and planes from the command line.  Returns NULL, or an error message. */
 static const char *read_args(int argc, char **argv)
 {
-    struct ex_arg steps = {"steps", 0, 1, 1000000};
+    struct ex_arg args[] = {{"steps", 0, 1, 1000000}, {"planes", 0, 1, 1 << 16}};
     const char *wrong;
     size_t c = 0, nclasses = sizeof classes / sizeof classes[0];
 
@@ -429,11 +429,13 @@ static const char *read_args(int argc, char **argv)
         c++;
     if (c == nclasses)
         return "no such class";
-    steps.value = classes[c].steps;
-    wrong = ex_args(argc - 1, argv + 1, 1, &steps);
+    args[0].value = classes[c].steps;
+    args[1].value = classes[c].cells;
+    wrong = ex_args(argc - 1, argv + 1, 2, args);
     g.n = classes[c].cells;
-    g.steps = (int)steps.value;
-    g.first = classes[c].first;
+    g.steps = (int)args[0].value;
+    g.nz = args[1].value;
+    g.first = g.nz == g.n ? classes[c].first : 0;
     return wrong;
 }
 
