@@ -29,6 +29,20 @@ struct template
     struct ti_folded *f;
 };
 
+/* The members of a communicator as the last rank had them: many ranks have the same ones, and a
+ * list has as many members as there are ranks. */
+struct members {
+    int64_t first, size;
+    struct ti_buffer made;   /* as the rules gave it */
+    struct ti_buffer stored; /* as it is stored */
+};
+
+/* The members of the communicators, by their index. */
+struct all_members {
+    struct members *of;
+    size_t n, cap;
+};
+
 /* A rank in the making. */
 struct rank {
     const struct ti_models *m;
@@ -37,6 +51,7 @@ struct rank {
     uint32_t class;
     struct ti_spot at;
     struct ti_builder *b;
+    struct all_members *members;
     size_t slot; /* the next one */
     struct ti_call *symbol;
     size_t nsymbols, symbols_cap;
@@ -98,28 +113,25 @@ static void next_blob(struct rank *r, const struct ti_bytes *is, struct ti_buffe
     }
 }
 
-/* Read `n` values of the list that the next numbers are; its tokens are those of `is`. */
-static int64_t *next_list(struct rank *r, const struct ti_bytes *is, int64_t n)
+/* The `n` values of a list; release it with free(). */
+static int64_t *values_of(struct rank *r, int64_t first, const struct ti_buffer *blob, int64_t n)
 {
-    struct ti_buffer blob = {.data = NULL};
-    uint64_t first = (uint64_t)next(r), v = 0;
+    uint64_t v = 0;
     struct ti_cursor c;
     size_t cap = 0;
     int64_t *out;
 
-    next_blob(r, is, &blob);
     if (n < 0 || n > INT32_MAX) {
         refuse(r, "a list has no length");
         n = 0;
     }
     out = ti_grow(NULL, &cap, (size_t)n + 1, sizeof *out);
-    ti_cursor_start(&c, first, blob.data, blob.n);
+    ti_cursor_start(&c, (uint64_t)first, blob->data, blob->n);
     for (int64_t i = 0; i < n && !r->why; i++) {
         if (!ti_cursor_next(&c, &v))
             refuse(r, "a list has no pattern");
         out[i] = (int64_t)v;
     }
-    free(blob.data);
     return out;
 }
 
@@ -148,12 +160,17 @@ static int64_t member(const void *list, int64_t i)
     return ((const int32_t *)list)[i];
 }
 
+static int64_t value(const void *list, int64_t i)
+{
+    return ((const int64_t *)list)[i];
+}
+
 /* ----------------------------------------------------------------------- calls -- */
 
 static int64_t next_vector(struct rank *r, uint32_t i, int v)
 {
-    int64_t element[TI_FORM_SHORT], *list, number, n;
-    struct ti_buffer tokens;
+    int64_t element[TI_FORM_SHORT], *list, number, n, first;
+    struct ti_buffer tokens, blob = {.data = NULL};
     struct ti_vec vec;
     bool constant;
 
@@ -166,9 +183,12 @@ static int64_t next_vector(struct rank *r, uint32_t i, int v)
     }
     n = next(r);
     tokens = tokens_of(&vec, vec.len, plain);
-    list = next_list(r, &(struct ti_bytes){tokens.data, tokens.n}, n);
+    first = next(r);
+    next_blob(r, &(struct ti_bytes){tokens.data, tokens.n}, &blob);
+    list = values_of(r, first, &blob, n);
     number = ti_builder_vector(r->b, list, r->why ? 0 : n);
     free(tokens.data);
+    free(blob.data);
     free(list);
     return number;
 }
@@ -271,30 +291,68 @@ static size_t put_steps(struct rank *r, size_t step)
     return step;
 }
 
+static struct members *members_of(struct all_members *all, size_t comm)
+{
+    all->of = ti_grow(all->of, &all->cap, comm + 1, sizeof *all->of);
+    while (all->n <= comm)
+        all->of[all->n++] = (struct members){.size = -1};
+    return &all->of[comm];
+}
+
+static void free_members(struct all_members *all)
+{
+    for (size_t i = 0; i < all->n; i++) {
+        free(all->of[i].made.data);
+        free(all->of[i].stored.data);
+    }
+    free(all->of);
+}
+
+/* Take a list of members that the rank before did not have; takes `made`. */
+static void store_members(struct rank *r, struct members *to, int64_t first, int64_t size,
+                          struct ti_buffer *made)
+{
+    int64_t *list = values_of(r, first, made, size);
+
+    free(to->made.data);
+    free(to->stored.data);
+    *to = (struct members){first, r->why ? -1 : size, *made,
+                           tokens_of(list, r->why ? 0 : size, value)};
+    *made = (struct ti_buffer){.data = NULL};
+    free(list);
+}
+
+static bool is_same(const struct ti_buffer *a, const struct ti_buffer *b)
+{
+    return a->n == b->n && (a->n == 0 || memcmp(a->data, b->data, a->n) == 0);
+}
+
+static void put_comm(struct rank *r, const struct ti_comm *is)
+{
+    struct ti_comm comm = {.index = is->index, .kind = is->kind};
+    struct ti_buffer tokens = tokens_of(is->member, is->size, member), made = {.data = NULL};
+    struct members *last = members_of(r->members, is->index);
+    int64_t first;
+
+    comm.rank = next(r);
+    comm.size = next(r);
+    first = next(r);
+    next_blob(r, &(struct ti_bytes){tokens.data, tokens.n}, &made);
+    if (first != last->first || comm.size != last->size || !is_same(&made, &last->made))
+        store_members(r, last, first, comm.size, &made);
+    if (!r->why)
+        ti_builder_comm_encoded(r->b, &comm, first,
+                                &(struct ti_bytes){last->stored.data, last->stored.n});
+    free(tokens.data);
+    free(made.data);
+}
+
 static void put_comms(struct rank *r)
 {
     const struct ti_comm *is;
 
-    for (int64_t i = 0; (is = ti_reader_comm(r->t->r, i)); i++) {
-        struct ti_comm comm = {.index = is->index, .kind = is->kind};
-        struct ti_buffer tokens = tokens_of(is->member, is->size, member);
-        int64_t *list;
-        int32_t *members;
-        size_t cap = 0;
-
-        comm.rank = next(r);
-        comm.size = next(r);
-        list = next_list(r, &(struct ti_bytes){tokens.data, tokens.n}, comm.size);
-        members = ti_grow(NULL, &cap, (size_t)(r->why ? 0 : comm.size) + 1, sizeof *members);
-        for (int64_t k = 0; k < comm.size && !r->why; k++)
-            members[k] = (int32_t)list[k];
-        comm.member = members;
-        if (!r->why)
-            ti_builder_comm(r->b, &comm);
-        free(tokens.data);
-        free(members);
-        free(list);
-    }
+    for (int64_t i = 0; (is = ti_reader_comm(r->t->r, i)); i++)
+        put_comm(r, is);
 }
 
 /* Metadata that was measured of the whole run, or is of another number of ranks. */
@@ -327,10 +385,11 @@ static void put_texts(struct rank *r, const struct ti_origin *origin)
 }
 
 static ti_status make_rank(const struct ti_models *m, const struct template *templates,
-                           const struct ti_origin *origin, int64_t rank, struct ti_record *out,
-                           struct ti_err *err)
+                           const struct ti_origin *origin, struct all_members *members,
+                           int64_t rank, struct ti_record *out, struct ti_err *err)
 {
-    struct rank r = {.m = m, .at = ti_grid_spot(&m->grid, m->in->n, m->np, rank)};
+    struct rank r = {
+        .m = m, .at = ti_grid_spot(&m->grid, m->in->n, m->np, rank), .members = members};
     ti_status st;
 
     r.class = (uint32_t)m->grid.class[ti_grid_cell(&m->grid, &r.at)];
@@ -354,6 +413,7 @@ static ti_status make_ranks(const struct ti_models *m, const struct template *te
                             const struct ti_origin *origin, struct ti_merger *merger,
                             struct ti_err *err)
 {
+    struct all_members members = {.n = 0};
     ti_status st = TI_OK;
 
     for (int64_t rank = 0; rank < m->np && !st; rank++) {
@@ -362,13 +422,14 @@ static ti_status make_ranks(const struct ti_models *m, const struct template *te
         ti_progress("making", "ranks", rank, m->np);
         st = ti_stop_check(err);
         if (!st)
-            st = make_rank(m, templates, origin, rank, &record, err);
+            st = make_rank(m, templates, origin, &members, rank, &record, err);
         if (st)
             break;
         st = ti_merger_add(merger, &record, err);
         ti_record_free(&record);
     }
     ti_progress_end(!st);
+    free_members(&members);
     return st;
 }
 

@@ -173,7 +173,7 @@ static void put_members(struct parts *p, const int32_t *member, int64_t size)
     ti__end_blob(p);
 }
 
-void ti_builder_comm(struct ti_builder *b, const struct ti_comm *comm)
+static void put_comm(struct ti_builder *b, const struct ti_comm *comm)
 {
     struct parts *p = &b->comms;
 
@@ -183,11 +183,26 @@ void ti_builder_comm(struct ti_builder *b, const struct ti_comm *comm)
     put_byte(p, comm->remote != NULL);
     ti__put_number(p, comm->rank);
     ti__put_number(p, comm->size);
+}
+
+void ti_builder_comm(struct ti_builder *b, const struct ti_comm *comm)
+{
+    struct parts *p = &b->comms;
+
+    put_comm(b, comm);
     if (comm->remote)
         ti__put_number(p, comm->remote_size);
     put_members(p, comm->member, comm->size);
     if (comm->remote)
         put_members(p, comm->remote, comm->remote_size);
+}
+
+void ti_builder_comm_encoded(struct ti_builder *b, const struct ti_comm *comm, int64_t first,
+                             const struct ti_bytes *blob)
+{
+    put_comm(b, comm);
+    ti__put_number(&b->comms, first);
+    put_blob(&b->comms, blob->data, blob->n);
 }
 
 /* Put a call site: its offset, and what is around it. */

@@ -59,6 +59,11 @@ void ti_builder_leave_out(struct ti_builder *b, const char *const *keys);
 /* Add a communicator. */
 void ti_builder_comm(struct ti_builder *b, const struct ti_comm *comm);
 
+/* The same, of one that is no intercommunicator, with its members as a column of a record: the
+ * first one, and its blob.  For many ranks with one list of members; comm->member is not read. */
+void ti_builder_comm_encoded(struct ti_builder *b, const struct ti_comm *comm, int64_t first,
+                             const struct ti_bytes *blob);
+
 /* Add a string; returns its number among those of its kind, from 1, for `site`, TI_F_CALL or
  * TI_F_NAME of calls. */
 uint32_t ti_builder_string(struct ti_builder *b, enum ti_string kind, const char *text);

@@ -41,21 +41,35 @@ static int64_t new_group(struct ti_comms *comms, const int32_t *member, int64_t 
     return g;
 }
 
+static bool is_group(const struct ti_comms *comms, int64_t g, const int32_t *member, int64_t size,
+                     int64_t first)
+{
+    const struct ti_group *is = &comms->group[g];
+
+    return (size_t)g < comms->lists.n && is->size == size && is->first == first &&
+           memcmp(is->member, member, (size_t)size * sizeof *member) == 0;
+}
+
 /* The index of a list of members, which is added if it is new; -1: no memory. */
 static int64_t group_of(struct ti_comms *comms, const int32_t *member, int64_t size, int64_t first)
 {
     uint64_t hash = (uint64_t)size;
     int64_t i;
 
+    /* most ranks have the list of the rank before them, and comparing is faster than hashing */
+    if (is_group(comms, comms->last, member, size, first))
+        return comms->last;
     for (i = 0; i < size; i++)
         hash = ti_hash_word(hash, (uint64_t)member[i]);
     for (int64_t attempt = 0;; attempt++) {
         int64_t g = ti_map_find(&comms->lists, (int64_t)hash, size, first, attempt);
 
         if (g < 0)
-            return new_group(comms, member, size, first, hash, attempt);
-        if (!memcmp(comms->group[g].member, member, (size_t)size * sizeof *member))
-            return g;
+            g = new_group(comms, member, size, first, hash, attempt);
+        else if (!is_group(comms, g, member, size, first))
+            continue;
+        comms->last = size > 1 && g >= 0 ? g : comms->last;
+        return g;
     }
 }
 

@@ -38,6 +38,7 @@ struct ti_comms {
     struct ti_map lists; /* (hash, size, first, attempt) -> group */
     struct ti_group *group;
     size_t groups_cap;
+    int64_t last;      /* the group that was found last, of several ranks */
     struct ti_map ids; /* (group, ordinal, kind, parent) -> global number */
 };
 
