@@ -31,7 +31,7 @@ static void put_number(struct ti_rank_form *it, const struct ti_number *number, 
 static void put_step(struct ti_rank_form *it, enum ti_step_kind kind, uint32_t node)
 {
     it->step = ti_grow(it->step, &it->steps_cap, it->nsteps + 1, sizeof *it->step);
-    it->step[it->nsteps++] = (struct ti_form_step){kind, node};
+    it->step[it->nsteps++] = (struct ti_form_step){kind, node, 0};
 }
 
 static void put_text(struct ti_rank_form *it, const char *text)
@@ -185,6 +185,7 @@ static void put_call(struct finding *d, uint32_t i, struct ti_rank_form *it)
     uint32_t kinds, numbers;
     struct ti_event constant;
     struct ti_call call;
+    size_t before = it->n;
 
     ti_shape_symbol(d->f, node.symbol, &call);
     constant = (struct ti_event){.op = call.op, .mask = call.mask & ~call.columns};
@@ -217,6 +218,7 @@ static void put_call(struct finding *d, uint32_t i, struct ti_rank_form *it)
                  !put_column(it, number, c.first, c.blob.data, c.blob.n))
             refuse(d, node.site, "a field differs from call to call without a pattern");
     }
+    it->step[it->nsteps - 1].numbers = (uint32_t)(it->n - before);
 }
 
 /* ------------------------------------------------------------------- siblings -- */
@@ -247,15 +249,31 @@ static void put_node(struct finding *d, uint32_t i, struct ti_rank_form *it)
     put_byte(it, 'L');
     if (!put_column(it, number, c.first, c.blob.data, c.blob.n))
         refuse(d, number.site, "the trips of a loop have no pattern");
+    it->step[it->nsteps - 1].numbers = (uint32_t)it->n;
     put_siblings(d, i + 1, node.end, it);
     put_byte(it, 'E');
     put_step(it, TI_STEP_END, i);
 }
 
+static bool is_unrolled(const struct ti_form_step *s)
+{
+    return s->kind == TI_STEP_UNROLLED || (s->kind == TI_STEP_END && s->node == TI_UNROLLED_END);
+}
+
+static bool has_unrolled(const struct ti_rank_form *f)
+{
+    for (size_t k = 0; k < f->nsteps; k++)
+        if (is_unrolled(&f->step[k]))
+            return true;
+    return false;
+}
+
+/* Siblings with equal forms.  None of them has an unrolled loop in it, so these do not nest. */
 static bool are_equal(const struct ti_rank_form *a, const struct ti_rank_form *b, size_t n)
 {
     for (; n--; a++, b++)
-        if (a->bytes.n != b->bytes.n || memcmp(a->bytes.data, b->bytes.data, a->bytes.n) != 0)
+        if (a->bytes.n != b->bytes.n || memcmp(a->bytes.data, b->bytes.data, a->bytes.n) != 0 ||
+            has_unrolled(a) || has_unrolled(b))
             return false;
     return true;
 }
@@ -278,18 +296,17 @@ static size_t body_at(const struct ti_rank_form *at, size_t left, size_t *times)
 static void add_body(struct ti_rank_form *to, const struct ti_rank_form *it)
 {
     ti_buffer_put(&to->bytes, it->bytes.data, it->bytes.n);
-    for (size_t k = 0; k < it->nsteps; k++)
+    for (size_t k = 0; k < it->nsteps; k++) {
         put_step(to, it->step[k].kind, it->step[k].node);
+        to->step[to->nsteps - 1].numbers = it->step[k].numbers;
+    }
 }
 
-static void add_numbers(struct finding *d, struct ti_rank_form *to, const struct ti_rank_form *it,
-                        int32_t trip)
+static void add_numbers(struct ti_rank_form *to, const struct ti_rank_form *it, int32_t trip)
 {
     for (size_t k = 0; k < it->n; k++) {
         struct ti_number number = it->number[k];
 
-        if (trip >= 0 && (number.trip >= 0 || number.kind == TI_NUMBER_TIMES))
-            refuse(d, 0, "calls that repeat are inside of others that repeat");
         if (trip >= 0)
             number.trip = trip;
         put_number(to, &number, it->value[k]);
@@ -314,18 +331,16 @@ static void put_siblings(struct finding *d, uint32_t from, uint32_t end, struct 
             .kind = TI_NUMBER_TIMES, .of = (uint32_t)i, .trip = -1, .site = site[i]};
 
         if (times > 1) {
-            put_byte(out, 'U');
             put_step(out, TI_STEP_UNROLLED, 0);
+            out->step[out->nsteps - 1].numbers = 1;
             put_number(out, &number, (int64_t)times);
         }
         for (size_t k = 0; k < body; k++)
             add_body(out, &item[i + k]);
         for (size_t k = 0; k < times * body; k++)
-            add_numbers(d, out, &item[i + k], times > 1 ? (int32_t)(k / body) : -1);
-        if (times > 1) {
-            put_byte(out, 'E');
-            put_step(out, TI_STEP_END, 0);
-        }
+            add_numbers(out, &item[i + k], times > 1 ? (int32_t)(k / body) : -1);
+        if (times > 1)
+            put_step(out, TI_STEP_END, TI_UNROLLED_END);
         times *= body;
     }
     for (size_t i = 0; i < n; i++)
@@ -382,4 +397,116 @@ const char *ti_form_find(const struct ti_reader *r, struct ti_rank_form *out, co
     *out = all;
     *site = d.site;
     return d.why;
+}
+
+/* ------------------------------------------------------------------- unrolling -- */
+
+/* A form with more unrolled loops in the making, of `f` and of `more`, which go ahead together. */
+struct unrolling {
+    struct ti_rank_form out;
+    const struct ti_rank_form *f, *more;
+    size_t step, other; /* the next ones of both */
+    size_t number;      /* the next one of f */
+    bool in, in_other;  /* an unrolled loop of f, of more */
+    size_t times;       /* of that of f */
+    size_t body;        /* numbers of a trip, so far */
+    bool added;         /* that loop is only in `more` */
+};
+
+static void take_numbers(struct unrolling *u, size_t n)
+{
+    for (; n--; u->number++) {
+        struct ti_number number = u->f->number[u->number];
+
+        if (u->added)
+            number.trip = 0;
+        put_number(&u->out, &number, u->f->value[u->number]);
+    }
+}
+
+static void take_step(struct unrolling *u)
+{
+    const struct ti_form_step *s = &u->f->step[u->step++];
+
+    put_step(&u->out, s->kind, s->node);
+    u->out.step[u->out.nsteps - 1].numbers = s->numbers;
+    u->body += s->numbers;
+    take_numbers(u, s->numbers);
+}
+
+/* Begin an unrolled loop of either form, or of both. */
+static bool begin_unrolled(struct unrolling *u, bool own, bool other)
+{
+    struct ti_number times = {.kind = TI_NUMBER_TIMES, .trip = -1};
+
+    if (u->in || u->in_other)
+        return false;
+    u->in = own;
+    u->in_other = other;
+    u->other += other;
+    if (own) {
+        u->times = (size_t)u->f->value[u->number];
+        take_step(u);
+    } else {
+        if (u->number < u->f->n)
+            times.site = u->f->number[u->number].site;
+        put_step(&u->out, TI_STEP_UNROLLED, 0);
+        u->out.step[u->out.nsteps - 1].numbers = 1;
+        put_number(&u->out, &times, 1);
+        u->added = true;
+    }
+    u->body = 0;
+    return true;
+}
+
+static bool end_unrolled(struct unrolling *u, bool own, bool other)
+{
+    if (own != u->in || other != u->in_other)
+        return false;
+    if (own)
+        take_numbers(u, (u->times - 1) * u->body);
+    put_step(&u->out, TI_STEP_END, TI_UNROLLED_END);
+    u->added = u->in = u->in_other = false;
+    u->step += own;
+    u->other += other;
+    return true;
+}
+
+static bool unroll(struct unrolling *u)
+{
+    while (u->number < u->f->n && u->f->number[u->number].kind >= TI_NUMBER_COMM_RANK)
+        take_numbers(u, 1);
+    while (u->step < u->f->nsteps || u->other < u->more->nsteps) {
+        const struct ti_form_step *s = &u->f->step[u->step], *o = &u->more->step[u->other];
+        bool own = u->step < u->f->nsteps && is_unrolled(s);
+        bool other = u->other < u->more->nsteps && is_unrolled(o);
+        bool own_ends = own && s->kind == TI_STEP_END, other_ends = other && o->kind == TI_STEP_END;
+
+        if (!own && !other) {
+            take_step(u);
+            u->other++;
+        } else if (own_ends || other_ends ? !end_unrolled(u, own_ends, other_ends)
+                                          : !begin_unrolled(u, own, other)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool ti_form_unroll(struct ti_rank_form *f, const struct ti_rank_form *more)
+{
+    struct unrolling u = {.f = f, .more = more};
+    bool fine = unroll(&u);
+
+    if (fine) {
+        struct ti_buffer bytes = f->bytes;
+
+        f->bytes = (struct ti_buffer){.data = NULL};
+        ti_form_free(f);
+        *f = u.out;
+        f->bytes = bytes;
+    } else {
+        ti_form_free(&u.out);
+    }
+    return fine;
 }

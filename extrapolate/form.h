@@ -7,7 +7,8 @@
  *   - Calls have no symbols: each has the fields of its symbol, and those with a column.
  *   - Siblings that repeat, as the stages of a hypercube do, are one unrolled loop.  The form has
  * its body once; the numbers have its trips, and then those of the body, trip by trip.  So the form
- *     does not depend on how many there are.
+ *     does not depend on how many there are: where one rank has such a loop, another one with the
+ *     body alone passes it once (ti_form_unroll()).
  *
  * The numbers of a column are those of its tokens (fold/column.h): its first value, then for each
  * run its length, difference and stride, and for each repetition how many runs there are.  Volumes
@@ -52,15 +53,17 @@ struct ti_number {
 };
 
 /* The nodes of a form in preorder; a call or loop with its number in the shape. */
+#define TI_UNROLLED_END UINT32_MAX /* `node` of the end of an unrolled loop */
 enum ti_step_kind { TI_STEP_CALL, TI_STEP_LOOP, TI_STEP_UNROLLED, TI_STEP_END };
 
 struct ti_form_step {
     enum ti_step_kind kind;
     uint32_t node;
+    uint32_t numbers; /* of it, without those of the steps in it; of its first trip */
 };
 
 struct ti_rank_form {
-    struct ti_buffer bytes; /* ranks with equal bytes have equal forms */
+    struct ti_buffer bytes; /* ranks with equal bytes have equal forms, but for unrolled loops */
     struct ti_number *number;
     int64_t *value;
     size_t n, numbers_cap, values_cap;
@@ -73,5 +76,9 @@ struct ti_rank_form {
  * in any case. */
 const char *ti_form_find(const struct ti_reader *r, struct ti_rank_form *out, const char **site);
 void ti_form_free(struct ti_rank_form *f);
+
+/* An unrolled loop of one trip looks like its body alone: give `f` the unrolled loops of `more`,
+ * whose bytes are equal, with one trip where `f` has none.  False: their loops overlap. */
+bool ti_form_unroll(struct ti_rank_form *f, const struct ti_rank_form *more);
 
 #endif

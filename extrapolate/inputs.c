@@ -12,6 +12,7 @@ void ti_inputs_free(struct ti_inputs *in)
 {
     for (int i = 0; i < in->n; i++) {
         for (int64_t r = 0; in->input[i].rank && r < in->input[i].np; r++) {
+            ti_form_free(&in->input[i].rank[r].form);
             free(in->input[i].rank[r].value);
             free(in->input[i].rank[r].start);
         }
@@ -54,36 +55,22 @@ static void find_slots(const struct ti_rank_form *f, struct ti_class *c)
     }
 }
 
-static void keep_sites(struct ti_class *c, const struct ti_reader *r)
+static ti_status keep_sites(struct ti_class *c, struct ti_source *source, struct ti_err *err)
 {
+    struct ti_reader *r;
     const char *site;
     size_t cap = 0;
+    ti_status st = ti_folded_open_rank(source, c->rank, &r, err);
 
-    for (; (site = ti_reader_string(r, TI_STRING_SITE, (int64_t)c->nsites + 1)); c->nsites++) {
+    if (st)
+        return st;
+    st = ti_reader_skip(r, err);
+    while (!st && (site = ti_reader_string(r, TI_STRING_SITE, (int64_t)c->nsites + 1))) {
         c->site = ti_grow(c->site, &cap, c->nsites + 1, sizeof *c->site);
-        c->site[c->nsites] = strdup(site);
+        c->site[c->nsites++] = strdup(site);
     }
-}
-
-static uint32_t class_of(struct ti_inputs *in, struct ti_rank_form *f, int input, int64_t rank,
-                         const struct ti_reader *r)
-{
-    struct ti_class *c;
-
-    for (size_t k = 0; k < in->nclasses; k++) {
-        c = &in->class[k];
-        if (c->bytes.n == f->bytes.n && memcmp(c->bytes.data, f->bytes.data, f->bytes.n) == 0)
-            return (uint32_t)k;
-    }
-    in->class = ti_grow(in->class, &in->cap, in->nclasses + 1, sizeof *in->class);
-    c = &in->class[in->nclasses];
-    *c = (struct ti_class){
-        .bytes = f->bytes, .step = f->step, .nsteps = f->nsteps, .input = input, .rank = rank};
-    f->bytes = (struct ti_buffer){.data = NULL};
-    f->step = NULL;
-    find_slots(f, c);
-    keep_sites(c, r);
-    return (uint32_t)in->nclasses++;
+    ti_reader_close(r);
+    return st;
 }
 
 /* Where the values of each slot begin in a rank's numbers. */
@@ -102,6 +89,73 @@ static void find_starts(const struct ti_class *c, struct ti_input_rank *r)
     }
 }
 
+static struct ti_rank_form *form_of(const struct ti_inputs *in, const struct ti_class *c)
+{
+    return &in->input[c->input].rank[c->rank].form;
+}
+
+/* The class of a rank, which is added if it is new.  Its first rank gets the unrolled loops of all
+ * the others. */
+static uint32_t class_of(struct ti_inputs *in, int input, int64_t rank)
+{
+    const struct ti_rank_form *f = &in->input[input].rank[rank].form;
+
+    for (size_t k = 0; k < in->nclasses; k++) {
+        struct ti_rank_form *first = form_of(in, &in->class[k]);
+
+        if (first->bytes.n == f->bytes.n &&
+            memcmp(first->bytes.data, f->bytes.data, f->bytes.n) == 0 && ti_form_unroll(first, f))
+            return (uint32_t)k;
+    }
+    in->class = ti_grow(in->class, &in->cap, in->nclasses + 1, sizeof *in->class);
+    in->class[in->nclasses] = (struct ti_class){.input = input, .rank = rank};
+    return (uint32_t)in->nclasses++;
+}
+
+static ti_status finish_class(struct ti_inputs *in, struct ti_class *c, struct ti_err *err)
+{
+    struct ti_rank_form *f = form_of(in, c);
+
+    find_slots(f, c);
+    c->bytes = f->bytes;
+    c->step = f->step;
+    c->nsteps = f->nsteps;
+    f->bytes = (struct ti_buffer){.data = NULL};
+    f->step = NULL;
+    return keep_sites(c, in->input[c->input].source, err);
+}
+
+static void finish_rank(const struct ti_class *c, struct ti_input_rank *r)
+{
+    r->value = r->form.value;
+    r->form.value = NULL;
+    ti_form_free(&r->form);
+    find_starts(c, r);
+}
+
+/* Make classes of the forms of all ranks. */
+static ti_status find_classes(struct ti_inputs *in, struct ti_err *err)
+{
+    ti_status st = TI_OK;
+
+    for (int i = 0; i < in->n; i++)
+        for (int64_t r = 0; r < in->input[i].np; r++)
+            in->input[i].rank[r].class = class_of(in, i, r);
+    for (int i = 0; i < in->n; i++)
+        for (int64_t r = 0; r < in->input[i].np; r++) {
+            struct ti_input_rank *rank = &in->input[i].rank[r];
+
+            if (!ti_form_unroll(&rank->form, form_of(in, &in->class[rank->class])))
+                TI_BUG("a rank has loops that its class does not have");
+        }
+    for (size_t c = 0; c < in->nclasses && !st; c++)
+        st = finish_class(in, &in->class[c], err);
+    for (int i = 0; i < in->n && !st; i++)
+        for (int64_t r = 0; r < in->input[i].np; r++)
+            finish_rank(&in->class[in->input[i].rank[r].class], &in -> input[i].rank[r]);
+    return st;
+}
+
 /* ---------------------------------------------------------------------- ranks -- */
 
 static ti_status read_rank(struct ti_inputs *in, int i, int64_t rank, struct ti_reader *r,
@@ -109,25 +163,17 @@ static ti_status read_rank(struct ti_inputs *in, int i, int64_t rank, struct ti_
 {
     struct ti_input_rank *out = &in->input[i].rank[rank];
     const char *path = ti_source_path(in->input[i].source), *site, *why;
-    struct ti_rank_form form;
     ti_status st = ti_reader_skip(r, err);
 
     if (st)
         return st;
     if (ti_reader_end(r) != TI_END_COMPLETE)
         return ti_err_set(err, TI_ERR_INPUT, "'%s': rank %" PRId64 " is incomplete", path, rank);
-    why = ti_form_find(r, &form, &site);
-    if (why) {
-        ti_err_set(err, TI_ERR_INPUT, "'%s' cannot be extrapolated: rank %" PRId64 "%s%s: %s", path,
-                   rank, site ? ", " : "", site ? site : "", why);
-        ti_form_free(&form);
-        return TI_ERR_INPUT;
-    }
-    out->class = class_of(in, &form, i, rank, r);
-    out->value = form.value;
-    form.value = NULL;
-    find_starts(&in->class[out->class], out);
-    ti_form_free(&form);
+    why = ti_form_find(r, &out->form, &site);
+    if (why)
+        return ti_err_set(err, TI_ERR_INPUT,
+                          "'%s' cannot be extrapolated: rank %" PRId64 "%s%s: %s", path, rank,
+                          site ? ", " : "", site ? site : "", why);
     return TI_OK;
 }
 
@@ -170,5 +216,5 @@ ti_status ti_inputs_read(struct ti_source *const *source, int n, struct ti_input
                               ti_source_path(out->input[i].source), out->input[i].np);
     for (int i = 0; i < n && !st; i++)
         st = read_input(out, i, err);
-    return st;
+    return st ? st : find_classes(out, err);
 }

@@ -33,6 +33,7 @@ struct ti_class {
 
 /* A rank: its class, its numbers, and where those of each slot begin. */
 struct ti_input_rank {
+    struct ti_rank_form form; /* until all are read */
     uint32_t class;
     int64_t *value;
     uint32_t *start;
