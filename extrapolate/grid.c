@@ -21,6 +21,8 @@ struct search {
     void *arg;
     struct shapes shapes[TI_INPUTS_MOST + 1]; /* of the inputs, and of the target */
     struct ti_grid grid;
+    size_t reached; /* ranks that had the class of their cell, in the grid that went furthest */
+    struct ti_differing *differing;
 };
 
 struct ti_spot ti_grid_spot(const struct ti_grid *g, int input, int64_t np, int64_t rank)
@@ -122,21 +124,38 @@ static bool follows(const struct search *s, int which, const int64_t *p, enum la
 
 /* ----------------------------------------------------------------------- cells -- */
 
+/* A rank that has a cell. */
+struct tenant {
+    int input;
+    int64_t rank;
+};
+
 /* Give the cells of the inputs their classes; false if ranks of a cell have several. */
 static bool find_classes(struct search *s)
 {
     struct ti_grid *g = &s->grid;
+    struct tenant first[TI_CELLS];
+    size_t reached = 0;
 
     memset(g->class, -1, sizeof g->class);
     for (int i = 0; i < s->in->n; i++)
         for (int64_t rank = 0; rank < s->in->input[i].np; rank++) {
             struct ti_spot at = ti_grid_spot(g, i, s->in->input[i].np, rank);
-            int32_t *class = &g->class[ti_grid_cell(g, &at)];
+            uint32_t cell = ti_grid_cell(g, &at);
             int32_t is = (int32_t)s->in->input[i].rank[rank].class;
 
-            if (*class >= 0 && *class != is)
-                return false;
-            *class = is;
+            if (g->class[cell] < 0)
+                first[cell] = (struct tenant){i, rank};
+            if (g->class[cell] < 0 || g->class[cell] == is) {
+                g->class[cell] = is;
+                reached++;
+                continue;
+            }
+            if (reached >= s->reached)
+                *s->differing =
+                    (struct ti_differing){{first[cell].input, i}, {first[cell].rank, rank}};
+            s->reached = reached > s->reached ? reached : s->reached;
+            return false;
         }
     return true;
 }
@@ -198,11 +217,13 @@ static bool try_inputs(struct search *s, int i)
 }
 
 bool ti_grids_try(const struct ti_inputs *in, int64_t np, const int64_t *dims, ti_grid_fn *each,
-                  void *arg)
+                  void *arg, struct ti_differing *out)
 {
     static const int cells[] = {0, TI_CELL_DIAGONAL, TI_CELL_PARITY};
-    struct search s = {.in = in, .np = np, .dims = dims, .each = each, .arg = arg};
+    struct search s = {
+        .in = in, .np = np, .dims = dims, .each = each, .arg = arg, .differing = out};
 
+    *out = (struct ti_differing){{0, 0}, {0, 0}};
     for (int axes = 1; axes <= TI_AXES; axes++) {
         s.grid.axes = axes;
         for (int i = 0; i <= in->n; i++)

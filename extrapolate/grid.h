@@ -9,6 +9,7 @@
 #ifndef TI_EXTRAPOLATE_GRID_H
 #define TI_EXTRAPOLATE_GRID_H
 
+#include "extrapolate/differ.h"
 #include "extrapolate/inputs.h"
 #include "extrapolate/rule.h"
 
@@ -31,10 +32,13 @@ uint32_t ti_grid_cell(const struct ti_grid *g, const struct ti_spot *at);
 
 /* All grids that fit: those with the fewest axes first, and of these those with the simplest cells.
  * `np` ranks are asked for, in a grid of `dims` if these are not NULL, which end with 0.  Calls
- * `each` until it returns true.  False: it never did. */
+ * `each` until it returns true.  False: it never did.
+ *
+ *   *out  two ranks at the same place of the grid that went furthest, but with different forms; all
+ *         0 if there are none */
 typedef bool ti_grid_fn(void *arg, const struct ti_grid *g);
 bool ti_grids_try(const struct ti_inputs *in, int64_t np, const int64_t *dims, ti_grid_fn *each,
-                  void *arg);
+                  void *arg, struct ti_differing *out);
 
 /* The grid of `np` ranks by the laws that the grids of all inputs follow, into p; false if there is
  * none, or several. */

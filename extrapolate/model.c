@@ -23,6 +23,7 @@ struct fitting {
     struct ti_models_told *told;
     size_t found;    /* numbers with models */
     uint32_t inputs; /* that are looked at: bits */
+    bool no_cells;   /* a rule of the number that is looked at leaves parts without cells */
     struct place *known, *asked;
     size_t nknown, nasked;
     struct ti_known *value; /* of the slot that is looked at */
@@ -201,11 +202,19 @@ static void note(struct fitting *f, uint32_t class, size_t slot, enum ti_rule_fo
     size_t at;
     int64_t np;
 
-    if (f->found < told->found)
+    if (f->inputs != UINT32_MAX || f->found < told->found ||
+        (f->found == told->found && told->rivals && found != TI_FOUND_NO_CELLS))
         return;
     told->found = f->found;
+    told->rivals = found == TI_FOUND_RIVALS || found == TI_FOUND_NO_CELLS;
     told->hint[0] = '\0';
     at = put_where(f, class, slot, told->why, sizeof told->why);
+    if (found == TI_FOUND_NO_CELLS) {
+        snprintf(told->why + at, sizeof told->why - at,
+                 ": '%s' fits, and leaves parts of the new run without cells",
+                 ti_rule_text(&rule[0], a, sizeof a));
+        return;
+    }
     if (found != TI_FOUND_RIVALS) {
         snprintf(told->why + at, sizeof told->why - at, ": %s",
                  found == TI_FOUND_TOO_FEW ? "what fits is not determined without the largest input"
@@ -255,6 +264,7 @@ static bool find_rules(struct fitting *f, uint32_t class, size_t slot, int64_t c
             return false;
         found = ti_rule_find(f->value, f->nvalues, f->spot, f->nspots, unit_of(f, class, slot),
                              rule, &where);
+        f->no_cells |= found == TI_FOUND_NO_CELLS;
         if (found != TI_FOUND_RULE) {
             note(f, class, slot, found, rule, where);
             return false;
@@ -388,11 +398,12 @@ static bool find_slot(struct fitting *f, uint32_t class, size_t slot)
     int64_t trips = trips_of(f, class, slot);
     bool found;
 
+    f->no_cells = false;
     if (find_rules_of(f, class, slot, trips))
         return true;
     if (f->m->in->class[class].slot[slot].is.kind == TI_NUMBER_VOLUME)
         return by_parts(f, class, slot, true, trips, find_fit);
-    f->inputs = similar_inputs(f->m);
+    f->inputs = f->no_cells ? 0 : similar_inputs(f->m);
     found = f->inputs && find_rules_of(f, class, slot, trips);
     f->inputs = UINT32_MAX;
     return found;

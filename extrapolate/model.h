@@ -68,6 +68,7 @@ struct ti_models {
 /* Why there are no models: what went furthest of all grids that were tried.  Zeroed at first. */
 struct ti_models_told {
     size_t found;   /* numbers that had models */
+    bool rivals;    /* the next one has rules that fit: these say more than that others do not */
     char why[1024]; /* "": no grid fits the forms of the ranks */
     char hint[512]; /* what would help; "": not known */
 };

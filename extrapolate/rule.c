@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "extrapolate/product.h"
+
 #define HUGE_VALUE (INT64_C(1) << 62)
 #define UNKNOWNS   (TI_RULE_TERMS + 1)
 #define PAD_MOST   4 /* cells at each side of a block, and their multiples, that are tried */
@@ -104,6 +106,11 @@ bool ti_rule_value(const struct ti_rule *r, const struct ti_spot *at, int64_t *o
         return true;
     case TI_RULE_BLOCK:
         v = r->c0 + (wide)r->c[0] * ti_block(r->cells, at->p[r->axis], at->x[r->axis]);
+        *out = (int64_t)v;
+        return v < HUGE_VALUE && v > -HUGE_VALUE;
+    case TI_RULE_PRODUCT:
+        v = (wide)r->c[0] * (r->pad[0] + ti_block(r->cells, at->p[r->axis], at->x[r->axis])) *
+            (r->pad[1] + ti_block(r->cells2, at->p[r->axis2], at->x[r->axis2]));
         *out = (int64_t)v;
         return v < HUGE_VALUE && v > -HUGE_VALUE;
     }
@@ -213,7 +220,8 @@ struct search {
     int64_t unit; /* of a cell */
     struct ti_rule rule[RULES_MOST];
     int nrules;
-    bool too_few; /* a rule was not determined without the largest input */
+    bool too_few;            /* a rule was not determined without the largest input */
+    struct ti_rule no_cells; /* a block of which parts would have no cells; its cells are 0: none */
 };
 
 /* The number that a sum must give at a place: that of the trace, or the mask of a partner. */
@@ -368,8 +376,13 @@ static void try_cells(struct search *s, struct ti_rule r)
 {
     int64_t low, high;
 
-    if (!cells_of(s, &r, true, &low, &high) || !has_cells(s, &r, high))
+    if (!cells_of(s, &r, true, &low, &high))
         return;
+    if (!has_cells(s, &r, high)) {
+        r.cells = high;
+        s->no_cells = high > s->no_cells.cells ? r : s->no_cells;
+        return;
+    }
     r.unknowns = r.c0 ? 3 : 2;
     r.cells = low;
     keep(s, &r);
@@ -449,8 +462,16 @@ enum ti_rule_found ti_rule_find(const struct ti_known *known, size_t n, const st
         s.largest = known[i].input > s.largest ? known[i].input : s.largest;
     for (int unknowns = 0; unknowns <= UNKNOWNS && !s.nrules && n; unknowns++)
         try_all(&s, unknowns);
-    if (!s.nrules)
-        return s.too_few ? TI_FOUND_TOO_FEW : TI_FOUND_NONE;
+    if (!s.nrules && s.no_cells.cells) {
+        out[0] = s.no_cells;
+        return TI_FOUND_NO_CELLS;
+    }
+    if (!s.nrules) {
+        enum ti_rule_found found =
+            n ? ti_product_find(known, n, asked, nasked, s.unit, out, where) : TI_FOUND_NONE;
+
+        return found == TI_FOUND_NONE && s.too_few ? TI_FOUND_TOO_FEW : found;
+    }
     out[0] = s.rule[0];
     for (int k = 1; k < s.nrules; k++)
         for (size_t i = 0; i < nasked; i++) {
@@ -518,6 +539,15 @@ static void add_sum(struct text *t, const struct ti_rule *r)
         add(t, " / %" PRId64, r->d);
 }
 
+static void add_block(struct text *t, int64_t cells, int axis, int64_t pad)
+{
+    char x = "xyzw"[axis];
+
+    if (pad)
+        add(t, "(%" PRId64 " + ", pad);
+    add(t, "block(%" PRId64 ", p%c, %c)%s", cells, x, x, pad ? ")" : "");
+}
+
 const char *ti_rule_text(const struct ti_rule *r, char *buf, size_t room)
 {
     struct text t = {buf, room};
@@ -537,7 +567,13 @@ const char *ti_rule_text(const struct ti_rule *r, char *buf, size_t room)
         if (r->c0)
             add(&t, "%" PRId64, r->c0);
         add_factor(&t, r->c[0], r->c0 == 0);
-        add(&t, "block(%" PRId64 ", p%c, %c)", r->cells, axis, axis);
+        add_block(&t, r->cells, r->axis, 0);
+        break;
+    case TI_RULE_PRODUCT:
+        add_factor(&t, r->c[0], true);
+        add_block(&t, r->cells, r->axis, r->pad[0]);
+        add(&t, " * ");
+        add_block(&t, r->cells2, r->axis2, r->pad[1]);
         break;
     }
     return buf;

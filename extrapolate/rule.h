@@ -8,6 +8,8 @@
  *   partner  x ^ m, the coordinate of a partner in a hypercube; m is a sum that does not hold x
  *   block    c0 + c1 * block(n, p, x), where block(n, p, x) are the cells of part x if n cells are
  *            divided into p parts, and the first n % p parts have one more than the others
+ *   product  c1 * (block(n, p, x) + a) * (block(m, q, y) + b): of two axes, or of one twice; only
+ *            where nothing else holds
  *
  * A rule counts only if the inputs determine it: it gives the number at every place, exactly; the
  * inputs without the largest one are enough to find it, so the largest one confirms it; and all
@@ -60,7 +62,7 @@ struct ti_term {
     int axis;
 };
 
-enum ti_rule_kind { TI_RULE_SUM, TI_RULE_PARTNER, TI_RULE_BLOCK };
+enum ti_rule_kind { TI_RULE_SUM, TI_RULE_PARTNER, TI_RULE_BLOCK, TI_RULE_PRODUCT };
 
 struct ti_rule {
     enum ti_rule_kind kind;
@@ -69,6 +71,9 @@ struct ti_rule {
     int64_t c0, c[TI_RULE_TERMS], d; /* d is at least 1 */
     int axis;                        /* of a partner or block */
     int64_t cells;                   /* n of a block */
+    int axis2;                       /* of the second block of a product ... */
+    int64_t cells2;                  /* ... and its cells */
+    int64_t pad[2];                  /* a and b of a product */
     int unknowns;                    /* constants that were found */
 };
 
@@ -84,6 +89,7 @@ enum ti_rule_found {
     TI_FOUND_NONE,    /* no rule of the family gives all numbers */
     TI_FOUND_RIVALS,  /* two rules do, and differ at the target */
     TI_FOUND_TOO_FEW, /* rules do, but none is determined without the largest input */
+    TI_FOUND_NO_CELLS /* out[0] does, but a part of the target would have no cell */
 };
 
 /*

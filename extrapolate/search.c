@@ -34,22 +34,30 @@ ti_status ti_models_search(const struct ti_inputs *in, int64_t np, const int64_t
                            struct ti_models *out, struct ti_err *err)
 {
     struct search s = {.in = in, .np = np, .models = out};
+    struct ti_differing differing;
+    char text[700];
 
     *out = (struct ti_models){.np = 0};
-    if (ti_grids_try(in, np, dims, try_grid, &s))
+    if (ti_grids_try(in, np, dims, try_grid, &s, &differing))
         return TI_OK;
-    if (s.told.why[0])
+    if (s.told.why[0]) {
         ti_err_set(err, TI_ERR_INPUT, "%" PRId64 " ranks cannot be extrapolated: %.900s", np,
                    s.told.why);
-    else
+        if (s.told.hint[0])
+            ti_err_hint(err, "%s", s.told.hint);
+        return TI_ERR_INPUT;
+    }
+    if (differing.rank[0] != differing.rank[1] || differing.input[0] != differing.input[1])
         ti_err_set(err, TI_ERR_INPUT,
                    "%" PRId64 " ranks cannot be extrapolated: no grid of 1 to %d axes tells which "
-                   "ranks of the inputs do what, and has so many ranks",
+                   "ranks do what: %s",
+                   np, TI_AXES, ti_differing_text(in, &differing, text, sizeof text));
+    else
+        ti_err_set(err, TI_ERR_INPUT,
+                   "%" PRId64 " ranks cannot be extrapolated: no grid of 1 to %d axes that the "
+                   "inputs fit has so many ranks",
                    np, TI_AXES);
-    if (s.told.hint[0])
-        ti_err_hint(err, "%s", s.told.hint);
-    else if (!s.told.why[0])
-        ti_err_hint(err, "numbers of ranks that divide into grids alike, such as squares, fit "
-                         "best; --dims says what the grid of the new run is");
+    ti_err_hint(err, "numbers of ranks that divide into grids alike, such as squares, fit best; "
+                     "--dims says what the grid of the new run is");
     return TI_ERR_INPUT;
 }

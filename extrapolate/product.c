@@ -1,0 +1,138 @@
+#include "extrapolate/product.h"
+
+#define CELLS_MOST 4096 /* along the first axis */
+#define PAD_MOST   2    /* cells at the sides of a block, together */
+
+struct search {
+    const struct ti_known *known;
+    size_t n;
+    const struct ti_spot *asked;
+    size_t nasked;
+    int64_t unit;
+    struct ti_rule *out;
+    int found;
+    size_t *where;
+};
+
+static int64_t gcd(int64_t a, int64_t b)
+{
+    while (b) {
+        int64_t r = a % b;
+
+        a = b;
+        b = r;
+    }
+    return a;
+}
+
+/* A factor of a product at a place; 0: the part has no cell. */
+static int64_t factor(const struct ti_rule *r, int which, const struct ti_spot *at)
+{
+    int axis = which ? r->axis2 : r->axis;
+    int64_t cells = ti_block(which ? r->cells2 : r->cells, at->p[axis], at->x[axis]);
+
+    return cells ? cells + r->pad[which] : 0;
+}
+
+/* The largest number of parts of an axis that is asked for: as many cells are there at least. */
+static int64_t parts(const struct search *s, int axis)
+{
+    int64_t most = 1;
+
+    for (size_t i = 0; i < s->nasked; i++)
+        most = s->asked[i].p[axis] > most ? s->asked[i].p[axis] : most;
+    return most;
+}
+
+/* Keep a rule, or see whether it disagrees with the one that was found first. */
+static void keep(struct search *s, const struct ti_rule *r)
+{
+    if (!s->found) {
+        s->out[s->found++] = *r;
+        return;
+    }
+    for (size_t i = 0; i < s->nasked && s->found < 2; i++) {
+        int64_t a = 0, b = 0;
+
+        if (ti_rule_value(&s->out[0], &s->asked[i], &a) != ti_rule_value(r, &s->asked[i], &b) ||
+            a != b) {
+            s->out[s->found++] = *r;
+            *s->where = i;
+        }
+    }
+}
+
+/* The cells of the second axis, from *low to *high; false: there are none. */
+static bool second_cells(const struct search *s, const struct ti_rule *r, int64_t *low,
+                         int64_t *high)
+{
+    *low = parts(s, r->axis2);
+    *high = INT64_MAX;
+    for (size_t i = 0; i < s->n && *low <= *high; i++) {
+        const struct ti_known *k = &s->known[i];
+        int64_t p = k->at.p[r->axis2], x = k->at.x[r->axis2];
+        int64_t cells = k->value / factor(r, 0, &k->at) / r->c[0] - r->pad[1];
+
+        if (cells < 1 || cells > INT64_MAX / 4 / p)
+            return false;
+        *low = p * (cells - 1) + x + 1 > *low ? p * (cells - 1) + x + 1 : *low;
+        *high = p * cells + x < *high ? p * cells + x : *high;
+    }
+    return *low <= *high;
+}
+
+/* A product with a first factor that is known, and the constant `c`. */
+static void try_constant(struct search *s, struct ti_rule r, int64_t c)
+{
+    int64_t low, high;
+
+    r.c[0] = c;
+    if (c % s->unit || !second_cells(s, &r, &low, &high))
+        return;
+    r.cells2 = low;
+    keep(s, &r);
+    r.cells2 = high;
+    if (high != low)
+        keep(s, &r);
+}
+
+/* A product with so many cells along the first axis. */
+static void try_cells(struct search *s, const struct ti_rule *r)
+{
+    int64_t each = 0;
+
+    for (size_t i = 0; i < s->n; i++) {
+        int64_t first = factor(r, 0, &s->known[i].at);
+
+        if (!first || s->known[i].value % first)
+            return;
+        each = gcd(each, s->known[i].value / first);
+    }
+    for (int64_t d = 1; d <= each / d && s->found < 2; d++)
+        if (each % d == 0) {
+            try_constant(s, *r, d);
+            if (each / d != d)
+                try_constant(s, *r, each / d);
+        }
+}
+
+enum ti_rule_found ti_product_find(const struct ti_known *known, size_t n,
+                                   const struct ti_spot *asked, size_t nasked, int64_t unit,
+                                   struct ti_rule out[2], size_t *where)
+{
+    struct search s = {known, n, asked, nasked, unit, out, 0, where};
+    struct ti_rule r = {.kind = TI_RULE_PRODUCT, .d = 1, .unknowns = 5};
+    int axes = known[0].at.axes;
+
+    for (size_t i = 0; i < n; i++)
+        if (known[i].value < 1)
+            return TI_FOUND_NONE;
+    for (r.pad[0] = 0; r.pad[0] <= PAD_MOST; r.pad[0]++)
+        for (r.pad[1] = 0; r.pad[1] <= PAD_MOST; r.pad[1]++)
+            for (r.axis = 0; r.axis < axes; r.axis++)
+                for (r.axis2 = r.axis; r.axis2 < axes; r.axis2++)
+                    for (r.cells = parts(&s, r.axis); r.cells <= CELLS_MOST && s.found < 2;
+                         r.cells++)
+                        try_cells(&s, &r);
+    return s.found == 0 ? TI_FOUND_NONE : s.found == 1 ? TI_FOUND_RULE : TI_FOUND_RIVALS;
+}
