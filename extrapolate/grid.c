@@ -12,6 +12,13 @@ struct shapes {
 
 /* How the parts of axes follow from the number of ranks. */
 enum law { AS_SQUARE_UP, AS_SQUARE_DOWN, FIXED_FIRST, FIXED_LAST, LAWS };
+#define ALL_LAWS ((1u << LAWS) - 1)
+
+/* A rank that has a cell. */
+struct tenant {
+    int input;
+    int64_t rank;
+};
 
 struct search {
     const struct ti_inputs *in;
@@ -21,7 +28,8 @@ struct search {
     void *arg;
     struct shapes shapes[TI_INPUTS_MOST + 1]; /* of the inputs, and of the target */
     struct ti_grid grid;
-    size_t reached; /* ranks that had the class of their cell, in the grid that went furthest */
+    struct tenant first[TI_CELLS]; /* of each cell that has a class */
+    int reached;                   /* inputs whose ranks had the classes of their cells, at most */
     struct ti_differing *differing;
 };
 
@@ -124,54 +132,50 @@ static bool follows(const struct search *s, int which, const int64_t *p, enum la
 
 /* ----------------------------------------------------------------------- cells -- */
 
-/* A rank that has a cell. */
-struct tenant {
-    int input;
-    int64_t rank;
-};
-
-/* Give the cells of the inputs their classes; false if ranks of a cell have several. */
-static bool find_classes(struct search *s)
+/* Give the cells of an input their classes; false if ranks of a cell have several. */
+static bool find_classes(struct search *s, int i)
 {
     struct ti_grid *g = &s->grid;
-    struct tenant first[TI_CELLS];
-    size_t reached = 0;
 
-    memset(g->class, -1, sizeof g->class);
-    for (int i = 0; i < s->in->n; i++)
-        for (int64_t rank = 0; rank < s->in->input[i].np; rank++) {
-            struct ti_spot at = ti_grid_spot(g, i, s->in->input[i].np, rank);
-            uint32_t cell = ti_grid_cell(g, &at);
-            int32_t is = (int32_t)s->in->input[i].rank[rank].class;
+    for (int64_t rank = 0; rank < s->in->input[i].np; rank++) {
+        struct ti_spot at = ti_grid_spot(g, i, s->in->input[i].np, rank);
+        uint32_t cell = ti_grid_cell(g, &at);
+        int32_t is = (int32_t)s->in->input[i].rank[rank].class;
 
-            if (g->class[cell] < 0)
-                first[cell] = (struct tenant){i, rank};
-            if (g->class[cell] < 0 || g->class[cell] == is) {
-                g->class[cell] = is;
-                reached++;
-                continue;
-            }
-            if (reached >= s->reached)
+        if (g->class[cell] < 0) {
+            g->class[cell] = is;
+            s->first[cell] = (struct tenant){i, rank};
+        }
+        if (g->class[cell] != is) {
+            if (i >= s->reached)
                 *s->differing =
-                    (struct ti_differing){{first[cell].input, i}, {first[cell].rank, rank}};
-            s->reached = reached > s->reached ? reached : s->reached;
+                    (struct ti_differing){{s->first[cell].input, i}, {s->first[cell].rank, rank}};
+            s->reached = i > s->reached ? i : s->reached;
             return false;
         }
+    }
     return true;
+}
+
+/* The laws of `laws` that a way to divide follows: bits. */
+static unsigned laws_of(const struct search *s, int which, const int64_t *p, unsigned laws)
+{
+    unsigned follow = 0;
+
+    for (int law = 0; law < LAWS; law++)
+        if (laws >> law & 1 && follows(s, which, p, (enum law)law))
+            follow |= 1u << law;
+    return follow;
 }
 
 /* Whether a grid of the target follows a law that all inputs follow. */
 static bool fits_target(const struct search *s, const int64_t *p)
 {
-    for (int law = 0; law < LAWS; law++) {
-        bool fits = follows(s, s->in->n, p, (enum law)law);
+    unsigned laws = laws_of(s, s->in->n, p, ALL_LAWS);
 
-        for (int i = 0; i < s->in->n && fits; i++)
-            fits = follows(s, i, s->grid.p[i], (enum law)law);
-        if (fits)
-            return true;
-    }
-    return false;
+    for (int i = 0; i < s->in->n; i++)
+        laws = laws_of(s, i, s->grid.p[i], laws);
+    return laws != 0;
 }
 
 static bool try_targets(struct search *s)
@@ -204,14 +208,23 @@ bool ti_grid_of(const struct ti_inputs *in, const struct ti_grid *g, int64_t np,
     return found == 1;
 }
 
-static bool try_inputs(struct search *s, int i)
+/* Try the ways to divide input `i` and those behind it.  The inputs before it follow the laws
+ * `laws`; with dimensions that are given they need none. */
+static bool try_inputs(struct search *s, int i, unsigned laws)
 {
+    int32_t class[TI_CELLS];
+
     if (i == s->in->n)
-        return find_classes(s) && try_targets(s);
+        return try_targets(s);
+    memcpy(class, s->grid.class, sizeof class);
     for (int k = 0; k < s->shapes[i].n; k++) {
+        unsigned follow;
+
         memcpy(s->grid.p[i], s->shapes[i].p[k], sizeof s->grid.p[i]);
-        if (try_inputs(s, i + 1))
+        follow = laws_of(s, i, s->grid.p[i], laws);
+        if ((follow || s->dims) && find_classes(s, i) && try_inputs(s, i + 1, follow))
             return true;
+        memcpy(s->grid.class, class, sizeof class);
     }
     return false;
 }
@@ -230,7 +243,8 @@ bool ti_grids_try(const struct ti_inputs *in, int64_t np, const int64_t *dims, t
             s.shapes[i] = shapes_of(i < in->n ? in->input[i].np : np, axes);
         for (size_t c = 0; c < sizeof cells / sizeof *cells; c++) {
             s.grid.cells = cells[c];
-            if (try_inputs(&s, 0))
+            memset(s.grid.class, -1, sizeof s.grid.class);
+            if (try_inputs(&s, 0, ALL_LAWS))
                 return true;
         }
     }

@@ -2,7 +2,8 @@
 ifneq ($(blocks_as),)
 blocks_c := $(wrappers:%=$(O)/%) $(wrap_libs)
 blocks_examples := $(examples:%=$(O)/blocks/%)
-blocks_tests    := $(O)/blocks/bursts $(O)/blocks/threads $(O)/blocks/callbacks $(O)/blocks/misses
+blocks_tests    := $(O)/blocks/bursts $(O)/blocks/threads $(O)/blocks/callbacks $(O)/blocks/misses \
+                   $(O)/blocks/faces
 ifneq ($(MPICC_mpich),)
 blocks_tests    += $(O)/blocks/bursts.mpich
 endif
