@@ -8,150 +8,7 @@
 #include "common/sums.h"
 #include "event/symbol.h"
 #include "extrapolate/fit.h"
-
-/* Places of all inputs and of the target, with their cells. */
-struct place {
-    struct ti_spot at;
-    uint32_t cell;
-    uint32_t class;
-    int input;
-    const struct ti_input_rank *rank; /* NULL: of the target */
-};
-
-struct fitting {
-    struct ti_models *m;
-    struct ti_models_told *told;
-    size_t found;    /* numbers with models */
-    uint32_t inputs; /* that are looked at: bits */
-    bool no_cells;   /* a rule of the number that is looked at leaves parts without cells */
-    struct place *known, *asked;
-    size_t nknown, nasked;
-    struct ti_known *value; /* of the slot that is looked at */
-    size_t nvalues, values_cap;
-    struct ti_spot *spot; /* that it is asked for */
-    size_t nspots, spots_cap;
-};
-
-/* ---------------------------------------------------------------------- places -- */
-
-static void find_places(struct fitting *f)
-{
-    struct ti_models *m = f->m;
-    size_t cap = 0;
-
-    for (int i = 0; i < m->in->n; i++)
-        f->nknown += (size_t)m->in->input[i].np;
-    f->known = ti_grow(NULL, &cap, f->nknown, sizeof *f->known);
-    f->nknown = 0;
-    for (int i = 0; i < m->in->n; i++)
-        for (int64_t r = 0; r < m->in->input[i].np; r++) {
-            struct place *p = &f->known[f->nknown++];
-
-            *p = (struct place){.at = ti_grid_spot(&m->grid, i, m->in->input[i].np, r),
-                                .input = i,
-                                .rank = &m->in->input[i].rank[r]};
-            p->cell = ti_grid_cell(&m->grid, &p->at);
-            p->class = p->rank->class;
-        }
-    cap = 0;
-    f->asked = ti_grow(NULL, &cap, (size_t)m->np, sizeof *f->asked);
-    for (int64_t r = 0; r < m->np; r++) {
-        struct place *p = &f->asked[f->nasked++];
-
-        p->at = ti_grid_spot(&m->grid, m->in->n, m->np, r);
-        p->cell = ti_grid_cell(&m->grid, &p->at);
-        p->class = (uint32_t)m->grid.class[p->cell];
-    }
-}
-
-/* ---------------------------------------------------------------------- values -- */
-
-static bool is_partner(const struct ti_number *n)
-{
-    return n->kind == TI_NUMBER_FIELD && n->token <= 1 &&
-           (n->field == TI_F_PEER || n->field == TI_F_PEER2);
-}
-
-/* The number that a rule is to give for a value; false if none can. */
-static bool wanted(const struct place *p, int64_t v, const struct ti_model *m, int axis,
-                   int64_t *out)
-{
-    int64_t partner = p->at.rank + v;
-
-    switch (m->kind) {
-    case TI_MODEL_NUMBER:
-        *out = v;
-        return true;
-    case TI_MODEL_SHIFTED:
-        *out = v + p->at.x[m->axis];
-        return true;
-    case TI_MODEL_PLACE:
-        for (int i = 0; i < axis; i++)
-            partner = partner < 0 ? -1 : partner / p->at.p[i];
-        *out = partner % p->at.p[axis];
-        return partner >= 0 && p->at.rank + v < p->at.np;
-    case TI_MODEL_NONE:
-    case TI_MODEL_FIT:
-        break;
-    }
-    return false;
-}
-
-/* Which trips of an unrolled loop, if not a certain one. */
-enum { ALL_TRIPS = -1, BUT_FIRST = -2 };
-
-/* Take the values of a slot, of one cell or all (-1), and of one trip or several. */
-static bool take_values(struct fitting *f, uint32_t class, size_t slot, int64_t cell, int64_t trip,
-                        const struct ti_model *model, int axis)
-{
-    const struct ti_slot *s = &f->m->in->class[class].slot[slot];
-
-    f->nvalues = 0;
-    for (size_t k = 0; k < f->nknown; k++) {
-        const struct place *p = &f->known[k];
-        int64_t times;
-
-        if (p->class != class || (cell >= 0 && p->cell != cell) || !(f->inputs >> p->input & 1))
-            continue;
-        times = ti_slot_times(s, p->rank);
-        for (int64_t t = trip == BUT_FIRST ? 1
-                         : trip < 0        ? 0
-                                           : trip;
-             t < (trip < 0 ? times : trip + 1); t++) {
-            struct ti_known *to;
-
-            f->value = ti_grow(f->value, &f->values_cap, f->nvalues + 1, sizeof *f->value);
-            to = &f->value[f->nvalues++];
-            *to = (struct ti_known){.at = p->at, .input = p->input};
-            to->at.t = trip < 0 ? t : 0; /* the same as in ti_model_value() */
-            if (!wanted(p, ti_slot_value(s, p->rank, slot, t), model, axis, &to->value))
-                return false;
-        }
-    }
-    return f->nvalues > 0;
-}
-
-static void take_spots(struct fitting *f, uint32_t class, size_t slot, int64_t cell, int64_t trip)
-{
-    const struct ti_slot *s = &f->m->in->class[class].slot[slot];
-
-    f->nspots = 0;
-    for (size_t k = 0; k < f->nasked; k++) {
-        const struct place *p = &f->asked[k];
-        int64_t times = 1;
-
-        if (p->class != class || (cell >= 0 && p->cell != cell))
-            continue;
-        if (s->times >= 0 && trip < 0 &&
-            !ti_model_value(f->m, class, (size_t)s->times, &p->at, &times))
-            continue;
-        for (int64_t t = trip == BUT_FIRST; t < times; t++) {
-            f->spot = ti_grow(f->spot, &f->spots_cap, f->nspots + 1, sizeof *f->spot);
-            f->spot[f->nspots] = p->at;
-            f->spot[f->nspots++].t = t;
-        }
-    }
-}
+#include "extrapolate/values.h"
 
 /* ----------------------------------------------------------------------- rules -- */
 
@@ -203,16 +60,24 @@ static void note(struct fitting *f, uint32_t class, size_t slot, enum ti_rule_fo
     int64_t np;
 
     if (f->inputs != UINT32_MAX || f->found < told->found ||
-        (f->found == told->found && told->rivals && found != TI_FOUND_NO_CELLS))
+        (f->found == told->found && told->rivals && found < TI_FOUND_NO_CELLS))
         return;
     told->found = f->found;
-    told->rivals = found == TI_FOUND_RIVALS || found == TI_FOUND_NO_CELLS;
+    told->rivals = found == TI_FOUND_RIVALS || found >= TI_FOUND_NO_CELLS;
     told->hint[0] = '\0';
     at = put_where(f, class, slot, told->why, sizeof told->why);
     if (found == TI_FOUND_NO_CELLS) {
         snprintf(told->why + at, sizeof told->why - at,
                  ": '%s' fits, and leaves parts of the new run without cells",
                  ti_rule_text(&rule[0], a, sizeof a));
+        return;
+    }
+    if (found == TI_FOUND_ONE_SHAPE) {
+        snprintf(told->why + at, sizeof told->why - at,
+                 ": p%c is %" PRId64 " in all inputs that have such ranks, and %" PRId64
+                 " in the new run",
+                 "xyzw"[rule[0].axis], f -> value[0].at.p[rule[0].axis],
+                 f->spot[where].p[rule[0].axis]);
         return;
     }
     if (found != TI_FOUND_RIVALS) {
@@ -230,26 +95,6 @@ static void note(struct fitting *f, uint32_t class, size_t slot, enum ti_rule_fo
         snprintf(told->hint, sizeof told->hint, "a trace of %" PRId64 " ranks would decide", np);
 }
 
-/* The bytes of an element, if the slot is the bytes of a message: what those of all ranks are
- * multiples of. */
-static int64_t unit_of(const struct fitting *f, uint32_t class, size_t slot)
-{
-    const struct ti_class *c = &f->m->in->class[class];
-    const struct ti_number *n = &c->slot[slot].is;
-    uint8_t size = n->field == TI_F_BYTES ? TI_F_ESIZE : TI_F_ESIZE2;
-    uint64_t unit = 0;
-
-    if (n->kind != TI_NUMBER_FIELD || (n->field != TI_F_BYTES && n->field != TI_F_BYTES2))
-        return 1;
-    for (size_t s = slot + 1; s < c->n && c->slot[s].is.of == n->of; s++)
-        if (c->slot[s].is.kind == TI_NUMBER_FIELD && c->slot[s].is.field == size)
-            for (size_t k = 0; k < f->nknown; k++)
-                if (f->known[k].class == class)
-                    unit = ti_common_divisor(
-                        unit, (uint64_t)ti_slot_value(&c->slot[s], f->known[k].rank, s, 0));
-    return unit ? (int64_t)unit : 1;
-}
-
 static bool find_rules(struct fitting *f, uint32_t class, size_t slot, int64_t cell, int64_t trip,
                        struct ti_model *model)
 {
@@ -260,10 +105,9 @@ static bool find_rules(struct fitting *f, uint32_t class, size_t slot, int64_t c
         enum ti_rule_found found;
         size_t where = 0;
 
-        if (!take_values(f, class, slot, cell, trip, model, axis))
+        if (!ti__take_values(f, class, slot, cell, trip, model, axis))
             return false;
-        found = ti_rule_find(f->value, f->nvalues, f->spot, f->nspots, unit_of(f, class, slot),
-                             rule, &where);
+        found = ti__find_rule(f, class, slot, rule, &where);
         f->no_cells |= found == TI_FOUND_NO_CELLS;
         if (found != TI_FOUND_RULE) {
             note(f, class, slot, found, rule, where);
@@ -280,14 +124,14 @@ static bool find_model(struct fitting *f, uint32_t class, size_t slot, int64_t c
 {
     const struct ti_number *n = &f->m->in->class[class].slot[slot].is;
 
-    take_spots(f, class, slot, cell, trip);
+    ti__take_spots(f, class, slot, cell, trip);
     *out = (struct ti_model){.kind = TI_MODEL_NONE};
     if (!f->nspots)
         return true;
     out->kind = TI_MODEL_NUMBER;
     if (find_rules(f, class, slot, cell, trip, out))
         return true;
-    if (!is_partner(n))
+    if (!ti__is_partner(n))
         return false;
     out->kind = TI_MODEL_PLACE;
     if (find_rules(f, class, slot, cell, trip, out))
@@ -305,7 +149,7 @@ static bool find_fit(struct fitting *f, uint32_t class, size_t slot, int64_t cel
     struct ti_fit fit;
 
     *out = (struct ti_model){.kind = TI_MODEL_NUMBER};
-    if (!take_values(f, class, slot, cell, trip, out, 0) ||
+    if (!ti__take_values(f, class, slot, cell, trip, out, 0) ||
         !ti_fit_find(f->m, f->value, f->nvalues, &fit))
         return false;
     *out = (struct ti_model){.kind = TI_MODEL_FIT, .fit = fit};
@@ -403,6 +247,8 @@ static bool find_slot(struct fitting *f, uint32_t class, size_t slot)
         return true;
     if (f->m->in->class[class].slot[slot].is.kind == TI_NUMBER_VOLUME)
         return by_parts(f, class, slot, true, trips, find_fit);
+    if (by_parts(f, class, slot, false, 0, ti__find_joint))
+        return true;
     f->inputs = f->no_cells ? 0 : similar_inputs(f->m);
     found = f->inputs && find_rules_of(f, class, slot, trips);
     f->inputs = UINT32_MAX;
@@ -491,7 +337,7 @@ bool ti_models_find(const struct ti_inputs *in, const struct ti_grid *g, int64_t
         cap = 0;
         out->slot[c] = ti_grow(NULL, &cap, in->class[c].n, sizeof *out->slot[c]);
     }
-    find_places(&f);
+    ti__find_places(&f);
     for (size_t k = 0; k < f.nasked && fine; k++)
         if (g->class[f.asked[k].cell] < 0) {
             if (!told->why[0]) /* else another grid went further */

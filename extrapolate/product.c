@@ -10,7 +10,7 @@ struct search {
     size_t nasked;
     int64_t unit;
     struct ti_rule *out;
-    int found;
+    int found; /* 2: they differ */
     size_t *where;
 };
 
@@ -116,23 +116,32 @@ static void try_cells(struct search *s, const struct ti_rule *r)
         }
 }
 
+/* Products with these pads. */
+static void try_pads(struct search *s, int64_t first, int64_t second)
+{
+    struct ti_rule r = {.kind = TI_RULE_PRODUCT, .d = 1, .pad = {first, second}};
+    int axes = s->known[0].at.axes;
+
+    r.unknowns = 3 + (first != 0) + (second != 0);
+    for (r.axis = 0; r.axis < axes; r.axis++)
+        for (r.axis2 = r.axis; r.axis2 < axes; r.axis2++)
+            for (r.cells = parts(s, r.axis); r.cells <= CELLS_MOST && s->found < 2; r.cells++)
+                try_cells(s, &r);
+}
+
 enum ti_rule_found ti_product_find(const struct ti_known *known, size_t n,
                                    const struct ti_spot *asked, size_t nasked, int64_t unit,
                                    struct ti_rule out[2], size_t *where)
 {
     struct search s = {known, n, asked, nasked, unit, out, 0, where};
-    struct ti_rule r = {.kind = TI_RULE_PRODUCT, .d = 1, .unknowns = 5};
-    int axes = known[0].at.axes;
 
     for (size_t i = 0; i < n; i++)
         if (known[i].value < 1)
             return TI_FOUND_NONE;
-    for (r.pad[0] = 0; r.pad[0] <= PAD_MOST; r.pad[0]++)
-        for (r.pad[1] = 0; r.pad[1] <= PAD_MOST; r.pad[1]++)
-            for (r.axis = 0; r.axis < axes; r.axis++)
-                for (r.axis2 = r.axis; r.axis2 < axes; r.axis2++)
-                    for (r.cells = parts(&s, r.axis); r.cells <= CELLS_MOST && s.found < 2;
-                         r.cells++)
-                        try_cells(&s, &r);
+    for (int pads = 0; pads <= 2 && !s.found; pads++)
+        for (int64_t a = 0; a <= PAD_MOST; a++)
+            for (int64_t b = 0; b <= PAD_MOST; b++)
+                if ((a != 0) + (b != 0) == pads)
+                    try_pads(&s, a, b);
     return s.found == 0 ? TI_FOUND_NONE : s.found == 1 ? TI_FOUND_RULE : TI_FOUND_RIVALS;
 }

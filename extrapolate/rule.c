@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "extrapolate/product.h"
-
 #define HUGE_VALUE (INT64_C(1) << 62)
 #define UNKNOWNS   (TI_RULE_TERMS + 1)
 #define PAD_MOST   4 /* cells at each side of a block, and their multiples, that are tried */
@@ -466,12 +464,8 @@ enum ti_rule_found ti_rule_find(const struct ti_known *known, size_t n, const st
         out[0] = s.no_cells;
         return TI_FOUND_NO_CELLS;
     }
-    if (!s.nrules) {
-        enum ti_rule_found found =
-            n ? ti_product_find(known, n, asked, nasked, s.unit, out, where) : TI_FOUND_NONE;
-
-        return found == TI_FOUND_NONE && s.too_few ? TI_FOUND_TOO_FEW : found;
-    }
+    if (!s.nrules)
+        return s.too_few ? TI_FOUND_TOO_FEW : TI_FOUND_NONE;
     out[0] = s.rule[0];
     for (int k = 1; k < s.nrules; k++)
         for (size_t i = 0; i < nasked; i++) {

@@ -86,10 +86,13 @@ struct ti_known {
 
 enum ti_rule_found {
     TI_FOUND_RULE,
-    TI_FOUND_NONE,    /* no rule of the family gives all numbers */
-    TI_FOUND_RIVALS,  /* two rules do, and differ at the target */
-    TI_FOUND_TOO_FEW, /* rules do, but none is determined without the largest input */
-    TI_FOUND_NO_CELLS /* out[0] does, but a part of the target would have no cell */
+    TI_FOUND_NONE,     /* no rule of the family gives all numbers */
+    TI_FOUND_RIVALS,   /* two rules do, and differ at the target */
+    TI_FOUND_TOO_FEW,  /* rules do, but none is determined without the largest input */
+    TI_FOUND_NO_CELLS, /* out[0] does, but a part of the target would have no cell */
+    TI_FOUND_ONE_SHAPE /* out[0] does, but an axis has as many parts wherever the number is known,
+                        * and others where it is asked for: ti_rule_find() leaves this to its caller
+                        */
 };
 
 /*
