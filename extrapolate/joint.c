@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CLASSES_MOST 32 /* that are asked */
+#define CLASSES_MOST  32 /* that are asked */
+#define UNKNOWNS_MOST 3  /* of a rule that is no product */
+#define TRIPS_MOST    4  /* of an unrolled loop that are asked one by one */
 
 /* Whether slots of two classes may have one rule. */
 static bool is_alike(const struct ti_class *a, size_t s, const struct ti_class *b, size_t t)
@@ -39,63 +41,110 @@ static bool agree(const struct fitting *f, const struct ti_rule *a, const struct
     return true;
 }
 
-/* The slots of a class whose values have a rule together with those that are there. */
+/* The slots of a class whose values have a rule together with those that are there: those whose
+ * rules have the fewest unknowns. */
 struct matches {
-    size_t n, rules, slot; /* rules: those that have only one rule; the last slot */
-    bool differ;           /* these rules differ at the target */
+    size_t n, rules; /* rules: those that have only one rule */
+    size_t slot;     /* the last one, and its trip */
+    int64_t trip;
+    struct ti_rule rule; /* of the last one that has only one */
+    int unknowns;
+    bool differ; /* these rules differ at the target */
 };
 
-static struct matches match(struct fitting *f, uint32_t class, size_t slot, uint32_t other,
-                            struct ti_model *out)
+/* The slot that asks, for rules with so many unknowns at most. */
+struct asking {
+    uint32_t class;
+    size_t slot;
+    int unknowns;
+    const struct ti_model *out;
+};
+
+/* Trips that all ranks of a class make in the unrolled loop of a slot; 0 outside of one. */
+static int64_t trips_of(const struct fitting *f, uint32_t class, size_t slot)
 {
-    const struct ti_class *c = &f->m->in->class[class], *o = &f->m->in->class[other];
+    const struct ti_slot *s = &f->m->in->class[class].slot[slot];
+    int64_t least = TRIPS_MOST, times;
+
+    for (size_t k = 0; k < f->nknown && s->times >= 0; k++)
+        if (f->known[k].class == class) {
+            times = ti_slot_times(s, f->known[k].rank);
+            least = times < least ? times : least;
+        }
+    return s->times < 0 ? 0 : least;
+}
+
+/* See whether the values of a slot match, of all trips or of one; false: they do not. */
+static bool match_slot(struct fitting *f, const struct asking *of, uint32_t other, size_t slot,
+                       int64_t trip, struct matches *m)
+{
     size_t values = f->nvalues, where;
+    enum ti_rule_found found = TI_FOUND_NONE;
+    struct ti_rule rule[2];
+
+    if (ti__add_values(f, other, slot, -1, trip, of->out, 0))
+        found = ti__find_rule(f, of->class, of->slot, false, rule, &where);
+    f->nvalues = values;
+    if (found != TI_FOUND_RULE && found != TI_FOUND_RIVALS)
+        return false;
+    if (rule[0].unknowns > of->unknowns || (m->n && rule[0].unknowns > m->unknowns))
+        return true;
+    if (rule[0].unknowns < m->unknowns)
+        *m = (struct matches){.n = 0};
+    m->unknowns = rule[0].unknowns;
+    m->slot = slot;
+    m->trip = trip;
+    m->n++;
+    if (found == TI_FOUND_RIVALS)
+        return true;
+    m->differ |= m->rules > 0 && !agree(f, &rule[0], &m->rule);
+    m->rule = rule[0];
+    m->rules++;
+    return true;
+}
+
+static struct matches match(struct fitting *f, const struct asking *of, uint32_t other)
+{
+    const struct ti_class *c = &f->m->in->class[of->class], *o = &f->m->in->class[other];
     struct matches m = {.n = 0};
 
     for (size_t s = 0; s < o->n; s++) {
-        enum ti_rule_found found;
-        struct ti_rule rule[2];
+        int64_t trips;
 
-        f->nvalues = values;
-        if (!is_alike(c, slot, o, s) || !ti__add_values(f, other, s, -1, ALL_TRIPS, out, 0))
+        if (!is_alike(c, of->slot, o, s) || match_slot(f, of, other, s, ALL_TRIPS, &m))
             continue;
-        found = ti__find_rule(f, class, slot, rule, &where);
-        if (found != TI_FOUND_RULE && found != TI_FOUND_RIVALS)
-            continue;
-        m.slot = s;
-        m.n++;
-        if (found == TI_FOUND_RIVALS)
-            continue;
-        m.differ |= m.rules > 0 && !agree(f, &rule[0], &out->rule[0]);
-        out->rule[0] = rule[0];
-        m.rules++;
+        trips = trips_of(f, other, s);
+        for (int64_t t = 0; t < trips; t++)
+            match_slot(f, of, other, s, t, &m);
     }
-    f->nvalues = values;
     return m;
 }
 
-/* Ask the other classes, the one with the most ranks first.  A rule is found if all slots of a
- * class that match give it.  Where only one matches, its values tell more to the classes behind it.
- */
-static bool ask_classes(struct fitting *f, uint32_t class, size_t slot, size_t *ranks, bool *asked,
-                        struct ti_model *out)
+/* Ask the other classes, the one with the most ranks first.  A class has a rule if all slots of it
+ * that match agree on it, and all classes with rules must agree; where only one slot matches, its
+ * values tell more to the classes behind it. */
+static enum ti_rule_found ask_classes(struct fitting *f, const struct asking *of,
+                                      const size_t *ranks, bool *asked, struct ti_rule *out)
 {
     size_t n = f->m->in->nclasses;
+    bool found = false, differ = false;
 
-    for (size_t k = 0; k < f->nknown; k++)
-        ranks[f->known[k].class]++;
-    asked[class] = true;
-    for (size_t k = 1; k < n && k <= CLASSES_MOST; k++) {
+    memset(asked, 0, n * sizeof *asked);
+    asked[of->class] = true;
+    for (size_t k = 1; k < n && k <= CLASSES_MOST && !differ; k++) {
         uint32_t other = next_class(ranks, asked, n);
-        struct matches m = match(f, class, slot, other, out);
+        struct matches m = match(f, of, other);
 
         asked[other] = true;
-        if (m.n && m.rules == m.n)
-            return !m.differ;
-        if (m.n == 1 && !ti__add_values(f, other, m.slot, -1, ALL_TRIPS, out, 0))
-            return false;
+        if (m.n && m.rules == m.n && !m.differ) {
+            differ = found && !agree(f, out, &m.rule);
+            found = true;
+            *out = m.rule;
+        }
+        if (m.n == 1 && !ti__add_values(f, other, m.slot, -1, m.trip, of->out, 0))
+            return TI_FOUND_NONE;
     }
-    return false;
+    return differ ? TI_FOUND_RIVALS : found ? TI_FOUND_RULE : TI_FOUND_NONE;
 }
 
 bool ti__find_joint(struct fitting *f, uint32_t class, size_t slot, int64_t cell, int64_t trip,
@@ -103,15 +152,18 @@ bool ti__find_joint(struct fitting *f, uint32_t class, size_t slot, int64_t cell
 {
     size_t n = f->m->in->nclasses, ranks_cap = 0, asked_cap = 0;
     size_t *ranks = ti_grow(NULL, &ranks_cap, n, sizeof *ranks);
-    bool *asked = ti_grow(NULL, &asked_cap, n, sizeof *asked), found;
+    bool *asked = ti_grow(NULL, &asked_cap, n, sizeof *asked);
+    enum ti_rule_found found = TI_FOUND_NONE;
 
-    (void)cell;
-    (void)trip;
+    for (size_t k = 0; k < f->nknown; k++)
+        ranks[f->known[k].class]++;
     *out = (struct ti_model){.kind = TI_MODEL_NUMBER};
-    ti__take_spots(f, class, slot, -1, ALL_TRIPS);
-    found = ti__take_values(f, class, slot, -1, ALL_TRIPS, out, 0) &&
-            ask_classes(f, class, slot, ranks, asked, out);
+    ti__take_spots(f, class, slot, cell, trip);
+    for (int unknowns = 0; unknowns <= UNKNOWNS_MOST && found == TI_FOUND_NONE; unknowns++)
+        if (ti__take_values(f, class, slot, cell, trip, out, 0))
+            found = ask_classes(f, &(struct asking){class, slot, unknowns, out}, ranks, asked,
+                                &out->rule[0]);
     free(ranks);
     free(asked);
-    return found;
+    return found == TI_FOUND_RULE;
 }

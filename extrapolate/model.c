@@ -107,7 +107,7 @@ static bool find_rules(struct fitting *f, uint32_t class, size_t slot, int64_t c
 
         if (!ti__take_values(f, class, slot, cell, trip, model, axis))
             return false;
-        found = ti__find_rule(f, class, slot, rule, &where);
+        found = ti__find_rule(f, class, slot, true, rule, &where);
         f->no_cells |= found == TI_FOUND_NO_CELLS;
         if (found != TI_FOUND_RULE) {
             note(f, class, slot, found, rule, where);
@@ -247,7 +247,8 @@ static bool find_slot(struct fitting *f, uint32_t class, size_t slot)
         return true;
     if (f->m->in->class[class].slot[slot].is.kind == TI_NUMBER_VOLUME)
         return by_parts(f, class, slot, true, trips, find_fit);
-    if (by_parts(f, class, slot, false, 0, ti__find_joint))
+    if (by_parts(f, class, slot, false, 0, ti__find_joint) ||
+        (trips && by_parts(f, class, slot, false, trips, ti__find_joint)))
         return true;
     f->inputs = f->no_cells ? 0 : similar_inputs(f->m);
     found = f->inputs && find_rules_of(f, class, slot, trips);

@@ -116,6 +116,25 @@ static void try_cells(struct search *s, const struct ti_rule *r)
         }
 }
 
+/* Whether there are as many different numbers as a product has constants; none is below 1. */
+static bool is_rich(const struct ti_known *known, size_t n)
+{
+    int64_t seen[3];
+    int different = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        int k = 0;
+
+        if (known[i].value < 1)
+            return false;
+        while (k < different && seen[k] != known[i].value)
+            k++;
+        if (k == different && different < 3)
+            seen[different++] = known[i].value;
+    }
+    return different == 3;
+}
+
 /* Products with these pads. */
 static void try_pads(struct search *s, int64_t first, int64_t second)
 {
@@ -135,9 +154,8 @@ enum ti_rule_found ti_product_find(const struct ti_known *known, size_t n,
 {
     struct search s = {known, n, asked, nasked, unit, out, 0, where};
 
-    for (size_t i = 0; i < n; i++)
-        if (known[i].value < 1)
-            return TI_FOUND_NONE;
+    if (!is_rich(known, n))
+        return TI_FOUND_NONE;
     for (int pads = 0; pads <= 2 && !s.found; pads++)
         for (int64_t a = 0; a <= PAD_MOST; a++)
             for (int64_t b = 0; b <= PAD_MOST; b++)

@@ -173,7 +173,7 @@ static int steady_axis(const struct fitting *f, size_t *where)
 }
 
 enum ti_rule_found ti__find_rule(const struct fitting *f, uint32_t class, size_t slot,
-                                 struct ti_rule out[2], size_t *where)
+                                 bool products, struct ti_rule out[2], size_t *where)
 {
     const struct ti_number *n = &f->m->in->class[class].slot[slot].is;
     int64_t unit = unit_of(f, class, slot);
@@ -181,7 +181,7 @@ enum ti_rule_found ti__find_rule(const struct fitting *f, uint32_t class, size_t
         ti_rule_find(f->value, f->nvalues, f->spot, f->nspots, unit, out, where);
     int axis;
 
-    if (found == TI_FOUND_NONE && n->kind == TI_NUMBER_FIELD && n->token <= 1 &&
+    if (products && found == TI_FOUND_NONE && n->kind == TI_NUMBER_FIELD && n->token <= 1 &&
         (n->field == TI_F_BYTES || n->field == TI_F_BYTES2))
         found = ti_product_find(f->value, f->nvalues, f->spot, f->nspots, unit, out, where);
     axis = found == TI_FOUND_RULE ? steady_axis(f, where) : -1;

@@ -49,14 +49,14 @@ bool ti__add_values(struct fitting *f, uint32_t class, size_t slot, int64_t cell
 void ti__take_spots(struct fitting *f, uint32_t class, size_t slot, int64_t cell, int64_t trip);
 
 /* Find a rule of f->value at f->spot, as ti_rule_find() does; if there is none, and the slot is the
- * bytes of a message, a product.  TI_FOUND_ONE_SHAPE: out[0].axis is the axis, and f->spot[*where]
- * has another number of parts. */
+ * bytes of a message, a product, if `products`: they take time.  TI_FOUND_ONE_SHAPE: out[0].axis is
+ * the axis, and f->spot[*where] has another number of parts. */
 enum ti_rule_found ti__find_rule(const struct fitting *f, uint32_t class, size_t slot,
-                                 struct ti_rule out[2], size_t *where);
+                                 bool products, struct ti_rule out[2], size_t *where);
 
 /* Corners and edges have few ranks, which determine little: find a rule that other classes have,
  * too, for the numbers of their slots of the same kind at the same call site, or of the same
- * communicator.  For all cells and trips. */
+ * communicator. */
 bool ti__find_joint(struct fitting *f, uint32_t class, size_t slot, int64_t cell, int64_t trip,
                     struct ti_model *out);
 

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "extrapolate/product.h"
 #include "extrapolate/rule.h"
 
 #define MOST 4096
@@ -209,6 +210,69 @@ static void t_cells(void **state)
                      TI_FOUND_RULE);
 }
 
+static const struct grid cubes[] = {{3, {2, 2, 2}}, {3, {2, 3, 3}}, {3, {3, 3, 4}}, {3, {4, 5, 5}}};
+
+static int64_t face(const struct ti_spot *at)
+{
+    return 8 * (ti_block(33, at->p[1], at->x[1]) + 2) * ti_block(26, at->p[2], at->x[2]);
+}
+static int64_t transposed(const struct ti_spot *at)
+{
+    return 16 * ti_block(64, at->p[0], at->x[0]) * ti_block(64, at->p[0], at->x[0]);
+}
+static int64_t volume(const struct ti_spot *at)
+{
+    return face(at) * ti_block(40, at->p[0], at->x[0]) + 1;
+}
+
+/* A face of a block in three dimensions, and a square that is cut twice along one axis. */
+static void t_products(void **state)
+{
+    static const struct grid line[] = {{1, {4}}, {1, {8}}, {1, {16}}, {1, {64}}};
+    struct ti_rule rule[2];
+    char buf[200];
+    size_t where;
+    int64_t value;
+
+    (void)state;
+    make(cubes, 3, face);
+    assert_int_equal(ti_rule_find(known, nknown, asked, nasked, 8, rule, &where), TI_FOUND_NONE);
+    assert_int_equal(ti_product_find(known, nknown, asked, nasked, 8, rule, &where), TI_FOUND_RULE);
+    assert_string_equal(ti_rule_text(&rule[0], buf, sizeof buf),
+                        "8 * (2 + block(33, py, y)) * block(26, pz, z)");
+    for (size_t i = 0; i < nasked; i++)
+        assert_true(ti_rule_value(&rule[0], &asked[i], &value) && value == face(&asked[i]));
+    make(line, 3, transposed);
+    assert_int_equal(ti_product_find(known, nknown, asked, nasked, 8, rule, &where), TI_FOUND_RULE);
+    for (size_t i = 0; i < nasked; i++)
+        assert_true(ti_rule_value(&rule[0], &asked[i], &value) && value == transposed(&asked[i]));
+    make(cubes, 3, volume);
+    assert_int_equal(ti_product_find(known, nknown, asked, nasked, 8, rule, &where), TI_FOUND_NONE);
+    /* from the first place of each grid it does not follow how many cells there are */
+    make(cubes, 3, face);
+    for (size_t i = 0, n = 0; i < nknown; i++)
+        if (known[i].at.rank == 0) {
+            known[n++] = known[i];
+            where = n;
+        }
+    assert_int_not_equal(ti_product_find(known, where, asked, nasked, 8, rule, &where),
+                         TI_FOUND_RULE);
+}
+
+/* Blocks of a target that has more parts than cells. */
+static void t_no_cells(void **state)
+{
+    static const struct grid many[] = {{1, {3}}, {1, {4}}, {1, {5}}, {1, {64}}};
+    struct ti_rule rule[2];
+    size_t where;
+
+    (void)state;
+    make(many, 3, first_rim);
+    assert_int_equal(ti_rule_find(known, nknown, asked, nasked, 8, rule, &where),
+                     TI_FOUND_NO_CELLS);
+    assert_int_equal(rule[0].cells, 33);
+}
+
 static void t_text(void **state)
 {
     struct ti_rule r = {.kind = TI_RULE_SUM, .terms = 2, .d = 3, .c0 = -1, .c = {-1, 4}};
@@ -224,10 +288,8 @@ static void t_text(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(t_grows),
-        cmocka_unit_test(t_rivals),
-        cmocka_unit_test(t_cells),
-        cmocka_unit_test(t_text),
+        cmocka_unit_test(t_grows),    cmocka_unit_test(t_rivals),   cmocka_unit_test(t_cells),
+        cmocka_unit_test(t_products), cmocka_unit_test(t_no_cells), cmocka_unit_test(t_text),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
