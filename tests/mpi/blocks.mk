@@ -2,8 +2,7 @@
 ifneq ($(blocks_as),)
 blocks_c := $(wrappers:%=$(O)/%) $(wrap_libs)
 blocks_examples := $(examples:%=$(O)/blocks/%)
-blocks_tests    := $(O)/blocks/bursts $(O)/blocks/threads $(O)/blocks/callbacks $(O)/blocks/misses \
-                   $(O)/blocks/faces
+blocks_tests    := $(O)/blocks/bursts $(O)/blocks/threads $(O)/blocks/callbacks $(O)/blocks/misses
 ifneq ($(MPICC_mpich),)
 blocks_tests    += $(O)/blocks/bursts.mpich
 endif
