@@ -47,14 +47,14 @@ END
 
 volume() { "$info" --json "$1" | python3 -c 'import json, sys; print(json.load(sys.stdin)["volume"])'; }
 
-# same PROGRAM TO: what was made is what was run.
+# same PROGRAM TO: what was made is what was run, but for volumes that are unproven.
 same() {
     local real=$1.$2.run made=$1.made.$2 platform
     "$info" --compare "$real" --no-volumes "$made" >log 2>&1 || fail "$1: $(cat log)"
     grep -q "^equal: $2 ranks" log || fail "$1: $(cat log)"
     echo "# $1: $(grep ^equal log)"
     "$info" --verify "$made" >log 2>&1 || fail "$1: $(cat log)"
-    within "$1, volume" 0.01 "$(volume "$made")" "$(volume "$real")"
+    [ "$unproven" ] || within "$1, volume" 0.01 "$(volume "$made")" "$(volume "$real")"
     command -v smpirun >/dev/null && [ -x "$TI_BUILD/ti-smpi-replay" ] || return
     for platform in '--speed 1Gf' '--topology torus:4,4,4 --speed 4Gf' \
         '--topology fat-tree:2;8,8;1,4;1,1 --speed 8Gf --bandwidth 1GBps --latency 2us'; do
@@ -95,11 +95,13 @@ refused() { # PROGRAM 'ARGUMENT...' TEXT NP...
     fi
 }
 
+unproven=
 grows lu 'W 2' 9 12 16 20 36 48 64
 grows stencil '64 20' 9 12 16 20 36 48 64
 grows ring '' 4 8 16 32 64
 grows ep '' 4 8 16 32 64
-# a stage of the hypercube on 4 ranks, three on 64; 4, 8 and 16 do not tell what 32 are
+# One stage of the hypercube on 4 ranks, three on 64.  From 4, 8 and 16 ranks it does not follow what
+# 32 do, so there is no proof, and volumes are far off.
 unproven='ti-extrapolate: warning: unproven: without the largest input' grows cg '256 3' 4 8 16 32 64
 
 refused is '' 'a list differs from call to call' 4 8 16
