@@ -255,7 +255,8 @@ struct every {
 
 static const struct ti_model *next_model(struct every *e)
 {
-    int64_t cells = e->of->by_cell ? TI_CELLS : 1, each = e->of->trips ? e->of->trips : 1;
+    int64_t cells = e->of->by_cell ? ti_grid_cells(&e->m->grid) : 1,
+            each = e->of->trips ? e->of->trips : 1;
 
     for (; e->of->model && e->next < cells * each; e->next++) {
         const struct ti_model *model = &e->of->model[e->next];

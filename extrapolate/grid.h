@@ -27,7 +27,17 @@ struct ti_grid {
 /* The place of a rank; its `t` is 0. */
 struct ti_spot ti_grid_spot(const struct ti_grid *g, int input, int64_t np, int64_t rank);
 
-/* The cell of a place, below TI_CELLS. */
+/* How many cells a grid tells apart, at most TI_CELLS. */
+static inline int64_t ti_grid_cells(const struct ti_grid *g)
+{
+    int64_t n = g->cells & TI_CELL_DIAGONAL ? 2 : 1;
+
+    for (int i = 0; i < g->axes; i++)
+        n *= g->cells & TI_CELL_PARITY && i < 2 ? 6 : 3;
+    return n;
+}
+
+/* The cell of a place, below ti_grid_cells(). */
 uint32_t ti_grid_cell(const struct ti_grid *g, const struct ti_spot *at);
 
 /* All grids that fit: those with the fewest axes first, and of these those with the simplest cells.

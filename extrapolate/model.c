@@ -195,7 +195,7 @@ static bool by_parts(struct fitting *f, uint32_t class, size_t slot, bool by_cel
                      find_fn *find)
 {
     struct ti_slot_models *m = &f->m->slot[class][slot];
-    int64_t cells = by_cell ? TI_CELLS : 1, each = models_of(trips);
+    int64_t cells = by_cell ? ti_grid_cells(&f->m->grid) : 1, each = models_of(trips);
 
     free(m->model);
     *m = (struct ti_slot_models){by_cell, trips, calloc((size_t)(cells * each), sizeof *m->model)};
