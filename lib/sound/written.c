@@ -64,13 +64,10 @@ ti_status ti_written_check(const char *path, const char *made, const char *hint,
 
     if (st)
         return st;
-    st = ti_source_share_lists(s, err);
-    if (!st) {
-        st = ti_check(s, &visitor, &result, &problems, err);
-        ti_check_free(&result);
-    }
+    st = ti_check(s, &visitor, &result, &problems, err);
     if (!st && problems.n)
         st = not_sound(&problems, made, hint, err);
+    ti_check_free(&result);
     ti_source_close(s);
     return st;
 }
