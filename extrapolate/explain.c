@@ -8,9 +8,9 @@
 #include "analysis/folded.h"
 #include "common/cli.h"
 #include "common/json.h"
+#include "extrapolate/fit.h"
 
 #define TEXT_BYTES 2048
-#define EXACT      1e-9 /* a share that is no error, but rounding */
 
 struct text {
     char at[TEXT_BYTES];
@@ -228,15 +228,31 @@ static void add_partner(struct text *out, const struct ti_grid *g, const struct 
     }
 }
 
-static void add_model(struct text *out, const struct ti_grid *g, const struct ti_number *n,
-                      const struct ti_model *m)
+/* A fit: its terms, how well it gives the largest input, and its interval. */
+static void add_fit(struct text *out, const struct ti_models *m, const struct ti_fit *fit)
 {
     char a[256];
 
-    if (m->kind == TI_MODEL_FIT && m->fit.error < EXACT)
-        add(out, "fitted, exact at the largest input");
-    else if (m->kind == TI_MODEL_FIT)
-        add(out, "fitted, within %.2g %% at the largest input", 100 * m->fit.error);
+    add(out, "%s (fitted: ", ti_fit_text(m, fit, a, sizeof a));
+    if (fit->error < TI_FIT_EXACT)
+        add(out, "exact at the largest input");
+    else
+        add(out, "%.2g %% off at the largest input", 100 * fit->error);
+    if (fit->low < 1 - TI_FIT_EXACT || fit->high > 1 + TI_FIT_EXACT)
+        add(out, ", %+.3g to %+.3g %% at the new one", 100 * (fit->low - 1), 100 * (fit->high - 1));
+    if (fit->decides)
+        add(out, "; a trace of %" PRId64 " ranks would decide", fit->decides);
+    add(out, ")");
+}
+
+static void add_model(struct text *out, const struct ti_models *models, const struct ti_number *n,
+                      const struct ti_model *m)
+{
+    const struct ti_grid *g = &models->grid;
+    char a[256];
+
+    if (m->kind == TI_MODEL_FIT)
+        add_fit(out, models, &m->fit);
     else if (is_partner(n))
         add_partner(out, g, m);
     else
@@ -255,8 +271,7 @@ struct every {
 
 static const struct ti_model *next_model(struct every *e)
 {
-    int64_t cells = e->of->by_cell ? ti_grid_cells(&e->m->grid) : 1,
-            each = e->of->trips ? e->of->trips : 1;
+    int64_t cells = e->of->by_cell ? ti_grid_cells(&e->m->grid) : 1, each = ti_models_each(e->of);
 
     for (; e->of->model && e->next < cells * each; e->next++) {
         const struct ti_model *model = &e->of->model[e->next];
@@ -266,7 +281,7 @@ static const struct ti_model *next_model(struct every *e)
         if (model->kind == TI_MODEL_NONE || (e->of->by_cell && !e->has[e->cell]))
             continue;
         e->text = (struct text){.n = 0};
-        add_model(&e->text, &e->m->grid, e->is, model);
+        add_model(&e->text, e->m, e->is, model);
         e->next++;
         return model;
     }
@@ -286,7 +301,9 @@ static void add_where(struct text *out, const struct every *e)
     if (e->of->by_cell)
         add_cells(out, &e->m->grid, e->target, has);
     if (e->of->trips)
-        add(out, "%st = %" PRId64, e->of->by_cell ? ", " : "", e->trip);
+        add(out, "%st %s %" PRId64, e->of->by_cell ? ", " : "",
+            e->of->trips == TI_FIRST_TRIP && e->trip ? ">" : "=",
+            e->of->trips == TI_FIRST_TRIP ? 0 : e->trip);
     add(out, "]");
 }
 

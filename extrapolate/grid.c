@@ -196,12 +196,20 @@ static bool try_targets(struct search *s)
 bool ti_grid_of(const struct ti_inputs *in, const struct ti_grid *g, int64_t np, int64_t p[TI_AXES])
 {
     struct search s = {.in = in, .np = np, .grid = *g};
+    int64_t target = 1;
+    unsigned laws;
     int found = 0;
 
+    for (int k = 0; k < g->axes; k++)
+        target *= g->p[in->n][k];
     for (int i = 0; i <= in->n; i++)
-        s.shapes[i] = shapes_of(i < in->n ? in->input[i].np : np, g->axes);
+        s.shapes[i] = shapes_of(i < in->n ? in->input[i].np : target, g->axes);
+    laws = laws_of(&s, in->n, g->p[in->n], ALL_LAWS);
+    for (int i = 0; i < in->n; i++)
+        laws = laws_of(&s, i, g->p[i], laws);
+    s.shapes[in->n] = shapes_of(np, g->axes);
     for (int k = 0; k < s.shapes[in->n].n; k++)
-        if (fits_target(&s, s.shapes[in->n].p[k])) {
+        if (laws_of(&s, in->n, s.shapes[in->n].p[k], laws)) {
             memcpy(p, s.shapes[in->n].p[k], sizeof(int64_t) * TI_AXES);
             found++;
         }

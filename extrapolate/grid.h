@@ -50,8 +50,8 @@ typedef bool ti_grid_fn(void *arg, const struct ti_grid *g);
 bool ti_grids_try(const struct ti_inputs *in, int64_t np, const int64_t *dims, ti_grid_fn *each,
                   void *arg, struct ti_differing *out);
 
-/* The grid of `np` ranks by the laws that the grids of all inputs follow, into p; false if there is
- * none, or several. */
+/* The grid of `np` ranks by the laws that those of all inputs and of the target follow, into p;
+ * false if there is none, or several. */
 bool ti_grid_of(const struct ti_inputs *in, const struct ti_grid *g, int64_t np,
                 int64_t p[TI_AXES]);
 

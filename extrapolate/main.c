@@ -98,6 +98,7 @@ struct work {
     struct ti_inputs inputs;
     struct ti_models models;
     struct ti_proof proof;
+    struct ti_target_volumes volumes;
     struct ti_symbolizer *symbolizer;
 };
 
@@ -169,33 +170,45 @@ static ti_status read_inputs(struct work *w, struct ti_err *err)
                             "'%s' has %" PRId64 " ranks: there is nothing to extrapolate",
                             ti_source_path(by_size[i]), w->s->np);
     }
+    if (!st && w->s->np < w->inputs.input[0].np)
+        st = ti_err_set(err, TI_ERR_USAGE,
+                        "--np: '%s' has %" PRId64 " ranks already: fewer can be traced, and are "
+                        "not extrapolated",
+                        ti_source_path(by_size[0]), w->inputs.input[0].np);
     return st ? st : ti_originals_read(by_size, w->n, w->of, err);
 }
 
 static ti_status prove(struct work *w, struct ti_err *err)
 {
     int64_t dims[TI_AXES + 1] = {0};
+    ti_status st = ti_target_volumes_find(&w->models, &w->volumes, err);
 
+    if (st)
+        return st;
     if (w->s->no_proof) {
         w->proof = (struct ti_proof){.np = 0, .why = "no proof was asked for (--no-proof)"};
         return TI_OK;
     }
     for (int i = 0; i < w->models.grid.axes && w->s->dims[0]; i++)
         dims[i] = w->models.grid.p[w->n - 1][i];
-    return ti_proof_find(&w->inputs, w->s->dims[0] ? dims : NULL, ti_scratch_path(PROOF_NAME),
-                         &w->proof, err);
+    st = ti_proof_find(&w->models, w->s->dims[0] ? dims : NULL, ti_scratch_path(PROOF_NAME),
+                       &w->proof, err);
+    if (!st)
+        ti_proof_limit(&w->proof, &w->volumes);
+    return st;
 }
 
 static ti_status write_trace(struct work *w, struct ti_extrapolated *e, struct ti_err *err)
 {
-    char text[1200], sizes[128], proof[1000], from[512];
+    char text[1400], sizes[128], proof[1000], volume[128], from[512];
     struct ti_origin origin = {.text = text, .from = from};
     json_t *about;
     ti_status st;
 
-    snprintf(text, sizeof text, "from %s ranks; %s",
+    snprintf(text, sizeof text, "from %s ranks; %s; %s",
              ti_originals_sizes(w->of, w->n, sizes, sizeof sizes),
-             ti_proof_text(&w->proof, proof, sizeof proof));
+             ti_proof_text(&w->proof, proof, sizeof proof),
+             ti_target_volumes_text(&w->volumes, volume, sizeof volume));
     ti_originals_from(w->of, w->n, from, sizeof from);
     ti_originals_run_id(w->of, w->n, w->s->np, origin.run_id);
     st = ti_extrapolation_write(&w->models, &origin, ti_scratch_path(TRACE_NAME), err);
@@ -211,7 +224,8 @@ static ti_status write_trace(struct work *w, struct ti_extrapolated *e, struct t
 static ti_status extrapolate(struct work *w, char *const *paths, int n, struct ti_err *err)
 {
     const struct settings *s = w->s;
-    struct ti_extrapolated e = {.models = &w->models, .of = w->of, .proof = &w->proof};
+    struct ti_extrapolated e = {
+        .models = &w->models, .of = w->of, .proof = &w->proof, .volumes = &w->volumes};
     ti_status st = open_sources(w, paths, n, err);
 
     if (!st)
@@ -259,6 +273,7 @@ int main(int argc, char **argv)
     st = extrapolate(&w, argv + ti_cli_operand(), argc - ti_cli_operand(), &err);
     ti_symbolizer_close(w.symbolizer);
     ti_proof_free(&w.proof);
+    ti_target_volumes_free(&w.volumes);
     if (w.models.np)
         ti_models_free(&w.models);
     ti_inputs_free(&w.inputs);

@@ -9,6 +9,7 @@
 #include "common/cli.h"
 #include "common/scratch.h"
 #include "event/symbol.h"
+#include "extrapolate/making.h"
 #include "merged/builder.h"
 #include "merged/merger.h"
 #include "sound/written.h"
@@ -21,13 +22,6 @@
     "messages, collectives or requests of the ranks do not fit together, so the rules do not "     \
     "hold; "                                                                                       \
     "more inputs may tell them apart, and --explain shows them"
-
-/* A class with a rank that has it: its form is made again with other numbers. */
-struct template
-{
-    struct ti_reader *r;
-    struct ti_folded *f;
-};
 
 /* The members of a communicator as the last rank had them: many ranks have the same ones, and a
  * list has as many members as there are ranks. */
@@ -45,73 +39,24 @@ struct all_members {
 
 /* A rank in the making. */
 struct rank {
-    const struct ti_models *m;
-    const struct ti_class *c;
-    const struct template *t;
-    uint32_t class;
-    struct ti_spot at;
+    struct ti_making it;
     struct ti_builder *b;
     struct all_members *members;
-    size_t slot; /* the next one */
     struct ti_call *symbol;
     size_t nsymbols, symbols_cap;
-    const char *why; /* it cannot be made; NULL: nothing is known against it */
 };
 
 static void refuse(struct rank *r, const char *why)
 {
-    r->why = r->why ? r->why : why;
+    ti_making_refuse(&r->it, why);
 }
 
-/* The number of the next slot. */
 static int64_t next(struct rank *r)
 {
-    int64_t v = 0;
-
-    if (r->slot < r->c->n && !ti_model_value(r->m, r->class, r->slot, &r->at, &v))
-        refuse(r, "a rule gives no number");
-    r->slot++;
-    return v;
+    return ti_making_next(&r->it);
 }
 
 /* --------------------------------------------------------------------- columns -- */
-
-/* The blob of a column with the next numbers, behind the first one: its tokens are those of `is`.
- */
-static void next_blob(struct rank *r, const struct ti_bytes *is, struct ti_buffer *out)
-{
-    const uint8_t *p = is->data, *end = p + is->n, *was[TI_FORM_TOKENS];
-    size_t at[TI_FORM_TOKENS];
-    uint64_t head, more;
-    int n = 0;
-
-    while (p < end && n < TI_FORM_TOKENS) {
-        uint64_t count;
-
-        was[n] = p;
-        at[n++] = out->n;
-        if (!ti_get_varint(&p, end, &head) || !ti_get_varint(&p, end, &more))
-            break;
-        count = (uint64_t)next(r);
-        ti_buffer_varint(out, count << 1 | (head & 1));
-        if (head & 1) {
-            int back = n - 1;
-
-            while (back > 0 && (uint64_t)(was[n - 1] - was[back]) != more)
-                back--;
-            ti_buffer_varint(out, at[n - 1] - at[back]);
-            continue;
-        }
-        ti_buffer_varint(out, ti_zigzag(next(r)));
-        if (head >> 1 > 1 && !ti_get_varint(&p, end, &more))
-            break;
-        more = ti_zigzag(next(r));
-        if (count > 1)
-            ti_buffer_varint(out, more);
-        if (count < 1)
-            refuse(r, "a list would have parts without elements");
-    }
-}
 
 /* The `n` values of a list; release it with free(). */
 static int64_t *values_of(struct rank *r, int64_t first, const struct ti_buffer *blob, int64_t n)
@@ -127,7 +72,7 @@ static int64_t *values_of(struct rank *r, int64_t first, const struct ti_buffer 
     }
     out = ti_grow(NULL, &cap, (size_t)n + 1, sizeof *out);
     ti_cursor_start(&c, (uint64_t)first, blob->data, blob->n);
-    for (int64_t i = 0; i < n && !r->why; i++) {
+    for (int64_t i = 0; i < n && !r->it.why; i++) {
         if (!ti_cursor_next(&c, &v))
             refuse(r, "a list has no pattern");
         out[i] = (int64_t)v;
@@ -174,7 +119,7 @@ static int64_t next_vector(struct rank *r, uint32_t i, int v)
     struct ti_vec vec;
     bool constant;
 
-    if (!ti_shape_vector(r->t->f, i, v, &constant, &vec))
+    if (!ti_shape_vector(r->it.t->f, i, v, &constant, &vec))
         refuse(r, "its record is malformed");
     if (vec.len <= TI_FORM_SHORT) {
         for (int64_t k = 0; k < vec.len; k++)
@@ -184,9 +129,9 @@ static int64_t next_vector(struct rank *r, uint32_t i, int v)
     n = next(r);
     tokens = tokens_of(&vec, vec.len, plain);
     first = next(r);
-    next_blob(r, &(struct ti_bytes){tokens.data, tokens.n}, &blob);
+    ti_making_blob(&r->it, &(struct ti_bytes){tokens.data, tokens.n}, &blob);
     list = values_of(r, first, &blob, n);
-    number = ti_builder_vector(r->b, list, r->why ? 0 : n);
+    number = ti_builder_vector(r->b, list, r->it.why ? 0 : n);
     free(tokens.data);
     free(blob.data);
     free(list);
@@ -205,10 +150,10 @@ static uint32_t symbol_of(struct rank *r, const struct ti_call *call)
 
 static void put_columns(struct rank *r, uint32_t i)
 {
-    struct ti_shape_node node = ti_shape_node(r->t->f, i);
+    struct ti_shape_node node = ti_shape_node(r->it.t->f, i);
 
     for (uint32_t k = 0; k < node.columns; k++) {
-        struct ti_shape_column c = ti_shape_column(r->t->f, i, k);
+        struct ti_shape_column c = ti_shape_column(r->it.t->f, i, k);
         struct ti_buffer blob = {.data = NULL};
         int64_t first;
 
@@ -216,7 +161,7 @@ static void put_columns(struct rank *r, uint32_t i)
             continue;
         first = next(r);
         if (c.part.kind != TI_PART_VOLUMES)
-            next_blob(r, &c.blob, &blob);
+            ti_making_blob(&r->it, &c.blob, &blob);
         ti_builder_encoded(r->b, first, &(struct ti_bytes){blob.data, blob.n});
         free(blob.data);
     }
@@ -224,12 +169,12 @@ static void put_columns(struct rank *r, uint32_t i)
 
 static void put_call(struct rank *r, uint32_t i)
 {
-    struct ti_shape_node node = ti_shape_node(r->t->f, i);
+    struct ti_shape_node node = ti_shape_node(r->it.t->f, i);
     struct ti_call is, call;
     struct ti_event constant;
     uint32_t kinds;
 
-    ti_shape_symbol(r->t->f, node.symbol, &is);
+    ti_shape_symbol(r->it.t->f, node.symbol, &is);
     memset(&call, 0, sizeof call);
     call.op = is.op;
     call.mask = is.mask;
@@ -256,8 +201,8 @@ static void put_call(struct rank *r, uint32_t i)
 /* Put the steps from `step` to the end of their loop; returns the step behind it. */
 static size_t put_steps(struct rank *r, size_t step)
 {
-    for (; step < r->c->nsteps && !r->why; step++) {
-        const struct ti_form_step *s = &r->c->step[step];
+    for (; step < r->it.c->nsteps && !r->it.why; step++) {
+        const struct ti_form_step *s = &r->it.c->step[step];
         size_t body = step + 1, slot, end = body;
         int64_t times;
 
@@ -273,15 +218,15 @@ static size_t put_steps(struct rank *r, size_t step)
             break;
         case TI_STEP_UNROLLED:
             times = next(r);
-            slot = r->slot;
+            slot = r->it.slot;
             if (times < 1)
                 refuse(r, "calls would repeat less than once");
-            for (int64_t t = 0; t < times && !r->why; t++) {
-                r->slot = slot;
-                r->at.t = t;
+            for (int64_t t = 0; t < times && !r->it.why; t++) {
+                r->it.slot = slot;
+                r->it.at.t = t;
                 end = put_steps(r, body);
             }
-            r->at.t = 0;
+            r->it.at.t = 0;
             step = end;
             break;
         case TI_STEP_END:
@@ -316,8 +261,8 @@ static void store_members(struct rank *r, struct members *to, int64_t first, int
 
     free(to->made.data);
     free(to->stored.data);
-    *to = (struct members){first, r->why ? -1 : size, *made,
-                           tokens_of(list, r->why ? 0 : size, value)};
+    *to = (struct members){first, r->it.why ? -1 : size, *made,
+                           tokens_of(list, r->it.why ? 0 : size, value)};
     *made = (struct ti_buffer){.data = NULL};
     free(list);
 }
@@ -337,10 +282,10 @@ static void put_comm(struct rank *r, const struct ti_comm *is)
     comm.rank = next(r);
     comm.size = next(r);
     first = next(r);
-    next_blob(r, &(struct ti_bytes){tokens.data, tokens.n}, &made);
+    ti_making_blob(&r->it, &(struct ti_bytes){tokens.data, tokens.n}, &made);
     if (first != last->first || comm.size != last->size || !is_same(&made, &last->made))
         store_members(r, last, first, comm.size, &made);
-    if (!r->why)
+    if (!r->it.why)
         ti_builder_comm_encoded(r->b, &comm, first,
                                 &(struct ti_bytes){last->stored.data, last->stored.n});
     free(tokens.data);
@@ -351,7 +296,7 @@ static void put_comms(struct rank *r)
 {
     const struct ti_comm *is;
 
-    for (int64_t i = 0; (is = ti_reader_comm(r->t->r, i)); i++)
+    for (int64_t i = 0; (is = ti_reader_comm(r->it.t->r, i)); i++)
         put_comm(r, is);
 }
 
@@ -376,32 +321,28 @@ static void put_texts(struct rank *r, const struct ti_origin *origin)
     ti_builder_end(r->b, TI_END_COMPLETE);
     ti_builder_info(r->b, TI_INFO_EXTRAPOLATED, origin->text, false);
     ti_builder_info(r->b, TI_INFO_EXTRAPOLATED_FROM, origin->from, false);
-    for (int i = 0; ti_reader_info_at(r->t->r, i, &key, &value); i++)
+    for (int i = 0; ti_reader_info_at(r->it.t->r, i, &key, &value); i++)
         if (!is_left_out(key))
-            ti_builder_info(r->b, key, value, i >= ti_reader_info_first(r->t->r));
+            ti_builder_info(r->b, key, value, i >= ti_reader_info_first(r->it.t->r));
     for (int k = 0; k < 3; k++)
-        for (int64_t i = 1; (string = ti_reader_string(r->t->r, kinds[k], i)); i++)
+        for (int64_t i = 1; (string = ti_reader_string(r->it.t->r, kinds[k], i)); i++)
             ti_builder_string(r->b, kinds[k], string);
 }
 
-static ti_status make_rank(const struct ti_models *m, const struct template *templates,
+static ti_status make_rank(const struct ti_models *m, const struct ti_template *templates,
                            const struct ti_origin *origin, struct all_members *members,
                            int64_t rank, struct ti_record *out, struct ti_err *err)
 {
-    struct rank r = {
-        .m = m, .at = ti_grid_spot(&m->grid, m->in->n, m->np, rank), .members = members};
+    struct rank r = {.members = members};
     ti_status st;
 
-    r.class = (uint32_t)m->grid.class[ti_grid_cell(&m->grid, &r.at)];
-    r.c = &m->in->class[r.class];
-    r.t = &templates[r.class];
+    ti_making_start(&r.it, m, templates, rank);
     r.b = ti_builder_new((uint32_t)rank, 0);
     put_texts(&r, origin);
     put_comms(&r);
     put_steps(&r, 0);
-    st = r.why ? ti_err_set(err, TI_ERR_INPUT, "rank %" PRId64 " of %" PRId64 ": %s", rank, m->np,
-                            r.why)
-               : ti_builder_finish(r.b, (uint32_t)m->np, HASHED_EVENTS, out, err);
+    st = r.it.why ? ti_making_fails(&r.it, err)
+                  : ti_builder_finish(r.b, (uint32_t)m->np, HASHED_EVENTS, out, err);
     ti_builder_free(r.b);
     free(r.symbol);
     return st;
@@ -409,7 +350,7 @@ static ti_status make_rank(const struct ti_models *m, const struct template *tem
 
 /* ------------------------------------------------------------------------- all -- */
 
-static ti_status make_ranks(const struct ti_models *m, const struct template *templates,
+static ti_status make_ranks(const struct ti_models *m, const struct ti_template *templates,
                             const struct ti_origin *origin, struct ti_merger *merger,
                             struct ti_err *err)
 {
@@ -436,32 +377,20 @@ static ti_status make_ranks(const struct ti_models *m, const struct template *te
 ti_status ti_extrapolation_write(const struct ti_models *m, const struct ti_origin *origin,
                                  const char *path, struct ti_err *err)
 {
-    const struct ti_inputs *in = m->in;
-    struct template *t;
     struct ti_merger *merger;
-    size_t cap = 0;
+    struct ti_template *t;
     ti_status st = ti_merger_new((uint32_t)m->np, origin->run_id, NULL, &merger, err);
 
     if (st)
         return st;
-    t = ti_grow(NULL, &cap, in->nclasses, sizeof *t);
-    for (size_t c = 0; c < in->nclasses && !st; c++) {
-        st = ti_folded_open_rank(in->input[in->class[c].input].source, in->class[c].rank, &t[c].r,
-                                 err);
-        if (!st)
-            st = ti_reader_skip(t[c].r, err);
-        if (!st)
-            t[c].f = ti_reader_folded(t[c].r);
-    }
+    st = ti_templates_open(m->in, &t, err);
     if (!st)
         st = make_ranks(m, t, origin, merger, err);
     if (!st)
         st = ti_merger_create(merger, path, err);
     if (!st)
         st = ti_written_check(path, "made by these rules", HINT, err);
-    for (size_t c = 0; c < in->nclasses; c++)
-        ti_reader_close(t[c].r);
-    free(t);
+    ti_templates_close(m->in, t);
     ti_merger_free(merger);
     return st;
 }

@@ -7,30 +7,11 @@
 
 #include "common/sums.h"
 #include "event/symbol.h"
+#include "extrapolate/decide.h"
 #include "extrapolate/fit.h"
 #include "extrapolate/values.h"
 
 /* ----------------------------------------------------------------------- rules -- */
-
-/* The least number of ranks, other than those of the inputs, at which two rules differ; 0: none. */
-static int64_t decides(const struct fitting *f, const struct ti_rule rule[2])
-{
-    const struct ti_inputs *in = f->m->in;
-    struct ti_grid g = f->m->grid;
-
-    for (int64_t np = 2; np < f->m->np; np++) {
-        if (!ti_grid_of(in, &f->m->grid, np, g.p[in->n]))
-            continue;
-        for (int64_t r = 0; r < np; r++) {
-            struct ti_spot at = ti_grid_spot(&g, in->n, np, r);
-            int64_t a = 0, b = 0;
-
-            if (ti_rule_value(&rule[0], &at, &a) && ti_rule_value(&rule[1], &at, &b) && a != b)
-                return np;
-        }
-    }
-    return 0;
-}
 
 /* Where a number is: "rank 3 of 16 ranks, lu+0x3516, field bytes". */
 static size_t put_where(const struct fitting *f, uint32_t class, size_t slot, char *buf,
@@ -50,47 +31,52 @@ static size_t put_where(const struct fitting *f, uint32_t class, size_t slot, ch
     return bytes < 0 ? 0 : (size_t)bytes < room ? (size_t)bytes : room - 1;
 }
 
-/* Note why a number has no rule, unless a grid before went further. */
+/* Note why a number has no rule, unless a grid before went further, or a reason before says more:
+ * rules that are not determined say which trace would help. */
 static void note(struct fitting *f, uint32_t class, size_t slot, enum ti_rule_found found,
                  const struct ti_rule *rule, size_t where)
 {
     struct ti_models_told *told = f->told;
     char a[200], b[200];
+    static const int says[] = {[TI_FOUND_TOO_FEW] = 1,
+                               [TI_FOUND_RIVALS] = 2,
+                               [TI_FOUND_NO_CELLS] = 3,
+                               [TI_FOUND_ONE_SHAPE] = 3};
+    int how = says[found];
+    int64_t np = 0;
     size_t at;
-    int64_t np;
 
     if (f->inputs != UINT32_MAX || f->found < told->found ||
-        (f->found == told->found && told->rivals && found < TI_FOUND_NO_CELLS))
+        (f->found == told->found && told->why[0] && told->how >= how))
         return;
     told->found = f->found;
-    told->rivals = found == TI_FOUND_RIVALS || found >= TI_FOUND_NO_CELLS;
+    told->how = how;
     told->hint[0] = '\0';
     at = put_where(f, class, slot, told->why, sizeof told->why);
     if (found == TI_FOUND_NO_CELLS) {
         snprintf(told->why + at, sizeof told->why - at,
                  ": '%s' fits, and leaves parts of the new run without cells",
                  ti_rule_text(&rule[0], a, sizeof a));
-        return;
-    }
-    if (found == TI_FOUND_ONE_SHAPE) {
+    } else if (found == TI_FOUND_ONE_SHAPE) {
         snprintf(told->why + at, sizeof told->why - at,
                  ": p%c is %" PRId64 " in all inputs that have such ranks, and %" PRId64
                  " in the new run",
                  "xyzw"[rule[0].axis], f -> value[0].at.p[rule[0].axis],
                  f->spot[where].p[rule[0].axis]);
-        return;
+        np = ti_decides_any(f->m, true);
+    } else if (found == TI_FOUND_RIVALS) {
+        snprintf(told->why + at, sizeof told->why - at,
+                 ": both '%s' and '%s' fit, and differ at rank %" PRId64 " of %" PRId64,
+                 ti_rule_text(&rule[0], a, sizeof a), ti_rule_text(&rule[1], b, sizeof b),
+                 f->spot[where].rank, f->m->np);
+        np = ti_decides_rules(f->m, class, rule);
+    } else if (found == TI_FOUND_TOO_FEW) {
+        snprintf(told->why + at, sizeof told->why - at,
+                 ": what fits is not determined without the largest input");
+        np = ti_decides_terms(f->m, class, &rule[0], f->value, f->nvalues);
+    } else {
+        snprintf(told->why + at, sizeof told->why - at, ": nothing known fits all inputs");
     }
-    if (found != TI_FOUND_RIVALS) {
-        snprintf(told->why + at, sizeof told->why - at, ": %s",
-                 found == TI_FOUND_TOO_FEW ? "what fits is not determined without the largest input"
-                                           : "nothing known fits all inputs");
-        return;
-    }
-    snprintf(told->why + at, sizeof told->why - at,
-             ": both '%s' and '%s' fit, and differ at rank %" PRId64 " of %" PRId64,
-             ti_rule_text(&rule[0], a, sizeof a), ti_rule_text(&rule[1], b, sizeof b),
-             f->spot[where].rank, f->m->np);
-    np = decides(f, rule);
     if (np)
         snprintf(told->hint, sizeof told->hint, "a trace of %" PRId64 " ranks would decide", np);
 }
@@ -143,15 +129,76 @@ static bool find_model(struct fitting *f, uint32_t class, size_t slot, int64_t c
     return false;
 }
 
+/* Inputs whose number of ranks is the target's divided by a power of 4. */
+static uint32_t similar_inputs(const struct ti_models *m)
+{
+    uint32_t similar = 0;
+
+    for (int i = 0; i < m->in->n; i++) {
+        int64_t np = m->in->input[i].np;
+
+        while (np < m->np)
+            np *= 4;
+        similar |= (uint32_t)(np == m->np) << i;
+    }
+    return similar;
+}
+
+/* Fit the values of the inputs that are looked at. */
+static bool fit_inputs(struct fitting *f, uint32_t class, size_t slot, int64_t cell, int64_t trip,
+                       struct ti_fit *fit, struct ti_fit *rival)
+{
+    const struct ti_model plain = {.kind = TI_MODEL_NUMBER};
+    struct ti_fit_samples s = {.m = f->m, .asked = f->spot, .nasked = f->nspots};
+
+    if (!ti__take_values(f, class, slot, cell, trip, &plain, 0))
+        return false;
+    s.value = f->value;
+    s.nvalues = f->nvalues;
+    return ti_fit_find(&s, fit, rival);
+}
+
+/* Whether grids have two shapes in turn, as where all numbers of ranks are powers of two. */
+static bool has_two_shapes(const struct ti_models *m)
+{
+    int64_t odd = m->np & (m->np - 1);
+
+    for (int i = 0; i < m->in->n; i++)
+        odd |= m->in->input[i].np & (m->in->input[i].np - 1);
+    return !odd && m->grid.axes > 1;
+}
+
+/* Fit all inputs; or, unless these confirm it, those with a grid of the target's shape. */
 static bool find_fit(struct fitting *f, uint32_t class, size_t slot, int64_t cell, int64_t trip,
                      struct ti_model *out)
 {
-    struct ti_fit fit;
+    struct ti_fit fit, rival;
+    bool found;
 
-    *out = (struct ti_model){.kind = TI_MODEL_NUMBER};
-    if (!ti__take_values(f, class, slot, cell, trip, out, 0) ||
-        !ti_fit_find(f->m, f->value, f->nvalues, &fit))
+    ti__take_spots(f, class, slot, cell, trip);
+    *out = (struct ti_model){.kind = TI_MODEL_NONE};
+    if (!f->nspots)
+        return true;
+    found = fit_inputs(f, class, slot, cell, trip, &fit, &rival);
+    if (has_two_shapes(f->m) && !(found && fit.error <= TI_FIT_EXACT)) {
+        struct ti_fit some, other;
+
+        f->inputs = similar_inputs(f->m);
+        if (fit_inputs(f, class, slot, cell, trip, &some, &other)) {
+            fit = some;
+            rival = other;
+            found = true;
+        }
+        f->inputs = UINT32_MAX;
+    }
+    if (!found) {
+        note(f, class, slot, TI_FOUND_NONE, NULL, 0);
         return false;
+    }
+    if (fit.low < 1 - TI_FIT_WIDE || fit.high > 1 + TI_FIT_WIDE) {
+        fit.decides = ti_decides_fits(f->m, class, cell, &fit, &rival, TI_FIT_WIDE);
+        fit.decides = fit.decides ? fit.decides : ti_decides_any(f->m, false);
+    }
     *out = (struct ti_model){.kind = TI_MODEL_FIT, .fit = fit};
     return true;
 }
@@ -185,20 +232,21 @@ static int64_t trips_of(struct fitting *f, uint32_t class, size_t slot)
     return trips;
 }
 
-/* Models for each cell. */
-static int64_t models_of(int64_t trips)
+int64_t ti_models_each(const struct ti_slot_models *m)
 {
-    return trips == TI_FIRST_TRIP ? 2 : trips ? trips : 1;
+    return m->trips == TI_FIRST_TRIP ? 2 : m->trips ? m->trips : 1;
 }
 
 static bool by_parts(struct fitting *f, uint32_t class, size_t slot, bool by_cell, int64_t trips,
                      find_fn *find)
 {
     struct ti_slot_models *m = &f->m->slot[class][slot];
-    int64_t cells = by_cell ? ti_grid_cells(&f->m->grid) : 1, each = models_of(trips);
+    int64_t cells = by_cell ? ti_grid_cells(&f->m->grid) : 1, each;
 
     free(m->model);
-    *m = (struct ti_slot_models){by_cell, trips, calloc((size_t)(cells * each), sizeof *m->model)};
+    *m = (struct ti_slot_models){by_cell, trips, NULL};
+    each = ti_models_each(m);
+    m->model = calloc((size_t)(cells * each), sizeof *m->model);
     if (!m->model)
         return false;
     for (int64_t cell = 0; cell < cells; cell++)
@@ -211,21 +259,6 @@ static bool by_parts(struct fitting *f, uint32_t class, size_t slot, bool by_cel
                       &m->model[cell * each + t]))
                 return false;
     return true;
-}
-
-/* Inputs whose number of ranks is the target's divided by a power of 4. */
-static uint32_t similar_inputs(const struct ti_models *m)
-{
-    uint32_t similar = 0;
-
-    for (int i = 0; i < m->in->n; i++) {
-        int64_t np = m->in->input[i].np;
-
-        while (np < m->np)
-            np *= 4;
-        similar |= (uint32_t)(np == m->np) << i;
-    }
-    return similar;
 }
 
 /* Find models of a slot: for all places together; else in parts. */
@@ -256,17 +289,24 @@ static bool find_slot(struct fitting *f, uint32_t class, size_t slot)
     return found;
 }
 
+const struct ti_model *ti_model_at(const struct ti_models *m, uint32_t class, size_t slot,
+                                   const struct ti_spot *at)
+{
+    const struct ti_slot_models *s = &m->slot[class][slot];
+    int64_t each = ti_models_each(s), cell = s->by_cell ? ti_grid_cell(&m->grid, at) : 0;
+    int64_t t = !s->trips ? 0 : s->trips == TI_FIRST_TRIP ? at->t > 0 : at->t;
+
+    return &s->model[cell * each + t];
+}
+
 bool ti_model_value(const struct ti_models *m, uint32_t class, size_t slot,
                     const struct ti_spot *at, int64_t *out)
 {
-    const struct ti_slot_models *s = &m->slot[class][slot];
-    int64_t each = models_of(s->trips), cell = s->by_cell ? ti_grid_cell(&m->grid, at) : 0;
-    int64_t t = !s->trips ? 0 : s->trips == TI_FIRST_TRIP ? at->t > 0 : at->t;
-    const struct ti_model *model = &s->model[cell * each + t];
+    const struct ti_model *model = ti_model_at(m, class, slot, at);
     struct ti_spot here = *at;
     int64_t stride = 1, sum = 0;
 
-    here.t = s->trips > 0 ? 0 : at->t;
+    here.t = m->slot[class][slot].trips > 0 ? 0 : at->t;
     switch (model->kind) {
     case TI_MODEL_NONE:
         return false;
@@ -296,20 +336,29 @@ bool ti_model_value(const struct ti_models *m, uint32_t class, size_t slot,
 
 /* -------------------------------------------------------------------------- all -- */
 
+static void note_block(struct ti_models *m, int axis, int64_t cells)
+{
+    for (int b = 0; b < m->nblocks; b++)
+        if (m->block[b].axis == axis)
+            return;
+    if (m->nblocks < TI_AXES)
+        m->block[m->nblocks++] = (struct ti_block_axis){axis, cells};
+}
+
 /* Blocks that rules of numbers have, for volumes. */
 static void note_blocks(struct ti_models *m)
 {
     for (size_t c = 0; c < m->in->nclasses; c++)
         for (size_t s = 0; s < m->in->class[c].n; s++) {
             const struct ti_model *model = m->slot[c][s].model;
-            bool known = !model || model->kind != TI_MODEL_NUMBER ||
-                         model->rule[0].kind != TI_RULE_BLOCK || m->nblocks == TI_AXES;
+            const struct ti_rule *rule = model ? &model->rule[0] : NULL;
 
-            for (int b = 0; b < m->nblocks && !known; b++)
-                known = m->block[b].axis == model->rule[0].axis;
-            if (!known)
-                m->block[m->nblocks++] =
-                    (struct ti_block_axis){model->rule[0].axis, model->rule[0].cells};
+            if (!model || model->kind != TI_MODEL_NUMBER)
+                continue;
+            if (rule->kind == TI_RULE_BLOCK || rule->kind == TI_RULE_PRODUCT)
+                note_block(m, rule->axis, rule->cells);
+            if (rule->kind == TI_RULE_PRODUCT)
+                note_block(m, rule->axis2, rule->cells2);
         }
 }
 

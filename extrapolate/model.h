@@ -18,13 +18,16 @@
 #include "common/err.h"
 #include "extrapolate/grid.h"
 
-/* Terms of a fitted volume, each a function of a place. */
-#define TI_FIT_TERMS 4
+#define TI_FIT_TERMS 4    /* of a fitted volume, each a function of a place */
+#define TI_FIT_EXACT 1e-6 /* an error that is none, but rounding: a share */
+#define TI_FIT_WIDE  0.01 /* an interval is wide that is not within this share of the value */
 
 struct ti_fit {
     int basis; /* which terms, see fit.c */
     double c[TI_FIT_TERMS];
-    double error; /* of the largest input, as a share, if it is fitted from the others */
+    double error;     /* of the largest input, as a share, if it is fitted from the others */
+    double low, high; /* its interval: the sum over the target is within these shares of it */
+    int64_t decides;  /* ranks whose trace would make a wide interval narrow; 0: not known */
 };
 
 enum ti_model_kind {
@@ -53,6 +56,9 @@ struct ti_slot_models {
     struct ti_model *model;
 };
 
+/* The models of a slot for each cell. */
+int64_t ti_models_each(const struct ti_slot_models *m);
+
 struct ti_models {
     const struct ti_inputs *in;
     struct ti_grid grid;
@@ -68,7 +74,7 @@ struct ti_models {
 /* Why there are no models: what went furthest of all grids that were tried.  Zeroed at first. */
 struct ti_models_told {
     size_t found;   /* numbers that had models */
-    bool rivals;    /* the next one has rules that fit: these say more than that others do not */
+    int how;        /* how much the reason says */
     char why[1024]; /* "": no grid fits the forms of the ranks */
     char hint[512]; /* what would help; "": not known */
 };
@@ -78,6 +84,10 @@ struct ti_models_told {
 bool ti_models_find(const struct ti_inputs *in, const struct ti_grid *g, int64_t np,
                     struct ti_models *out, struct ti_models_told *told);
 void ti_models_free(struct ti_models *m);
+
+/* The model of a slot at a place. */
+const struct ti_model *ti_model_at(const struct ti_models *m, uint32_t class, size_t slot,
+                                   const struct ti_spot *at);
 
 /* The number of a slot at a place of the target.  False: the rule gives none there. */
 bool ti_model_value(const struct ti_models *m, uint32_t class, size_t slot,

@@ -13,10 +13,19 @@
 static const char *const counted[] = {"counter", "event", "unit", "threads"};
 #define COUNTED (sizeof counted / sizeof *counted)
 
-/* How the first rank of all was counted. */
+#define MODULES_MOST 32
+
+/* A program or library that calls MPI, as call sites name it: "lu+0x3143 [BUILD-ID]". */
+struct module {
+    char name[64], build[80];
+};
+
+/* How the first rank of all was counted, and what it calls MPI from. */
 struct count {
     bool known;
     char value[COUNTED][64];
+    struct module module[MODULES_MOST];
+    int nmodules;
     const char *path;
 };
 
@@ -39,6 +48,56 @@ static ti_status check_counter(struct count *c, const char *path, const struct t
     if (!c->known)
         c->path = path;
     c->known = true;
+    return TI_OK;
+}
+
+/* Read the modules of a rank; returns how many. */
+static int modules_of(const struct ti_reader *r, struct module *out)
+{
+    const char *site;
+    int n = 0;
+
+    for (int64_t i = 1; n < MODULES_MOST && (site = ti_reader_string(r, TI_STRING_SITE, i)); i++) {
+        const char *plus = strchr(site, '+'), *build = strchr(site, '[');
+        struct module *m = &out[n];
+        bool known = !plus;
+
+        if (known)
+            continue;
+        snprintf(m->name, sizeof m->name, "%.*s", (int)(plus - site), site);
+        snprintf(m->build, sizeof m->build, "%s", build ? build : "");
+        for (int k = 0; k < n; k++)
+            known = known || strcmp(out[k].name, m->name) == 0;
+        n += !known;
+    }
+    return n;
+}
+
+/* Whether a rank is of the same build of the same program as the first one of all. */
+static ti_status check_program(struct count *c, const char *path, const struct ti_reader *r,
+                               struct ti_err *err)
+{
+    struct module is[MODULES_MOST];
+    int n = modules_of(r, is), common = 0;
+
+    if (!c->nmodules) {
+        memcpy(c->module, is, sizeof is);
+        c->nmodules = n;
+    }
+    for (int k = 0; k < n; k++)
+        for (int i = 0; i < c->nmodules; i++) {
+            if (strcmp(is[k].name, c->module[i].name) != 0)
+                continue;
+            common++;
+            if (strcmp(is[k].build, c->module[i].build) != 0)
+                return ti_err_set(err, TI_ERR_INPUT,
+                                  "'%s' and '%s' are of different builds of %s: %s and %s", c->path,
+                                  path, is[k].name, c->module[i].build, is[k].build);
+        }
+    if (n && c->nmodules && !common)
+        return ti_err_set(err, TI_ERR_INPUT,
+                          "'%s' and '%s' are of different programs: %s and %s call MPI", c->path,
+                          path, c->module[0].name, is[0].name);
     return TI_OK;
 }
 
@@ -75,6 +134,8 @@ static ti_status read_rank(struct count *c, const char *path, struct ti_reader *
         st = check_quality(path, r, err);
     if (!st)
         st = check_counter(c, path, r, err);
+    if (!st)
+        st = check_program(c, path, r, err);
     for (int i = 0; i < 8 && !st; i++)
         bytes[i] = (uint8_t)(totals.hash >> (56 - 8 * i));
     if (!st)

@@ -20,7 +20,7 @@ struct ti_original {
 
 /* Read what names each of `n` traces.  TI_ERR_INPUT: a rank is missing, incomplete or damaged;
  * volumes are not exact since ranks were merged; the trace was extrapolated itself; ranks were
- * counted by different counters.  TI_ERR_IO. */
+ * counted by different counters, or are of different builds or programs.  TI_ERR_IO. */
 ti_status ti_originals_read(struct ti_source *const *source, int n, struct ti_original *out,
                             struct ti_err *err);
 

@@ -14,17 +14,6 @@ struct search {
     size_t *where;
 };
 
-static int64_t gcd(int64_t a, int64_t b)
-{
-    while (b) {
-        int64_t r = a % b;
-
-        a = b;
-        b = r;
-    }
-    return a;
-}
-
 /* A factor of a product at a place; 0: the part has no cell. */
 static int64_t factor(const struct ti_rule *r, int which, const struct ti_spot *at)
 {
@@ -106,7 +95,7 @@ static void try_cells(struct search *s, const struct ti_rule *r)
 
         if (!first || s->known[i].value % first)
             return;
-        each = gcd(each, s->known[i].value / first);
+        each = (int64_t)ti_gcd(each, s->known[i].value / first);
     }
     for (int64_t d = 1; d <= each / d && s->found < 2; d++)
         if (each % d == 0) {

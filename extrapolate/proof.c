@@ -14,6 +14,7 @@
 #include "common/json.h"
 #include "common/map.h"
 #include "common/scratch.h"
+#include "extrapolate/decide.h"
 #include "extrapolate/make.h"
 #include "extrapolate/search.h"
 
@@ -161,7 +162,16 @@ __attribute__((format(printf, 2, 3))) static void refuse(struct ti_proof *p, con
     va_end(args);
 }
 
-static void judge(struct ti_proof *p)
+/* Add which trace would help. */
+static void name_trace(struct ti_proof *p, int64_t np, const char *how)
+{
+    size_t n = strlen(p->why);
+
+    if (np)
+        snprintf(p->why + n, sizeof p->why - n, "; a trace of %" PRId64 " ranks%s", np, how);
+}
+
+static void judge(struct ti_proof *p, const struct ti_models *m)
 {
     double off = ti_proof_off(p->was, p->made), worst = ti_proof_worst(p);
 
@@ -181,14 +191,48 @@ static void judge(struct ti_proof *p)
                "and %g %% is the most",
                100 * worst, 100 * TI_PROOF_SITE);
     p->holds = !p->why[0];
+    if (!p->holds)
+        name_trace(p, ti_decides_any(m, false), " may help");
+}
+
+/* By how much an interval is wider than the volume, as a share. */
+static double width(const struct ti_volume *v)
+{
+    return v->is > 0 ? fmax(v->high - v->is, v->is - v->low) / v->is : v->high > 0;
+}
+
+void ti_proof_limit(struct ti_proof *p, const struct ti_target_volumes *v)
+{
+    const struct ti_volume *widest = NULL;
+
+    if (!p->holds)
+        return;
+    for (size_t i = 0; i < v->nsites; i++)
+        if (v->site[i].is >= TI_PROOF_RELEVANT * v->all.is &&
+            (!widest || v->site[i].high - v->site[i].low > widest->high - widest->low))
+            widest = &v->site[i];
+    if (!(width(&v->all) <= TI_PROOF_VOLUME))
+        refuse(p, "the inputs determine the volume to %+.3g to %+.3g %%, and %g %% is the most",
+               100 * (v->all.low / v->all.is - 1), 100 * (v->all.high / v->all.is - 1),
+               100 * TI_PROOF_VOLUME);
+    else if (widest && !(width(widest) <= TI_PROOF_SITE))
+        refuse(
+            p,
+            "the inputs determine the volume before %s to %+.3g to %+.3g %%, and %g %% is the most",
+            widest->site, 100 * (widest->low / widest->is - 1),
+            100 * (widest->high / widest->is - 1), 100 * TI_PROOF_SITE);
+    p->holds = !p->why[0];
+    if (!p->holds)
+        name_trace(p, widest ? widest->decides : 0, " would decide");
 }
 
 /* Make the largest input from the others.  TI_ERR_INPUT: it cannot be made. */
 static ti_status make(const struct ti_inputs *in, const int64_t *dims, const char *path,
-                      struct ti_err *err)
+                      struct ti_volume *volume, struct ti_err *err)
 {
     const struct ti_origin origin = {.text = "for a proof", .from = ""};
     struct ti_source *source[TI_INPUTS_MOST];
+    struct ti_target_volumes volumes = {.nsites = 0};
     struct ti_models models = {.np = 0};
     struct ti_inputs fewer;
     ti_status st;
@@ -199,6 +243,10 @@ static ti_status make(const struct ti_inputs *in, const int64_t *dims, const cha
     if (!st)
         st = ti_models_search(&fewer, in->input[in->n - 1].np, dims, &models, err);
     if (!st)
+        st = ti_target_volumes_find(&models, &volumes, err);
+    *volume = volumes.all;
+    ti_target_volumes_free(&volumes);
+    if (!st)
         st = ti_extrapolation_write(&models, &origin, path, err);
     if (models.np)
         ti_models_free(&models);
@@ -206,21 +254,25 @@ static ti_status make(const struct ti_inputs *in, const int64_t *dims, const cha
     return st;
 }
 
-ti_status ti_proof_find(const struct ti_inputs *in, const int64_t *dims, const char *scratch,
+ti_status ti_proof_find(const struct ti_models *m, const int64_t *dims, const char *scratch,
                         struct ti_proof *out, struct ti_err *err)
 {
+    const struct ti_inputs *in = m->in;
     const struct ti_input *largest = &in->input[in->n - 1];
-    struct ti_err why;
+    struct ti_volume volume = {.is = 0};
+    struct ti_err why = {.text = ""};
     ti_status st;
 
     *out = (struct ti_proof){.np = largest->np};
     if (in->n < 3) {
         refuse(out, "a proof takes three traces or more");
+        name_trace(out, ti_decides_any(m, true), " may be one");
         return TI_OK;
     }
-    st = make(in, dims, scratch, &why);
+    st = make(in, dims, scratch, &volume, &why);
     if (st == TI_ERR_INPUT) {
-        refuse(out, "without the largest input: %.600s", why.text);
+        refuse(out, "without the largest input: %.550s%s%.100s", why.text, why.hint[0] ? "; " : "",
+               why.hint);
         unlink(scratch);
         return ti_stop_check(err);
     }
@@ -229,10 +281,12 @@ ti_status ti_proof_find(const struct ti_inputs *in, const int64_t *dims, const c
         return st;
     }
     out->tried = true;
+    out->low = volume.low;
+    out->high = volume.high;
     st = compare(largest->source, scratch, out, err);
     unlink(scratch);
     if (!st)
-        judge(out);
+        judge(out, m);
     return st;
 }
 
@@ -277,6 +331,8 @@ json_t *ti_proof_json(const struct ti_proof *p)
     json_object_set_new(out, "equal_events", ti_json_u64(p->equal_events));
     json_object_set_new(out, "volume", json_real(p->was));
     json_object_set_new(out, "extrapolated_volume", json_real(p->made));
+    json_object_set_new(out, "low", json_real(p->low));
+    json_object_set_new(out, "high", json_real(p->high));
     json_object_set_new(out, "volume_off", json_real(ti_proof_off(p->was, p->made)));
     json_object_set_new(out, "worst_site_off", json_real(ti_proof_worst(p)));
     json_object_set_new(out, "sites", sites);

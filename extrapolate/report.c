@@ -66,10 +66,22 @@ static void print_proof(const struct ti_proof *p, struct ti_symbolizer *z)
     print_sites(p, z);
 }
 
+const char *ti_target_volumes_text(const struct ti_target_volumes *v, char *buf, size_t room)
+{
+    const struct ti_volume *all = &v->all;
+
+    if (all->low == all->is && all->high == all->is)
+        snprintf(buf, room, "all volumes follow from rules");
+    else
+        snprintf(buf, room, "the volume is determined to %+.3g to %+.3g %%",
+                 100 * (all->low / all->is - 1), 100 * (all->high / all->is - 1));
+    return buf;
+}
+
 void ti_extrapolated_print(const struct ti_extrapolated *e, struct ti_symbolizer *z)
 {
     const struct ti_models *m = e->models;
-    char sizes[128], grid[96], size[32];
+    char sizes[128], grid[96], size[32], volume[128];
 
     printf("%" PRId64 " ranks from %s, in a grid of %s; %zu kind%s of ranks\n", m->np,
            ti_originals_sizes(e->of, m->in->n, sizes, sizeof sizes),
@@ -77,6 +89,8 @@ void ti_extrapolated_print(const struct ti_extrapolated *e, struct ti_symbolizer
            m->in->nclasses == 1 ? "" : "s");
     if (e->output)
         print_proof(e->proof, z);
+    if (e->output)
+        printf("%s\n", ti_target_volumes_text(e->volumes, volume, sizeof volume));
     if (e->rules)
         ti_explain_print(e->rules);
     if (e->output)
@@ -97,11 +111,24 @@ static json_t *grids(const struct ti_models *m)
     return list;
 }
 
+static json_t *volumes(const struct ti_target_volumes *v)
+{
+    json_t *sites = json_array();
+
+    for (size_t i = 0; i < v->nsites; i++)
+        json_array_append_new(sites,
+                              json_pack("{s:o, s:f, s:f, s:f}", "site",
+                                        ti_json_text(v->site[i].site), "volume", v->site[i].is,
+                                        "low", v->site[i].low, "high", v->site[i].high));
+    return json_pack("{s:f, s:f, s:f, s:o}", "volume", v->all.is, "low", v->all.low, "high",
+                     v->all.high, "sites", sites);
+}
+
 json_t *ti_extrapolated_about(const struct ti_extrapolated *e, const char *text)
 {
-    return json_pack("{s:o, s:o, s:o, s:o}", "text", ti_json_text(text), "inputs",
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "text", ti_json_text(text), "inputs",
                      ti_originals_json(e->of, e->models->in->n), "grids", grids(e->models), "proof",
-                     ti_proof_json(e->proof));
+                     ti_proof_json(e->proof), "volumes", volumes(e->volumes));
 }
 
 void ti_extrapolated_print_json(const struct ti_extrapolated *e)
@@ -114,6 +141,8 @@ void ti_extrapolated_print_json(const struct ti_extrapolated *e)
     if (e->rules)
         json_object_set(out, "rules", e->rules);
     json_object_set_new(out, "output", e->output ? ti_json_text(e->output) : json_null());
+    if (e->output)
+        json_object_set_new(out, "volumes", volumes(e->volumes));
     if (e->output)
         json_object_set_new(out, "bytes", json_integer(e->bytes));
     json_dumpf(out, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(15));

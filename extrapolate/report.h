@@ -14,6 +14,7 @@ struct ti_extrapolated {
     const struct ti_models *models;
     const struct ti_original *of;
     const struct ti_proof *proof;
+    const struct ti_target_volumes *volumes;
     json_t *rules;      /* with --explain; else NULL */
     const char *output; /* NULL: nothing was written */
     int64_t bytes;      /* of it */
@@ -21,6 +22,10 @@ struct ti_extrapolated {
 
 /* Replace each call site in a sentence, "lu+0x3143 [BUILD-ID]", by what people read. */
 void ti_name_sites(struct ti_symbolizer *z, char *text, size_t room);
+
+/* The interval of the volume, "the volume is determined to -0.2 to +0.1 %", into buf, which is
+ * returned. */
+const char *ti_target_volumes_text(const struct ti_target_volumes *v, char *buf, size_t room);
 
 /* Print it.  The call sites of text are looked up with `z`. */
 void ti_extrapolated_print(const struct ti_extrapolated *e, struct ti_symbolizer *z);

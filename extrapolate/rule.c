@@ -1,10 +1,10 @@
 #include "extrapolate/rule.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "extrapolate/wording.h"
 
 #define HUGE_VALUE (INT64_C(1) << 62)
 #define UNKNOWNS   (TI_RULE_TERMS + 1)
@@ -63,7 +63,7 @@ int64_t ti_block(int64_t n, int64_t p, int64_t x)
     return n / p + (x < n % p);
 }
 
-static wide gcd(wide a, wide b)
+wide ti_gcd(wide a, wide b)
 {
     a = a < 0 ? -a : a;
     b = b < 0 ? -b : b;
@@ -140,7 +140,7 @@ static void shorten(wide *row, int n)
     wide divisor = 0;
 
     for (int i = 0; i < n; i++)
-        divisor = gcd(divisor, row[i]);
+        divisor = ti_gcd(divisor, row[i]);
     for (int i = 0; i < n && divisor > 1; i++)
         row[i] /= divisor;
 }
@@ -199,7 +199,7 @@ static bool solve(const struct system *s, int64_t *out, int64_t *d)
         wide common = divisor;
 
         for (int i = 0; i < s->unknowns; i++)
-            common = gcd(common, numerator[i]);
+            common = ti_gcd(common, numerator[i]);
         for (int i = 0; i < s->unknowns; i++)
             out[i] = (int64_t)(numerator[i] / common);
         *d = (int64_t)(divisor / common);
@@ -218,7 +218,8 @@ struct search {
     int64_t unit; /* of a cell */
     struct ti_rule rule[RULES_MOST];
     int nrules;
-    bool too_few;            /* a rule was not determined without the largest input */
+    bool too_few;                /* a rule was not determined without the largest input ... */
+    struct ti_rule undetermined; /* ... the first one of them */
     struct ti_rule no_cells; /* a block of which parts would have no cells; its cells are 0: none */
 };
 
@@ -270,7 +271,11 @@ static void try_terms(struct search *s, struct ti_rule r, bool c0)
             smaller = all;
     }
     if (smaller.rank < smaller.unknowns) {
-        s->too_few |= all.rank == all.unknowns;
+        if (all.rank == all.unknowns && !s->too_few) {
+            s->too_few = true;
+            s->undetermined = r;
+            s->undetermined.c0 = c0;
+        }
         return;
     }
     if (!solve(&all, out, &r.d))
@@ -414,8 +419,8 @@ static void try_blocks(struct search *s, int axis, bool padded)
     struct ti_rule r = {.kind = TI_RULE_BLOCK, .axis = axis, .d = 1};
 
     for (size_t i = 0; i < s->n; i++) {
-        each = gcd(each, s->known[i].value);
-        apart = gcd(apart, (wide)s->known[i].value - s->known[0].value);
+        each = ti_gcd(each, s->known[i].value);
+        apart = ti_gcd(apart, (wide)s->known[i].value - s->known[0].value);
     }
     if (!apart) /* a constant is simpler */
         return;
@@ -464,9 +469,9 @@ enum ti_rule_found ti_rule_find(const struct ti_known *known, size_t n, const st
         out[0] = s.no_cells;
         return TI_FOUND_NO_CELLS;
     }
+    out[0] = s.nrules ? s.rule[0] : s.undetermined;
     if (!s.nrules)
         return s.too_few ? TI_FOUND_TOO_FEW : TI_FOUND_NONE;
-    out[0] = s.rule[0];
     for (int k = 1; k < s.nrules; k++)
         for (size_t i = 0; i < nasked; i++) {
             int64_t a = 0, b = 0;
@@ -481,70 +486,77 @@ enum ti_rule_found ti_rule_find(const struct ti_known *known, size_t n, const st
     return TI_FOUND_RULE;
 }
 
-/* ----------------------------------------------------------------------- text -- */
-
-struct text {
-    char *at;
-    size_t room;
-};
-
-__attribute__((format(printf, 2, 3))) static void add(struct text *t, const char *fmt, ...)
+/* Constants follow from places alone, whatever the numbers there are: all are taken as 0. */
+bool ti_rule_is_determined(const struct ti_rule *rule, const struct ti_known *known, size_t n,
+                           const struct ti_spot *more, size_t nmore)
 {
-    va_list args;
-    int n;
+    struct system all = {.unknowns = rule->terms + (rule->c0 != 0)};
+    int largest = 0;
 
-    va_start(args, fmt);
-    n = vsnprintf(t->at, t->room, fmt, args);
-    va_end(args);
-    n = n < 0 ? 0 : (size_t)n < t->room ? n : t->room ? (int)t->room - 1 : 0;
-    t->at += n;
-    t->room -= (size_t)n;
+    for (size_t i = 0; i < n; i++)
+        largest = known[i].input > largest ? known[i].input : largest;
+    for (size_t i = 0; i < n + nmore; i++) {
+        const struct ti_spot *at = i < n ? &known[i].at : &more[i - n];
+        wide equation[UNKNOWNS + 1] = {0};
+
+        if (i < n && known[i].input == largest)
+            continue;
+        for (int t = 0; t < rule->terms; t++)
+            equation[t] = term_value(rule->term[t], at);
+        if (rule->c0)
+            equation[rule->terms] = 1;
+        if (!add_equation(&all, equation))
+            return false;
+    }
+    return all.rank == all.unknowns;
 }
 
+/* ----------------------------------------------------------------------- text -- */
+
 /* Write "+ 3 * " or "- "; the first member of a sum has no plus. */
-static void add_factor(struct text *t, int64_t c, bool first)
+static void add_factor(struct ti_wording *t, int64_t c, bool first)
 {
     uint64_t size = c < 0 ? -(uint64_t)c : (uint64_t)c;
 
-    add(t, "%s", first ? c < 0 ? "-" : "" : c < 0 ? " - " : " + ");
+    ti_wording_add(t, "%s", first ? c < 0 ? "-" : "" : c < 0 ? " - " : " + ");
     if (size != 1)
-        add(t, "%" PRIu64 " * ", size);
+        ti_wording_add(t, "%" PRIu64 " * ", size);
 }
 
-static void add_sum(struct text *t, const struct ti_rule *r)
+static void add_sum(struct ti_wording *t, const struct ti_rule *r)
 {
 #define TERM_TEXT(name, axis, text) text,
     static const char *const texts[] = {TI_TERMS(TERM_TEXT)};
     bool braces = r->d != 1 && r->terms + (r->c0 != 0) > 1;
 
-    add(t, "%s", braces ? "(" : "");
+    ti_wording_add(t, "%s", braces ? "(" : "");
     for (int i = 0; i < r->terms; i++) {
         add_factor(t, r->c[i], i == 0);
         for (const char *c = texts[r->term[i].kind]; *c; c++)
-            add(t, "%c", *c == '@' ? "xyzw"[r->term[i].axis] : *c);
+            ti_wording_add(t, "%c", *c == '@' ? "xyzw"[r->term[i].axis] : *c);
     }
     if (!r->terms)
-        add(t, "%" PRId64, r->c0);
+        ti_wording_add(t, "%" PRId64, r->c0);
     else if (r->c0)
-        add(t, " %c %" PRIu64, r->c0 < 0 ? '-' : '+',
-            r->c0 < 0 ? -(uint64_t)r->c0 : (uint64_t)r->c0);
-    add(t, "%s", braces ? ")" : "");
+        ti_wording_add(t, " %c %" PRIu64, r->c0 < 0 ? '-' : '+',
+                       r->c0 < 0 ? -(uint64_t)r->c0 : (uint64_t)r->c0);
+    ti_wording_add(t, "%s", braces ? ")" : "");
     if (r->d != 1)
-        add(t, " / %" PRId64, r->d);
+        ti_wording_add(t, " / %" PRId64, r->d);
 }
 
-static void add_block(struct text *t, int64_t cells, int axis, int64_t pad)
+static void add_block(struct ti_wording *t, int64_t cells, int axis, int64_t pad)
 {
     char x = "xyzw"[axis];
 
     if (pad)
-        add(t, "(%" PRId64 " + ", pad);
-    add(t, "block(%" PRId64 ", p%c, %c)%s", cells, x, x, pad ? ")" : "");
+        ti_wording_add(t, "(%" PRId64 " + ", pad);
+    ti_wording_add(t, "block(%" PRId64 ", p%c, %c)%s", cells, x, x, pad ? ")" : "");
 }
 
 const char *ti_rule_text(const struct ti_rule *r, char *buf, size_t room)
 {
-    struct text t = {buf, room};
+    struct ti_wording t = {buf, room};
     char axis = "xyzw"[r->axis];
 
     if (room)
@@ -554,19 +566,19 @@ const char *ti_rule_text(const struct ti_rule *r, char *buf, size_t room)
         add_sum(&t, r);
         break;
     case TI_RULE_PARTNER:
-        add(&t, "%c xor ", axis);
+        ti_wording_add(&t, "%c xor ", axis);
         add_sum(&t, r);
         break;
     case TI_RULE_BLOCK:
         if (r->c0)
-            add(&t, "%" PRId64, r->c0);
+            ti_wording_add(&t, "%" PRId64, r->c0);
         add_factor(&t, r->c[0], r->c0 == 0);
         add_block(&t, r->cells, r->axis, 0);
         break;
     case TI_RULE_PRODUCT:
         add_factor(&t, r->c[0], true);
         add_block(&t, r->cells, r->axis, r->pad[0]);
-        add(&t, " * ");
+        ti_wording_add(&t, " * ");
         add_block(&t, r->cells2, r->axis2, r->pad[1]);
         break;
     }

@@ -96,7 +96,9 @@ enum ti_rule_found {
 };
 
 /*
- * Find the rule.  out[0] is it; with TI_FOUND_RIVALS out[0] and out[1] differ at asked[*where].
+ * Find the rule.  out[0] is it; with TI_FOUND_RIVALS out[0] and out[1] differ at asked[*where];
+ * with TI_FOUND_TOO_FEW the terms of out[0] are those of the simplest one, and its c0 is not 0 if
+ * it has a constant.
  *
  * A cell of a block is `unit` at least, such as the bytes of an element.  If all parts were equal
  * in all inputs, cells of several sizes fit: all that leave no part without a cell must agree.
@@ -104,12 +106,20 @@ enum ti_rule_found {
 enum ti_rule_found ti_rule_find(const struct ti_known *known, size_t n, const struct ti_spot *asked,
                                 size_t nasked, int64_t unit, struct ti_rule out[2], size_t *where);
 
+/* Whether the constants of a rule with these terms, and with a constant if its c0 is not 0, follow
+ * from the places that are known, but for those of the largest input, and from `nmore` others. */
+bool ti_rule_is_determined(const struct ti_rule *rule, const struct ti_known *known, size_t n,
+                           const struct ti_spot *more, size_t nmore);
+
 /* The number at a place; false if the rule gives none there: no integer, or one beyond 2^62. */
 bool ti_rule_value(const struct ti_rule *rule, const struct ti_spot *at, int64_t *out);
 
 /* The rule in words, such as "320 + 40 * block(33, px, x)", into buf; cut if it does not fit.
  * Returns buf. */
 const char *ti_rule_text(const struct ti_rule *rule, char *buf, size_t room);
+
+/* The greatest common divisor; that of 0 and b is b. */
+__int128 ti_gcd(__int128 a, __int128 b);
 
 /* Cells of part `x` of `p` parts of `n` cells. */
 int64_t ti_block(int64_t n, int64_t p, int64_t x);

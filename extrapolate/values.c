@@ -122,17 +122,6 @@ void ti__take_spots(struct fitting *f, uint32_t class, size_t slot, int64_t cell
     }
 }
 
-static int64_t gcd(int64_t a, int64_t b)
-{
-    while (b) {
-        int64_t r = a % b;
-
-        a = b;
-        b = r;
-    }
-    return a;
-}
-
 /* The bytes of an element, if the slot is the bytes of a message: what those of all ranks are
  * multiples of. */
 static int64_t unit_of(const struct fitting *f, uint32_t class, size_t slot)
@@ -148,7 +137,8 @@ static int64_t unit_of(const struct fitting *f, uint32_t class, size_t slot)
         if (c->slot[s].is.kind == TI_NUMBER_FIELD && c->slot[s].is.field == size)
             for (size_t k = 0; k < f->nknown; k++)
                 if (f->known[k].class == class)
-                    unit = gcd(unit, ti_slot_value(&c->slot[s], f->known[k].rank, s, 0));
+                    unit =
+                        (int64_t)ti_gcd(unit, ti_slot_value(&c->slot[s], f->known[k].rank, s, 0));
     return unit ? unit : 1;
 }
 

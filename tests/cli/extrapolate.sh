@@ -21,6 +21,7 @@ wrong 'which file shall be written' p4 p8 --np 32
 wrong '--all is for --explain' p4 p8 --np 32 -o x --all
 wrong "'p4' and 'p4' both have 4 ranks" p4 p8 p4 --np 32 -o x
 wrong "'p8' has 8 ranks: there is nothing to extrapolate" p4 p8 --np 8 -o x
+wrong "'p8' has 8 ranks already: fewer can be traced, and are not extrapolated" p8 p16 --np 6 -o x
 wrong '--dims has 30 ranks, and --np 32' p4 p8 --np 32 --dims 5x6 -o x
 for dims in 0x4 4x 4,8 x4 -4x8 2x2x2x2x2 99999999999999999999; do
     wrong "--dims: '$dims' is not a grid" p4 p8 --np 32 "--dims=$dims" -o x
@@ -47,6 +48,18 @@ printf '\377\377\377\377' | dd of=bad/rank-000005.ti bs=1 seek=200 conv=notrunc 
 refused "'bad/rank-000005.ti' is damaged" p4 bad p16
 mktrace --np 8 --exact --plain --counter valgrind other
 refused "the counter is 'papi' in 'p4', and 'valgrind' in 'other'" p4 other p16
+mktrace --np 8 --exact --plain --iterations 5 --sites other program
+refused "'p4' and 'program' are of different programs: app and other call MPI" p4 program p16
+for np in 4 8 16; do
+    mktrace --np $np --exact --plain --iterations 5 --build $((1111 * (np / 8))) b$np
+done
+refused "'b8' and 'b16' are of different builds of app: [1111] and [2222]" b8 b16
+mktrace --np 8 --exact --plain --iterations 7 longer
+refused 'trips of the loop: what fits is not determined without the largest input' p4 longer p16
+mktrace --np 8 --exact --plain --iterations 5 --run-id "$(printf '%032x' 77)" run
+cp -r p8 mixed
+cp run/rank-000003.ti mixed
+refused "'rank-000003.ti' and 'rank-000000.ti' in 'mixed' are of different runs" p4 mixed p16
 mktrace --np 8 --exact --noise 1000 noise
 for quality in stats bound:1%; do
     ti-info -q --merge noise --volumes $quality -o "$quality.m"
@@ -64,6 +77,7 @@ run 0 ti-extrapolate p8 p16 p4 --np 32 -o new.tib
 says out '32 ranks from 4, 8 and 16, in a grid of 32; 1 kind of ranks'
 says out 'proof: from the others, 16 ranks come out with all 112 events and the volume of each'
 says out 'new.tib: '
+says out 'all volumes follow from rules'
 [ ! -s err ] || fail "messages of a result that is proven: $(cat err)"
 run 0 ti-info --compare p32 new.tib
 says out 'equal: 32 ranks, 224 events'
@@ -108,7 +122,7 @@ unproven() { # TEXT ARGUMENT...
     run 0 ti-info --compare y y
     says err "unproven: $text"
 }
-unproven 'a proof takes three traces or more' p4 p8
+unproven 'a proof takes three traces or more; a trace of 16 ranks may be one' p4 p8
 unproven 'no proof was asked for (--no-proof)' p4 p8 p16 --no-proof
 mktrace --np 16 --exact --plain --iterations 5 --volume 700 far
 unproven 'extrapolated to the largest input, the volume is off by' p4 p8 far
@@ -125,6 +139,53 @@ fi
 if run 0 ti-report y -o page.html; then
     says page.html 'Unproven: no run had these events'
 fi
+
+# --- between the inputs, and of counts that are not exact
+run 0 ti-extrapolate -q p4 p8 p32 --np 16 -o between
+run 0 ti-info --compare p16 between
+mktrace --np 8 --plain --iterations 5 counted
+run 0 ti-extrapolate -q p4 counted p16 --np 32 -o counted.32
+run 0 ti-info --json counted.32
+[ "$(json out exact)" = false ] || fail 'volumes of a counter that is not exact are called exact'
+
+# --- volumes that no rule gives: a fit, its interval, and what would make it narrow
+inputs=()
+for np in 4 8 16 32 64; do
+    mktrace --np $np --exact --plain --iterations 5 --volume $((100000 + 6400000 / np)) v$np
+    inputs+=("v$np")
+done
+run 0 ti-extrapolate "${inputs[@]:0:4}" --np 64 -o v.tib
+says out 'proof: from the others, 32 ranks come out with all 224 events'
+says out 'the volume is determined to -0.00'
+run 0 ti-info --compare v64 v.tib
+run 0 ti-info v.tib
+says out '; the volume is determined to '
+run 0 ti-extrapolate --explain "${inputs[@]:0:4}" --np 64
+says out '+ 6.4e+06 / px (fitted: exact at the largest input'
+run 0 ti-extrapolate --explain "${inputs[@]:0:2}" --np 64
+says out '% at the new one; a trace of 16 ranks would decide)'
+run 0 ti-extrapolate --json "${inputs[@]:0:2}" --np 64 -o w.tib
+run 0 ti-info --json v64
+python3 - w.tib <<'END' || fail '--json: the interval of the volume'
+import json, subprocess, sys, zipfile
+def load(text):
+    return json.loads(text)
+real = json.load(open("out"))["volume"]
+made = json.loads(subprocess.run(["ti-info", "--json", "w.tib"], capture_output=True).stdout)
+with zipfile.ZipFile("w.tib") as z:
+    name = [n for n in z.namelist() if n.endswith(".json")][0]
+    is_ = json.loads(z.read(name))["extrapolated"]["volumes"]
+assert abs(is_["volume"] - made["volume"]) <= 1e-9 * made["volume"], (is_, made["volume"])
+assert is_["low"] <= real <= is_["high"] and is_["high"] > 1.01 * is_["low"], (is_, real)
+for key in "volume", "low", "high":
+    total = sum(s[key] for s in is_["sites"])
+    assert abs(total - is_[key]) <= 1e-9 * total, (key, is_)
+END
+# a proof that holds does not do if the volumes of the target are not determined
+for np in 4 8 16; do
+    mktrace --np $np --exact --plain --iterations 5 --volume $((1000000 + 14000 * (np == 8))) u$np
+done
+unproven 'the inputs determine the volume to -1.' u4 u8 u16
 
 # --- rules in words
 run 0 ti-extrapolate --explain p4 p8 p16 --np 32

@@ -12,6 +12,7 @@
  *     --bytes N          files of about that size: barriers, as many as it takes, the same
  *                        number in each rank, with much noise
  *     --sites TEXT       module name in the call sites
+ *     --build ID         build id in the call sites
  *     --host-ranks N     ranks a host [2]
  *     --counter NAME     [papi]
  *     --exact            the counter is exact
@@ -43,7 +44,7 @@ static long np = 4, iterations = 3, first = 0, last = -1, extra, noise, host_ran
 static uint64_t chance, seed;
 static long change_rank = -1, change_iteration, end_rank = -1, end_how, hold_rank = -1;
 static long as_rank = -1;
-static const char *as_name = "", *add_what = "", *sites = "app", *counter = "papi",
+static const char *as_name = "", *add_what = "", *sites = "app", *build = "", *counter = "papi",
                   *isa = "x86-64-v3";
 static uint8_t run_id[TI_RUN_ID_BYTES] = "0123456789abcde";
 static bool untraced, plain, lean, exact;
@@ -70,7 +71,8 @@ static void event(uint64_t volume, enum ti_op op, int where, uint32_t mask, cons
     ev.vec[0] = v0;
     ev.vec[1] = v1;
     if (times)
-        ti_writer_event_extra(w, &ev, (const uint64_t[]){times * ev.volume, 100, op == TI_OP_ISEND});
+        ti_writer_event_extra(w, &ev,
+                              (const uint64_t[]){times * ev.volume, 100, op == TI_OP_ISEND});
     else
         ti_writer_event(w, &ev);
 }
@@ -193,7 +195,8 @@ static void events(long rank)
     for (int i = 1; i < 4; i++) {
         char text[64];
 
-        snprintf(text, sizeof text, "%s+0x%x", sites, 0x1000 + 16 * i);
+        snprintf(text, sizeof text, *build ? "%s+0x%x [%s]" : "%s+0x%x", sites, 0x1000 + 16 * i,
+                 build);
         site[i] = ti_writer_string(w, TI_STRING_SITE, text);
     }
     event(0, TI_OP_INIT, 0, 0, NULL, none, none);
@@ -304,14 +307,14 @@ static void parse_hex(const char *hex)
 int main(int argc, char **argv)
 {
     static const struct option longs[] = {
-        {"np", 1, NULL, 'n'},         {"iterations", 1, NULL, 'i'}, {"ranks", 1, NULL, 'r'},
-        {"run-id", 1, NULL, 'I'},     {"volume", 1, NULL, 'v'},     {"sites", 1, NULL, 's'},
-        {"host-ranks", 1, NULL, 'H'}, {"counter", 1, NULL, 'C'},    {"change", 1, NULL, 'c'},
-        {"noise", 1, NULL, 'N'},      {"end", 1, NULL, 'e'},        {"hold", 1, NULL, 'k'},
-        {"as", 1, NULL, 'a'},         {"untraced", 0, NULL, 'u'},   {"plain", 0, NULL, 'p'},
-        {"exact", 0, NULL, 'x'},      {"add", 1, NULL, 'A'},        {"isa", 1, NULL, 'S'},
-        {"times", 2, NULL, 'T'},      {"seed", 1, NULL, 'D'},       {"bytes", 1, NULL, 'b'},
-        {"lean", 0, NULL, 'l'},       {NULL, 0, NULL, 0},
+        {"np", 1, NULL, 'n'},     {"iterations", 1, NULL, 'i'}, {"ranks", 1, NULL, 'r'},
+        {"run-id", 1, NULL, 'I'}, {"volume", 1, NULL, 'v'},     {"sites", 1, NULL, 's'},
+        {"build", 1, NULL, 'B'},  {"host-ranks", 1, NULL, 'H'}, {"counter", 1, NULL, 'C'},
+        {"change", 1, NULL, 'c'}, {"noise", 1, NULL, 'N'},      {"end", 1, NULL, 'e'},
+        {"hold", 1, NULL, 'k'},   {"as", 1, NULL, 'a'},         {"untraced", 0, NULL, 'u'},
+        {"plain", 0, NULL, 'p'},  {"exact", 0, NULL, 'x'},      {"add", 1, NULL, 'A'},
+        {"isa", 1, NULL, 'S'},    {"times", 2, NULL, 'T'},      {"seed", 1, NULL, 'D'},
+        {"bytes", 1, NULL, 'b'},  {"lean", 0, NULL, 'l'},       {NULL, 0, NULL, 0},
     };
     int id;
 
@@ -340,6 +343,9 @@ int main(int argc, char **argv)
             break;
         case 's':
             sites = optarg;
+            break;
+        case 'B':
+            build = optarg;
             break;
         case 'H':
             host_ranks = atol(optarg);

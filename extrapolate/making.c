@@ -1,0 +1,98 @@
+#include "extrapolate/making.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "analysis/folded.h"
+#include "common/map.h"
+
+ti_status ti_templates_open(const struct ti_inputs *in, struct ti_template **out,
+                            struct ti_err *err)
+{
+    struct ti_template *t;
+    ti_status st = TI_OK;
+    size_t cap = 0;
+
+    *out = t = ti_grow(NULL, &cap, in->nclasses, sizeof *t);
+    for (size_t c = 0; c < in->nclasses && !st; c++) {
+        st = ti_folded_open_rank(in->input[in->class[c].input].source, in->class[c].rank, &t[c].r,
+                                 err);
+        if (!st)
+            st = ti_reader_skip(t[c].r, err);
+        if (!st)
+            t[c].f = ti_reader_folded(t[c].r);
+    }
+    return st;
+}
+
+void ti_templates_close(const struct ti_inputs *in, struct ti_template *t)
+{
+    for (size_t c = 0; c < in->nclasses; c++)
+        ti_reader_close(t[c].r);
+    free(t);
+}
+
+void ti_making_start(struct ti_making *r, const struct ti_models *m, const struct ti_template *t,
+                     int64_t rank)
+{
+    *r = (struct ti_making){.m = m, .at = ti_grid_spot(&m->grid, m->in->n, m->np, rank)};
+    r->class = (uint32_t)m->grid.class[ti_grid_cell(&m->grid, &r->at)];
+    r->c = &m->in->class[r->class];
+    r->t = &t[r->class];
+}
+
+void ti_making_refuse(struct ti_making *r, const char *why)
+{
+    r->why = r->why ? r->why : why;
+}
+
+ti_status ti_making_fails(const struct ti_making *r, struct ti_err *err)
+{
+    return ti_err_set(err, TI_ERR_INPUT, "rank %" PRId64 " of %" PRId64 ": %s", r->at.rank,
+                      r->at.np, r->why);
+}
+
+int64_t ti_making_next(struct ti_making *r)
+{
+    int64_t v = 0;
+
+    if (r->slot < r->c->n && !ti_model_value(r->m, r->class, r->slot, &r->at, &v))
+        ti_making_refuse(r, "a rule gives no number");
+    r->slot++;
+    return v;
+}
+
+void ti_making_blob(struct ti_making *r, const struct ti_bytes *is, struct ti_buffer *out)
+{
+    const uint8_t *p = is->data, *end = p + is->n, *was[TI_FORM_TOKENS];
+    size_t at[TI_FORM_TOKENS];
+    uint64_t head, more;
+    int n = 0;
+
+    while (p < end && n < TI_FORM_TOKENS) {
+        uint64_t count;
+
+        was[n] = p;
+        at[n++] = out->n;
+        if (!ti_get_varint(&p, end, &head) || !ti_get_varint(&p, end, &more))
+            break;
+        count = (uint64_t)ti_making_next(r);
+        ti_buffer_varint(out, count << 1 | (head & 1));
+        if (head & 1) {
+            int back = n - 1;
+
+            while (back > 0 && (uint64_t)(was[n - 1] - was[back]) != more)
+                back--;
+            ti_buffer_varint(out, at[n - 1] - at[back]);
+            continue;
+        }
+        ti_buffer_varint(out, ti_zigzag(ti_making_next(r)));
+        if (head >> 1 > 1 && !ti_get_varint(&p, end, &more))
+            break;
+        more = ti_zigzag(ti_making_next(r));
+        if (count > 1)
+            ti_buffer_varint(out, more);
+        if (count < 1)
+            ti_making_refuse(r, "a list would have parts without elements");
+    }
+}
