@@ -1,7 +1,7 @@
 /*
  * LU-like: pipelined SSOR on five-component cells.
  *
- * Solves A u = f on an n x n x n grid by
+ * Solves A u = f on a grid of nx x ny x nz cells by
  *
  *     r = f - A u;   (I + wL) (I + wU) d = w (2 - w) r;   u = u + d
  *
@@ -37,17 +37,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NC   5     /* components of a cell */
-#define HALO 2     /* cells around a rank's part; a sweep uses one of them */
-#define A    0.165 /* `a` above; E is e, W is w */
-#define E    0.002
-#define W    1.2
-#define RATE 0.96
+#define NC         5     /* components of a cell */
+#define HALO       2     /* cells around a rank's part; a sweep uses one of them */
+#define A          0.165 /* `a` above; E is e, W is w */
+#define E          0.002
+#define W          1.2
+#define RATE       0.96
+#define MOST_CELLS 1000000 /* along an axis */
 
 enum { NORM_EVERY = 10, TAG_LOWER = 1, TAG_UPPER, TAG_HALO };
 enum { NORTH, SOUTH, WEST, EAST, SIDES };
 
-static const char usage[] = "lu CLASS [STEPS [PLANES]], CLASS one of S W A B C D E";
+static const char usage[] =
+    "lu CLASS [STEPS], CLASS one of S W A B C D E, or cells such as 60x60x1020";
 
 static const struct {
     char name;
@@ -68,7 +70,9 @@ typedef double block[NC][NC]; /* column-major */
 static struct {
     int rank, np, px, py;
     int at[SIDES]; /* neighbours, or MPI_PROC_NULL */
-    int n, steps;
+    int cells[3];  /* of the whole grid, in x, y and z */
+    double h[3];   /* distance of cells */
+    int steps;
     double first;       /* see `classes` */
     int64_t nx, ny, nz; /* this rank's part */
     int64_t x0, y0;     /* its first cell */
@@ -106,11 +110,17 @@ static void cut_grid(void)
     g.at[SOUTH] = row < g.px - 1 ? g.rank + 1 : MPI_PROC_NULL;
     g.at[WEST] = col > 0 ? g.rank - g.px : MPI_PROC_NULL;
     g.at[EAST] = col < g.py - 1 ? g.rank + g.px : MPI_PROC_NULL;
-    g.nx = ex_block(g.n, g.px, row, &g.x0);
-    g.ny = ex_block(g.n, g.py, col, &g.y0);
+    g.nx = ex_block(g.cells[0], g.px, row, &g.x0);
+    g.ny = ex_block(g.cells[1], g.py, col, &g.y0);
+    g.nz = g.cells[2];
     g.sx = NC;
     g.sy = (g.nx + 2 * HALO) * g.sx;
     g.sz = (g.ny + 2 * HALO) * g.sy;
+}
+
+static double number_of_cells(void)
+{
+    return (double)g.cells[0] * g.cells[1] * g.cells[2];
 }
 
 static void allocate(void)
@@ -145,15 +155,14 @@ static void make_blocks(void)
 /* Component c of the solution, in a cell that may lie outside the grid. */
 static double exact(int c, int64_t i, int64_t j, int64_t k)
 {
-    double h = 1.0 / (g.n + 1);
-    double x = (double)(i + 1) * h, y = (double)(j + 1) * h, z = (double)(k + 1) * h;
+    double x = (double)(i + 1) * g.h[0], y = (double)(j + 1) * g.h[1], z = (double)(k + 1) * g.h[2];
 
     return 1 + c + (5 - c) * x * (1 - y) + (c + 1) * y * y * (1.5 - z) - z * x * x + z * z * z;
 }
 
-static bool in_grid(int64_t cell, int64_t cells)
+static bool in_grid(int axis, int64_t cell)
 {
-    return cell >= 0 && cell < cells;
+    return cell >= 0 && cell < g.cells[axis];
 }
 
 /* u = the solution; with `rim`, only outside the grid, and 0 inside. */
@@ -162,8 +171,7 @@ static void set_u(bool rim)
     for (int64_t k = -HALO; k < g.nz + HALO; k++)
         for (int64_t j = -HALO; j < g.ny + HALO; j++)
             for (int64_t i = -HALO; i < g.nx + HALO; i++) {
-                bool zero =
-                    rim && in_grid(g.x0 + i, g.n) && in_grid(g.y0 + j, g.n) && in_grid(k, g.nz);
+                bool zero = rim && in_grid(0, g.x0 + i) && in_grid(1, g.y0 + j) && in_grid(2, k);
 
                 for (int c = 0; c < NC; c++)
                     g.u[at(i, j, k) + c] = zero ? 0 : exact(c, g.x0 + i, g.y0 + j, k);
@@ -291,7 +299,7 @@ static double residual_norm(void)
     MPI_Allreduce(sum, all, NC, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     for (int c = 0; c < NC; c++)
         square += all[c];
-    return sqrt(square / ((double)g.n * g.n * g.nz));
+    return sqrt(square / number_of_cells());
 }
 
 /* ---- sweeps ------------------------------------------------------------ */
@@ -391,7 +399,7 @@ static double error_norm(void)
                     sum += e * e;
                 }
     MPI_Allreduce(&sum, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-    return sqrt(all / ((double)g.n * g.n * g.nz));
+    return sqrt(all / number_of_cells());
 }
 
 /* A checksum over all values that depends on each bit, but not on the order. */
@@ -403,7 +411,8 @@ static uint64_t checksum(void)
         for (int64_t j = 0; j < g.ny; j++)
             for (int64_t i = 0; i < g.nx; i++)
                 for (int c = 0; c < NC; c++) {
-                    uint64_t place = (((uint64_t)k * g.n + g.y0 + j) * g.n + g.x0 + i) * NC + c;
+                    uint64_t row = (uint64_t)k * g.cells[1] + g.y0 + j;
+                    uint64_t place = (row * g.cells[0] + g.x0 + i) * NC + c;
                     uint64_t bits;
 
                     memcpy(&bits, g.u + at(i, j, k) + c, sizeof bits);
@@ -416,10 +425,27 @@ static uint64_t checksum(void)
 
 /* ---- */
 
-/* Read cells, steps and planes from the command line.  Returns NULL, or an error message. */
+/* Read the number of cells along each axis from text such as 60x60x1020. */
+static const char *read_cells(const char *text)
+{
+    for (int d = 0; d < 3; d++, text++) {
+        char *end;
+        long cells = strtol(text, &end, 10);
+
+        if (!isdigit((unsigned char)*text) || cells < 1 || cells > MOST_CELLS)
+            return "no such class, nor a number of cells in x, y and z";
+        if (*end != (d < 2 ? 'x' : '\0'))
+            return "cells are NXxNYxNZ";
+        g.cells[d] = (int)cells;
+        text = end;
+    }
+    return NULL;
+}
+
+/* Read cells and steps from the command line.  Returns NULL, or an error message. */
 static const char *read_args(int argc, char **argv)
 {
-    struct ex_arg args[] = {{"steps", 0, 1, 1000000}, {"planes", 0, 1, 1 << 16}};
+    struct ex_arg steps = {"steps", 300, 1, 1000000};
     const char *wrong;
     size_t c = 0, nclasses = sizeof classes / sizeof classes[0];
 
@@ -427,15 +453,18 @@ static const char *read_args(int argc, char **argv)
         return "no class";
     while (c < nclasses && (toupper((unsigned char)argv[1][0]) != classes[c].name || argv[1][1]))
         c++;
-    if (c == nclasses)
-        return "no such class";
-    args[0].value = classes[c].steps;
-    args[1].value = classes[c].cells;
-    wrong = ex_args(argc - 1, argv + 1, 2, args);
-    g.n = classes[c].cells;
-    g.steps = (int)args[0].value;
-    g.nz = args[1].value;
-    g.first = g.nz == g.n ? classes[c].first : 0;
+    if (c < nclasses) {
+        for (int d = 0; d < 3; d++)
+            g.cells[d] = classes[c].cells;
+        steps.value = classes[c].steps;
+        g.first = classes[c].first;
+    } else if ((wrong = read_cells(argv[1]))) {
+        return wrong;
+    }
+    for (int d = 0; d < 3; d++)
+        g.h[d] = 1.0 / (g.cells[d] + 1);
+    wrong = ex_args(argc - 1, argv + 1, 1, &steps);
+    g.steps = (int)steps.value;
     return wrong;
 }
 
@@ -452,15 +481,15 @@ int main(int argc, char **argv)
     wrong = read_args(argc, argv);
     if (wrong)
         return ex_usage(g.rank, usage, "%s", wrong);
-    MPI_Bcast(&g.n, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    MPI_Bcast(g.cells, 3, MPI_INT, 0, MPI_COMM_WORLD);
     MPI_Bcast(&g.steps, 1, MPI_INT, 0, MPI_COMM_WORLD);
 
     cut_grid();
-    if (g.n / g.py < HALO)
+    if (g.cells[0] / g.px < HALO || g.cells[1] / g.py < HALO)
         return ex_usage(g.rank, usage,
                         "%d ranks make %d x %d parts of %d x %d cells: "
                         "fewer than %d cells a part",
-                        g.np, g.px, g.py, g.n, g.n, HALO);
+                        g.np, g.px, g.py, g.cells[0], g.cells[1], HALO);
     allocate();
     make_blocks();
 
@@ -487,7 +516,7 @@ int main(int argc, char **argv)
     if (g.first > 0)
         ok &= fabs(first - g.first) <= 1e-10 * g.first;
     return ex_verdict(g.rank, ok,
-                      "lu: class %c, %d steps, %d ranks: field %016" PRIx64
+                      "lu: %s %s, %d steps, %d ranks: field %016" PRIx64
                       ", residual %.3e, error %.3e",
-                      toupper((unsigned char)argv[1][0]), g.steps, g.np, field, rest, error);
+                      argv[1][1] ? "cells" : "class", argv[1], g.steps, g.np, field, rest, error);
 }
