@@ -1,10 +1,7 @@
 #include "extrapolate/rule.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "extrapolate/wording.h"
 
 #define HUGE_VALUE (INT64_C(1) << 62)
 #define UNKNOWNS   (TI_RULE_TERMS + 1)
@@ -60,7 +57,9 @@ static int64_t term_value(struct ti_term t, const struct ti_spot *s)
 
 int64_t ti_block(int64_t n, int64_t p, int64_t x)
 {
-    return n / p + (x < n % p);
+    int64_t rest = (n % p + p) % p;
+
+    return (n - rest) / p + (x < rest);
 }
 
 wide ti_gcd(wide a, wide b)
@@ -343,19 +342,18 @@ static void try_sums(struct search *s, enum ti_rule_kind kind, int axis, int ter
 
 /* --------------------------------------------------------------------- blocks -- */
 
-/* The cells that give these numbers, from *low to *high; `all`: the largest input is asked, too. */
+/* Narrow the cells, from *low to *high, to those that give these numbers; `all`: the largest input
+ * is asked, too. */
 static bool cells_of(const struct search *s, const struct ti_rule *r, bool all, int64_t *low,
                      int64_t *high)
 {
-    *low = 1;
-    *high = HUGE_VALUE;
     for (size_t i = 0; i < s->n; i++) {
         const struct ti_known *k = &s->known[i];
         int64_t p = k->at.p[r->axis], x = k->at.x[r->axis], cells, least, most;
 
         if (k->input == s->largest && !all)
             continue;
-        if ((k->value - r->c0) % r->c[0] || (cells = (k->value - r->c0) / r->c[0]) < 0 ||
+        if ((k->value - r->c0) % r->c[0] || (cells = (k->value - r->c0) / r->c[0]) < -1 ||
             cells > HUGE_VALUE / p / 2)
             return false;
         least = p * (cells - 1) + x + 1;
@@ -377,7 +375,7 @@ static bool has_cells(const struct search *s, const struct ti_rule *r, int64_t c
 
 static void try_cells(struct search *s, struct ti_rule r)
 {
-    int64_t low, high;
+    int64_t low = 1, high = HUGE_VALUE;
 
     if (!cells_of(s, &r, true, &low, &high))
         return;
@@ -411,6 +409,21 @@ static void try_divisors(struct search *s, struct ti_rule r, int64_t each)
     }
 }
 
+/* Whether the inputs divide an axis into one number of parts, and the target into another: a number
+ * of cells that remains cannot be told from one that grows with the parts. */
+static bool has_one_division(const struct search *s, int axis)
+{
+    int64_t p = s->known[0].at.p[axis];
+    bool same = true;
+
+    for (size_t i = 0; i < s->n; i++)
+        if (s->known[i].at.p[axis] != p)
+            return false;
+    for (size_t i = 0; i < s->nasked; i++)
+        same &= s->asked[i].p[axis] == p;
+    return !same;
+}
+
 /* Blocks with and without cells at their sides.  Without, a cell is a part of each number; with,
  * their differences tell its size. */
 static void try_blocks(struct search *s, int axis, bool padded)
@@ -424,6 +437,10 @@ static void try_blocks(struct search *s, int axis, bool padded)
     }
     if (!apart) /* a constant is simpler */
         return;
+    if (has_one_division(s, axis)) {
+        s->too_few = true;
+        return;
+    }
     if (!padded) {
         try_divisors(s, r, (int64_t)each);
         return;
@@ -433,6 +450,40 @@ static void try_blocks(struct search *s, int axis, bool padded)
         r.c0 = (int64_t)(s->known[0].value % apart + pad * apart);
         if (r.c0)
             try_cells(s, r);
+    }
+}
+
+/*
+ * Parts that remain as large when there are more of them (weak scaling): each has so many cells,
+ * and the first ones have one more, or the last ones one less: 8 p - 4 cells are 8 for each part
+ * but the last four.  Where all inputs have as many parts, this cannot be told from a fixed number
+ * of cells.
+ */
+static void try_weak(struct search *s, int axis)
+{
+    struct ti_rule r = {.kind = TI_RULE_BLOCK, .axis = axis, .d = 1, .unknowns = 3};
+    int64_t least = s->known[0].value, fewest = s->known[0].at.p[axis], most = fewest;
+    wide apart = 0;
+
+    for (size_t i = 0; i < s->n; i++) {
+        int64_t p = s->known[i].at.p[axis];
+
+        apart = ti_gcd(apart, (wide)s->known[i].value - s->known[0].value);
+        least = s->known[i].value < least ? s->known[i].value : least;
+        fewest = p < fewest ? p : fewest;
+        most = p > most ? p : most;
+    }
+    if (!apart || fewest == most)
+        return;
+    r.c[0] = (int64_t)apart;
+    for (int less = 0; less < 2; less++) {
+        int64_t low = less ? 1 - fewest : 1, high = less ? -1 : fewest - 1;
+
+        r.c0 = least + less * r.c[0];
+        if (r.c0 <= 0 || !cells_of(s, &r, true, &low, &high))
+            continue;
+        for (r.cells = low; r.cells <= high; r.cells += high > low ? high - low : 1)
+            keep(s, &r);
     }
 }
 
@@ -453,6 +504,8 @@ static void try_all(struct search *s, int unknowns)
     }
     for (int axis = 0; axis < axes && unknowns >= 2; axis++)
         try_blocks(s, axis, unknowns == 3);
+    for (int axis = 0; axis < axes && unknowns == 3; axis++)
+        try_weak(s, axis);
 }
 
 enum ti_rule_found ti_rule_find(const struct ti_known *known, size_t n, const struct ti_spot *asked,
@@ -509,78 +562,4 @@ bool ti_rule_is_determined(const struct ti_rule *rule, const struct ti_known *kn
             return false;
     }
     return all.rank == all.unknowns;
-}
-
-/* ----------------------------------------------------------------------- text -- */
-
-/* Write "+ 3 * " or "- "; the first member of a sum has no plus. */
-static void add_factor(struct ti_wording *t, int64_t c, bool first)
-{
-    uint64_t size = c < 0 ? -(uint64_t)c : (uint64_t)c;
-
-    ti_wording_add(t, "%s", first ? c < 0 ? "-" : "" : c < 0 ? " - " : " + ");
-    if (size != 1)
-        ti_wording_add(t, "%" PRIu64 " * ", size);
-}
-
-static void add_sum(struct ti_wording *t, const struct ti_rule *r)
-{
-#define TERM_TEXT(name, axis, text) text,
-    static const char *const texts[] = {TI_TERMS(TERM_TEXT)};
-    bool braces = r->d != 1 && r->terms + (r->c0 != 0) > 1;
-
-    ti_wording_add(t, "%s", braces ? "(" : "");
-    for (int i = 0; i < r->terms; i++) {
-        add_factor(t, r->c[i], i == 0);
-        for (const char *c = texts[r->term[i].kind]; *c; c++)
-            ti_wording_add(t, "%c", *c == '@' ? "xyzw"[r->term[i].axis] : *c);
-    }
-    if (!r->terms)
-        ti_wording_add(t, "%" PRId64, r->c0);
-    else if (r->c0)
-        ti_wording_add(t, " %c %" PRIu64, r->c0 < 0 ? '-' : '+',
-                       r->c0 < 0 ? -(uint64_t)r->c0 : (uint64_t)r->c0);
-    ti_wording_add(t, "%s", braces ? ")" : "");
-    if (r->d != 1)
-        ti_wording_add(t, " / %" PRId64, r->d);
-}
-
-static void add_block(struct ti_wording *t, int64_t cells, int axis, int64_t pad)
-{
-    char x = "xyzw"[axis];
-
-    if (pad)
-        ti_wording_add(t, "(%" PRId64 " + ", pad);
-    ti_wording_add(t, "block(%" PRId64 ", p%c, %c)%s", cells, x, x, pad ? ")" : "");
-}
-
-const char *ti_rule_text(const struct ti_rule *r, char *buf, size_t room)
-{
-    struct ti_wording t = {buf, room};
-    char axis = "xyzw"[r->axis];
-
-    if (room)
-        *buf = '\0';
-    switch (r->kind) {
-    case TI_RULE_SUM:
-        add_sum(&t, r);
-        break;
-    case TI_RULE_PARTNER:
-        ti_wording_add(&t, "%c xor ", axis);
-        add_sum(&t, r);
-        break;
-    case TI_RULE_BLOCK:
-        if (r->c0)
-            ti_wording_add(&t, "%" PRId64, r->c0);
-        add_factor(&t, r->c[0], r->c0 == 0);
-        add_block(&t, r->cells, r->axis, 0);
-        break;
-    case TI_RULE_PRODUCT:
-        add_factor(&t, r->c[0], true);
-        add_block(&t, r->cells, r->axis, r->pad[0]);
-        ti_wording_add(&t, " * ");
-        add_block(&t, r->cells2, r->axis2, r->pad[1]);
-        break;
-    }
-    return buf;
 }

@@ -107,6 +107,8 @@ static const struct grid doubled[] = {
 static const struct grid squares[] = {{2, {2, 2}}, {2, {4, 4}}, {2, {8, 8}}, {2, {16, 16}}};
 static const struct grid odd[] = {{2, {3, 5}}, {2, {4, 6}}, {2, {5, 7}}, {2, {6, 11}}};
 
+static const struct grid weak[] = {{2, {5, 5}}, {2, {6, 6}}, {2, {7, 8}}, {2, {32, 64}}};
+
 static int64_t eight(const struct ti_spot *at)
 {
     (void)at;
@@ -144,6 +146,16 @@ static int64_t padded(const struct ti_spot *at)
 {
     return 16 * (2 + ti_block(100, at->p[0], at->x[0]));
 }
+/* Weak scaling: all parts but the last four have 8 cells, these 7; or the first three have one
+ * more. */
+static int64_t last_less(const struct ti_spot *at)
+{
+    return 40 * ti_block(8 * at->p[0] - 4, at->p[0], at->x[0]);
+}
+static int64_t first_more(const struct ti_spot *at)
+{
+    return 100 + 40 * ti_block(8 * at->p[1] + 3, at->p[1], at->x[1]);
+}
 static int64_t partner(const struct ti_spot *at)
 {
     return at->x[0] ^ (at->p[0] / 2);
@@ -167,6 +179,8 @@ static void t_grows(void **state)
     finds(doubled, 4, stages, "2 * log2(py) + 1");
     finds(growing, 3, rim, "40 * block(33, py, y)");
     finds(growing, 3, padded, "32 + 16 * block(100, px, x)");
+    finds(odd, 2, first_more, "420 + 40 * block(3, py, y)");
+    finds(weak, 3, last_less, "40 * block(8 * px - 4, px, x)");
     finds(growing, 3, partner, "x xor px / 2");
     finds(growing, 3, neighbour, "x xor 1");
     finds(odd, 3, rim, "40 * block(33, py, y)");
@@ -186,6 +200,7 @@ static void t_rivals(void **state)
     refuses(growing, 3, stages, TI_FOUND_RIVALS); /* (py + 6) / 2, if py is only 4 and 8 */
     refuses(doubled, 4, turned, TI_FOUND_NONE);   /* a product of two things that vary */
     refuses(growing, 1, south, TI_FOUND_TOO_FEW);
+    refuses(weak, 1, last_less, TI_FOUND_TOO_FEW); /* weak scaling, or a fixed number of cells */
 }
 
 /* From the last part alone it does not follow whether there are 32 or 33 cells. */
