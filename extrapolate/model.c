@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/sums.h"
 #include "event/symbol.h"
 #include "extrapolate/decide.h"
 #include "extrapolate/fit.h"

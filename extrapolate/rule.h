@@ -118,7 +118,7 @@ bool ti_rule_value(const struct ti_rule *rule, const struct ti_spot *at, int64_t
  * Returns buf. */
 const char *ti_rule_text(const struct ti_rule *rule, char *buf, size_t room);
 
-/* The greatest common divisor; that of 0 and b is b. */
+/* The greatest common divisor, of numbers of 128 bits; that of 0 and b is b. */
 __int128 ti_gcd(__int128 a, __int128 b);
 
 /* Cells of part `x` of `p` parts of `n` cells. */
