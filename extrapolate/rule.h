@@ -7,7 +7,9 @@
  *   sum      (c0 + c1 * a1 + c2 * a2) / d, where a1 and a2 are terms (TI_TERMS)
  *   partner  x ^ m, the coordinate of a partner in a hypercube; m is a sum that does not hold x
  *   block    c0 + c1 * block(n, p, x), where block(n, p, x) are the cells of part x if n cells are
- *            divided into p parts, and the first n % p parts have one more than the others
+ *            divided into p parts, and the first n % p parts have one more than the others; n is
+ *            between -p and p where parts remain as large when there are more (weak scaling): n % p
+ *            is not below 0 then, so with n = -4 the last four parts have one less
  *   product  c1 * (block(n, p, x) + a) * (block(m, q, y) + b): of two axes, or of one twice; only
  *            where nothing else holds
  *
