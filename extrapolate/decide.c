@@ -154,6 +154,12 @@ static bool terms_follow(const struct places *p, const void *arg)
 
     if (p->n && p->at[0].np > in->input[in->n - 1].np) /* the largest one is no more the largest */
         return true;
+    if (t->rule->kind == TI_RULE_BLOCK) { /* all inputs divide the axis alike */
+        for (size_t i = 0; i < p->n; i++)
+            if (p->at[i].p[t->rule->axis] != t->known[0].at.p[t->rule->axis])
+                return true;
+        return false;
+    }
     return ti_rule_is_determined(t->rule, t->known, t->n, p->at, p->n);
 }
 

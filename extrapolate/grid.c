@@ -8,10 +8,11 @@
 struct shapes {
     int64_t p[SHAPES_MOST][TI_AXES];
     int n;
+    bool cut; /* there are more */
 };
 
 /* How the parts of axes follow from the number of ranks. */
-enum law { AS_SQUARE_UP, AS_SQUARE_DOWN, FIXED_FIRST, FIXED_LAST, LAWS };
+enum law { AS_SQUARE_UP, AS_SQUARE_DOWN, DEALT_UP, DEALT_DOWN, FIXED_FIRST, FIXED_LAST, LAWS };
 #define ALL_LAWS ((1u << LAWS) - 1)
 
 /* A rank that has a cell. */
@@ -68,6 +69,7 @@ static void divide(struct shapes *s, int64_t *p, int axis, int axes, int64_t res
 {
     if (axis + 1 == axes) {
         p[axis] = rest;
+        s->cut |= s->n == SHAPES_MOST;
         if ((axes == 1 || rest > 1) && s->n < SHAPES_MOST)
             memcpy(s->p[s->n++], p, sizeof s->p[0]);
         return;
@@ -106,6 +108,35 @@ static bool is_ordered(const int64_t *p, int axes, bool up)
     return true;
 }
 
+/* Whether the prime factors, the largest first, were each given to the part that was the smallest,
+ * as MPI_Dims_create of Open MPI does it: 240 is 20 x 12 then, and not 16 x 15. */
+static bool is_dealt(const int64_t *p, int axes, bool up)
+{
+    int64_t dealt[TI_AXES] = {1, 1, 1, 1}, rest = 1, factor[64];
+    int n = 0, found = 0;
+
+    for (int i = 0; i < axes; i++)
+        rest *= p[i];
+    for (int64_t k = 2; rest > 1; k++)
+        for (k = k > rest / k ? rest : k; rest % k == 0 && rest > 1; rest /= k)
+            factor[n++] = k;
+    while (n-- > 0) {
+        int least = 0;
+
+        for (int i = 1; i < axes; i++)
+            least = dealt[i] < dealt[least] ? i : least;
+        dealt[least] *= factor[n];
+    }
+    for (int i = 0; i < axes; i++)
+        for (int k = 0; k < axes; k++)
+            if (dealt[k] == p[i]) {
+                dealt[k] = 0;
+                found++;
+                break;
+            }
+    return found == axes && is_ordered(p, axes, up);
+}
+
 /* Whether a way to divide follows a law; `same`: parts that the inputs have in common. */
 static bool follows(const struct search *s, int which, const int64_t *p, enum law law)
 {
@@ -115,10 +146,15 @@ static bool follows(const struct search *s, int which, const int64_t *p, enum la
     switch (law) {
     case AS_SQUARE_UP:
     case AS_SQUARE_DOWN:
+        if (all->cut)
+            return false;
         for (int k = 0; k < all->n; k++)
             if (spread(all->p[k], axes) < spread(p, axes))
                 return false;
         return is_ordered(p, axes, law == AS_SQUARE_UP);
+    case DEALT_UP:
+    case DEALT_DOWN:
+        return is_dealt(p, axes, law == DEALT_UP);
     case FIXED_FIRST:
         return axes > 1 && p[0] == s->grid.p[0][0] && (axes == 2 || p[1] == s->grid.p[0][1]);
     case FIXED_LAST:
@@ -168,6 +204,16 @@ static unsigned laws_of(const struct search *s, int which, const int64_t *p, uns
     return follow;
 }
 
+/* Whether the dimensions that are given are those of a grid with as many axes. */
+static bool has_dims(const struct search *s)
+{
+    int axes = 0;
+
+    while (axes < TI_AXES && s->dims[axes])
+        axes++;
+    return axes == s->grid.axes;
+}
+
 /* Whether a grid of the target follows a law that all inputs follow. */
 static bool fits_target(const struct search *s, const int64_t *p)
 {
@@ -178,14 +224,32 @@ static bool fits_target(const struct search *s, const int64_t *p)
     return laws != 0;
 }
 
+/* Set the rival of a grid of the target: another one that follows a law of all inputs. */
+static void find_rival(struct search *s, int is)
+{
+    const struct shapes *all = &s->shapes[s->in->n];
+
+    memset(s->grid.rival, 0, sizeof s->grid.rival);
+    for (int k = 0; k < all->n && !s->grid.rival[0]; k++)
+        if (k != is && fits_target(s, all->p[k]))
+            memcpy(s->grid.rival, all->p[k], sizeof s->grid.rival);
+}
+
 static bool try_targets(struct search *s)
 {
     const struct shapes *all = &s->shapes[s->in->n];
     size_t bytes = sizeof(int64_t) * (size_t)s->grid.axes;
 
+    memset(s->grid.rival, 0, sizeof s->grid.rival);
+    if (s->dims) {
+        memset(s->grid.p[s->in->n], 0, sizeof s->grid.p[0]);
+        memcpy(s->grid.p[s->in->n], s->dims, bytes);
+        return has_dims(s) && s->each(s->arg, &s->grid);
+    }
     for (int k = 0; k < all->n; k++) {
-        if (s->dims ? memcmp(all->p[k], s->dims, bytes) != 0 : !fits_target(s, all->p[k]))
+        if (!fits_target(s, all->p[k]))
             continue;
+        find_rival(s, k);
         memcpy(s->grid.p[s->in->n], all->p[k], sizeof all->p[k]);
         if (s->each(s->arg, &s->grid))
             return true;

@@ -20,8 +20,10 @@ enum { TI_CELL_DIAGONAL = 1, TI_CELL_PARITY = 2 };
 struct ti_grid {
     int axes;
     int64_t p[TI_INPUTS_MOST + 1][TI_AXES]; /* of each input, then of the target */
-    int cells;                              /* TI_CELL_ flags: what else a cell tells */
-    int32_t class[TI_CELLS];                /* of each cell; -1: no input has it */
+    int64_t
+        rival[TI_AXES]; /* another one of the target that continues the inputs; [0] is 0: none */
+    int cells;          /* TI_CELL_ flags: what else a cell tells */
+    int32_t class[TI_CELLS]; /* of each cell; -1: no input has it */
 };
 
 /* The place of a rank; its `t` is 0. */

@@ -57,7 +57,8 @@ int64_t ti_making_next(struct ti_making *r)
     int64_t v = 0;
 
     if (r->slot < r->c->n && !ti_model_value(r->m, r->class, r->slot, &r->at, &v))
-        ti_making_refuse(r, "a rule gives no number");
+        ti_making_refuse(
+            r, "a rule gives no number there (no integer, or log2 of what is no power of two)");
     r->slot++;
     return v;
 }
@@ -77,6 +78,10 @@ void ti_making_blob(struct ti_making *r, const struct ti_bytes *is, struct ti_bu
         if (!ti_get_varint(&p, end, &head) || !ti_get_varint(&p, end, &more))
             break;
         count = (uint64_t)ti_making_next(r);
+        if ((int64_t)count < 1) {
+            ti_making_refuse(r, "a list would have parts without elements");
+            break;
+        }
         ti_buffer_varint(out, count << 1 | (head & 1));
         if (head & 1) {
             int back = n - 1;
@@ -92,7 +97,5 @@ void ti_making_blob(struct ti_making *r, const struct ti_bytes *is, struct ti_bu
         more = ti_zigzag(ti_making_next(r));
         if (count > 1)
             ti_buffer_varint(out, more);
-        if (count < 1)
-            ti_making_refuse(r, "a list would have parts without elements");
     }
 }

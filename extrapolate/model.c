@@ -172,13 +172,18 @@ static bool find_fit(struct fitting *f, uint32_t class, size_t slot, int64_t cel
                      struct ti_model *out)
 {
     struct ti_fit fit, rival;
-    bool found;
+    bool found, steady;
+    size_t where;
 
     ti__take_spots(f, class, slot, cell, trip);
     *out = (struct ti_model){.kind = TI_MODEL_NONE};
     if (!f->nspots)
         return true;
     found = fit_inputs(f, class, slot, cell, trip, &fit, &rival);
+    if (found &&
+        ti__steady_axis(f, &where) >= 0) /* the cell does not tell what follows that axis */
+        found = fit_inputs(f, class, slot, -1, trip, &fit, &rival);
+    steady = found && ti__steady_axis(f, &where) >= 0;
     if (has_two_shapes(f->m) && !(found && fit.error <= TI_FIT_EXACT)) {
         struct ti_fit some, other;
 
@@ -187,8 +192,13 @@ static bool find_fit(struct fitting *f, uint32_t class, size_t slot, int64_t cel
             fit = some;
             rival = other;
             found = true;
+            steady = ti__steady_axis(f, &where) >= 0;
         }
         f->inputs = UINT32_MAX;
+    }
+    if (found && steady) { /* nothing is known of other parts of it */
+        fit.low = 0;
+        fit.high = 2;
     }
     if (!found) {
         note(f, class, slot, TI_FOUND_NONE, NULL, 0);

@@ -91,8 +91,9 @@ static ti_status check_program(struct count *c, const char *path, const struct t
             common++;
             if (strcmp(is[k].build, c->module[i].build) != 0)
                 return ti_err_set(err, TI_ERR_INPUT,
-                                  "'%s' and '%s' are of different builds of %s: %s and %s", c->path,
-                                  path, is[k].name, c->module[i].build, is[k].build);
+                                  "'%s' and '%s' are of different builds of %s%s%s%s%s", c->path,
+                                  path, is[k].name, *is[k].build ? ": " : "", c->module[i].build,
+                                  *is[k].build ? " and " : "", is[k].build);
         }
     if (n && c->nmodules && !common)
         return ti_err_set(err, TI_ERR_INPUT,

@@ -77,12 +77,23 @@ wide ti_gcd(wide a, wide b)
 
 /* --------------------------------------------------------------------- value -- */
 
+/* Whether a term is a logarithm of a number that is no power of two. */
+static bool is_no_power(struct ti_term t, const struct ti_spot *at)
+{
+    int64_t of = t.kind == TI_TERM_LOG_NP ? at->np : t.kind == TI_TERM_LOG_P ? at->p[t.axis] : 1;
+
+    return of & (of - 1);
+}
+
 static bool sum_value(const struct ti_rule *r, const struct ti_spot *at, int64_t *out)
 {
     wide sum = r->c0;
 
-    for (int i = 0; i < r->terms; i++)
+    for (int i = 0; i < r->terms; i++) {
+        if (is_no_power(r->term[i], at)) /* programs round it up, or down */
+            return false;
         sum += (wide)r->c[i] * term_value(r->term[i], at);
+    }
     if (sum % r->d || sum / r->d >= HUGE_VALUE || sum / r->d <= -HUGE_VALUE)
         return false;
     *out = (int64_t)(sum / r->d);
@@ -301,8 +312,7 @@ static bool is_useful(const struct search *s, struct ti_term t)
         const struct ti_spot *at = &s->known[i].at;
 
         varies |= term_value(t, at) != first;
-        if ((t.kind == TI_TERM_LOG_NP && at->np & (at->np - 1)) ||
-            (t.kind == TI_TERM_LOG_P && at->p[t.axis] & (at->p[t.axis] - 1)))
+        if (is_no_power(t, at))
             return false;
     }
     return varies;
@@ -342,17 +352,13 @@ static void try_sums(struct search *s, enum ti_rule_kind kind, int axis, int ter
 
 /* --------------------------------------------------------------------- blocks -- */
 
-/* Narrow the cells, from *low to *high, to those that give these numbers; `all`: the largest input
- * is asked, too. */
-static bool cells_of(const struct search *s, const struct ti_rule *r, bool all, int64_t *low,
-                     int64_t *high)
+/* Narrow the cells, from *low to *high, to those that give these numbers. */
+static bool cells_of(const struct search *s, const struct ti_rule *r, int64_t *low, int64_t *high)
 {
     for (size_t i = 0; i < s->n; i++) {
         const struct ti_known *k = &s->known[i];
         int64_t p = k->at.p[r->axis], x = k->at.x[r->axis], cells, least, most;
 
-        if (k->input == s->largest && !all)
-            continue;
         if ((k->value - r->c0) % r->c[0] || (cells = (k->value - r->c0) / r->c[0]) < -1 ||
             cells > HUGE_VALUE / p / 2)
             return false;
@@ -373,12 +379,32 @@ static bool has_cells(const struct search *s, const struct ti_rule *r, int64_t c
     return true;
 }
 
+/* Whether the inputs divide an axis into one number of parts, and the target into another: a number
+ * of cells that remains cannot be told from one that grows with the parts. */
+static bool has_one_division(const struct search *s, int axis)
+{
+    int64_t p = s->known[0].at.p[axis];
+    bool same = true;
+
+    for (size_t i = 0; i < s->n; i++)
+        if (s->known[i].at.p[axis] != p)
+            return false;
+    for (size_t i = 0; i < s->nasked; i++)
+        same &= s->asked[i].p[axis] == p;
+    return !same;
+}
+
 static void try_cells(struct search *s, struct ti_rule r)
 {
     int64_t low = 1, high = HUGE_VALUE;
 
-    if (!cells_of(s, &r, true, &low, &high))
+    if (!cells_of(s, &r, &low, &high))
         return;
+    if (has_one_division(s, r.axis)) {
+        s->undetermined = s->too_few ? s->undetermined : r;
+        s->too_few = true;
+        return;
+    }
     if (!has_cells(s, &r, high)) {
         r.cells = high;
         s->no_cells = high > s->no_cells.cells ? r : s->no_cells;
@@ -409,21 +435,6 @@ static void try_divisors(struct search *s, struct ti_rule r, int64_t each)
     }
 }
 
-/* Whether the inputs divide an axis into one number of parts, and the target into another: a number
- * of cells that remains cannot be told from one that grows with the parts. */
-static bool has_one_division(const struct search *s, int axis)
-{
-    int64_t p = s->known[0].at.p[axis];
-    bool same = true;
-
-    for (size_t i = 0; i < s->n; i++)
-        if (s->known[i].at.p[axis] != p)
-            return false;
-    for (size_t i = 0; i < s->nasked; i++)
-        same &= s->asked[i].p[axis] == p;
-    return !same;
-}
-
 /* Blocks with and without cells at their sides.  Without, a cell is a part of each number; with,
  * their differences tell its size. */
 static void try_blocks(struct search *s, int axis, bool padded)
@@ -437,10 +448,6 @@ static void try_blocks(struct search *s, int axis, bool padded)
     }
     if (!apart) /* a constant is simpler */
         return;
-    if (has_one_division(s, axis)) {
-        s->too_few = true;
-        return;
-    }
     if (!padded) {
         try_divisors(s, r, (int64_t)each);
         return;
@@ -480,7 +487,7 @@ static void try_weak(struct search *s, int axis)
         int64_t low = less ? 1 - fewest : 1, high = less ? -1 : fewest - 1;
 
         r.c0 = least + less * r.c[0];
-        if (r.c0 <= 0 || !cells_of(s, &r, true, &low, &high))
+        if (r.c0 <= 0 || !cells_of(s, &r, &low, &high))
             continue;
         for (r.cells = low; r.cells <= high; r.cells += high > low ? high - low : 1)
             keep(s, &r);

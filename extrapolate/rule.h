@@ -113,7 +113,8 @@ enum ti_rule_found ti_rule_find(const struct ti_known *known, size_t n, const st
 bool ti_rule_is_determined(const struct ti_rule *rule, const struct ti_known *known, size_t n,
                            const struct ti_spot *more, size_t nmore);
 
-/* The number at a place; false if the rule gives none there: no integer, or one beyond 2^62. */
+/* The number at a place; false if the rule gives none there: no integer, one beyond 2^62, or the
+ * logarithm of what is no power of two, which programs round up or down. */
 bool ti_rule_value(const struct ti_rule *rule, const struct ti_spot *at, int64_t *out);
 
 /* The rule in words, such as "320 + 40 * block(33, px, x)", into buf; cut if it does not fit.

@@ -20,14 +20,36 @@ static bool try_grid(void *arg, const struct ti_grid *g)
     return false;
 }
 
-const char *ti_grid_text(const struct ti_grid *g, int input, char *buf, size_t room)
+/* Write parts as "8 x 16". */
+static const char *parts_text(const int64_t *p, int axes, char *buf, size_t room)
 {
     size_t at = 0;
 
     buf[0] = '\0';
-    for (int i = 0; i < g->axes && at < room; i++)
-        at += (size_t)snprintf(buf + at, room - at, "%s%" PRId64, i ? " x " : "", g->p[input][i]);
+    for (int i = 0; i < axes && at < room; i++)
+        at += (size_t)snprintf(buf + at, room - at, "%s%" PRId64, i ? " x " : "", p[i]);
     return buf;
+}
+
+const char *ti_grid_text(const struct ti_grid *g, int input, char *buf, size_t room)
+{
+    return parts_text(g->p[input], g->axes, buf, room);
+}
+
+/* The inputs do not tell which grid the target has. */
+static ti_status refuse_rival(struct ti_models *m, struct ti_err *err)
+{
+    char is[80], other[80];
+
+    ti_err_set(err, TI_ERR_INPUT,
+               "%" PRId64
+               " ranks cannot be extrapolated: grids of %s and of %s both continue those "
+               "of the inputs",
+               m->np, parts_text(m->grid.p[m->in->n], m->grid.axes, is, sizeof is),
+               parts_text(m->grid.rival, m->grid.axes, other, sizeof other));
+    ti_err_hint(err, "--dims says which one the program has, such as --dims 8x16");
+    ti_models_free(m);
+    return TI_ERR_INPUT;
 }
 
 ti_status ti_models_search(const struct ti_inputs *in, int64_t np, const int64_t *dims,
@@ -39,7 +61,7 @@ ti_status ti_models_search(const struct ti_inputs *in, int64_t np, const int64_t
 
     *out = (struct ti_models){.np = 0};
     if (ti_grids_try(in, np, dims, try_grid, &s, &differing))
-        return TI_OK;
+        return out->grid.rival[0] ? refuse_rival(out, err) : TI_OK;
     if (s.told.why[0]) {
         ti_err_set(err, TI_ERR_INPUT, "%" PRId64 " ranks cannot be extrapolated: %.900s", np,
                    s.told.why);

@@ -142,9 +142,7 @@ static int64_t unit_of(const struct fitting *f, uint32_t class, size_t slot)
     return unit ? unit : 1;
 }
 
-/* An axis that has as many parts at all places that are known, and others at one that is asked for;
- * -1: there is none.  What holds may depend on them. */
-static int steady_axis(const struct fitting *f, size_t *where)
+int ti__steady_axis(const struct fitting *f, size_t *where)
 {
     for (int axis = 0; axis < f->m->grid.axes; axis++) {
         int64_t p = f->value[0].at.p[axis];
@@ -174,7 +172,7 @@ enum ti_rule_found ti__find_rule(const struct fitting *f, uint32_t class, size_t
     if (products && found == TI_FOUND_NONE && n->kind == TI_NUMBER_FIELD && n->token <= 1 &&
         (n->field == TI_F_BYTES || n->field == TI_F_BYTES2))
         found = ti_product_find(f->value, f->nvalues, f->spot, f->nspots, unit, out, where);
-    axis = found == TI_FOUND_RULE ? steady_axis(f, where) : -1;
+    axis = found == TI_FOUND_RULE ? ti__steady_axis(f, where) : -1;
     if (axis < 0)
         return found;
     out[0].axis = axis;

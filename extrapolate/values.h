@@ -48,6 +48,10 @@ bool ti__add_values(struct fitting *f, uint32_t class, size_t slot, int64_t cell
 /* Take the places of the target that the slot is asked for into f->spot. */
 void ti__take_spots(struct fitting *f, uint32_t class, size_t slot, int64_t cell, int64_t trip);
 
+/* An axis that has as many parts at all places of f->value, and others at f->spot[*where]; -1:
+ * there is none.  What holds may depend on them. */
+int ti__steady_axis(const struct fitting *f, size_t *where);
+
 /* Find a rule of f->value at f->spot, as ti_rule_find() does; if there is none, and the slot is the
  * bytes of a message, a product, if `products`: they take time.  TI_FOUND_ONE_SHAPE: out[0].axis is
  * the axis, and f->spot[*where] has another number of parts. */

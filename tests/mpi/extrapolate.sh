@@ -113,6 +113,13 @@ grep -q '= 70 + [0-9]* \* block(256, px, x) (fitted' log || fail "cg, vectors: $
 grep -q '^  irecv .* log2(block(256, px, x)) (fitted: .*t = 0\]; .*t > 0\]' log ||
     fail "cg, product with the matrix: $(cat log)"
 
+# As square as can be, or prime factors dealt out as MPI_Dims_create does it: the inputs do not tell.
+if extrapolate stencil 9 12 16 20 36 240; then
+    fail "stencil: one grid of 240 ranks was taken: $(cat log)"
+else
+    grep -q 'grids of 12 x 20 and of 15 x 16 both continue those' log || fail "stencil, 240: $(cat log)"
+fi
+
 # squares alone do not tell one axis from the other: which ranks would
 if extrapolate stencil 9 16 36 128; then
     fail "stencil: extrapolated from squares to 8 x 16: $(cat log)"

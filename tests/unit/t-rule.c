@@ -107,6 +107,7 @@ static const struct grid doubled[] = {
 static const struct grid squares[] = {{2, {2, 2}}, {2, {4, 4}}, {2, {8, 8}}, {2, {16, 16}}};
 static const struct grid odd[] = {{2, {3, 5}}, {2, {4, 6}}, {2, {5, 7}}, {2, {6, 11}}};
 
+static const struct grid doubled_to_24[] = {{1, {2}}, {1, {4}}, {1, {8}}, {1, {16}}, {1, {24}}};
 static const struct grid weak[] = {{2, {5, 5}}, {2, {6, 6}}, {2, {7, 8}}, {2, {32, 64}}};
 
 static int64_t eight(const struct ti_spot *at)
@@ -133,6 +134,11 @@ static int64_t turned(const struct ti_spot *at)
 static int64_t stages(const struct ti_spot *at)
 {
     return 1 + 2 * (63 - __builtin_clzll((uint64_t)at->p[1]));
+}
+/* Passes of `for (d = 1; d < np; d *= 2)`. */
+static int64_t log_up(const struct ti_spot *at)
+{
+    return at->np > 1 ? 64 - __builtin_clzll((uint64_t)at->np - 1) : 0;
 }
 static int64_t rim(const struct ti_spot *at)
 {
@@ -190,11 +196,17 @@ static void t_grows(void **state)
 /* With squares only, nothing tells one axis from the other, unless the target is a square, too. */
 static void t_rivals(void **state)
 {
+    struct ti_rule rule[2];
+    int64_t value;
+    size_t where;
     const struct grid wide[] = {squares[0], squares[1], squares[2], {2, {8, 32}}};
 
     (void)state;
     refuses(wide, 3, south, TI_FOUND_RIVALS);
     finds(squares, 3, south, "px");
+    make(doubled_to_24, 4, log_up); /* programs round log2(24) up or down */
+    assert_int_equal(ti_rule_find(known, nknown, asked, nasked, 8, rule, &where), TI_FOUND_RULE);
+    assert_false(ti_rule_value(&rule[0], &asked[0], &value));
     refuses(growing, 3, squared,
             TI_FOUND_TOO_FEW); /* three numbers fit all that has three constants */
     refuses(growing, 3, stages, TI_FOUND_RIVALS); /* (py + 6) / 2, if py is only 4 and 8 */
