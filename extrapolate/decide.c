@@ -152,7 +152,9 @@ static bool terms_follow(const struct places *p, const void *arg)
     const struct terms *t = arg;
     const struct ti_inputs *in = p->m->in;
 
-    if (p->n && p->at[0].np > in->input[in->n - 1].np) /* the largest one is no more the largest */
+    if (p->n &&
+        p->at[0].np > in->input[in->n - 1]
+                          .np) /* it would be the largest input, and the present one would count */
         return true;
     if (t->rule->kind == TI_RULE_BLOCK) { /* all inputs divide the axis alike */
         for (size_t i = 0; i < p->n; i++)

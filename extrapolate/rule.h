@@ -14,7 +14,8 @@
  *            where nothing else holds
  *
  * A rule counts only if the inputs determine it: it gives the number at every place, exactly; the
- * inputs without the largest one are enough to find it, so the largest one confirms it; and all
+ * inputs without the largest one are enough to find it if it is a sum, so the largest one confirms
+ * it (blocks are confirmed by the proof); and all
  * rules with as few unknowns that do so agree at all places of the target.  Else there is no rule,
  * and who asks is told two that disagree.
  *
