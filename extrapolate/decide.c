@@ -8,7 +8,7 @@
 
 #define TIMES_MOST 4 /* a trace of more ranks than so many times the largest input is not named */
 
-/* What is asked of a number of ranks: its places that have the class. */
+/* Places of a run with some number of ranks: those that have the class. */
 struct places {
     const struct ti_models *m;
     uint32_t class;
@@ -152,9 +152,8 @@ static bool terms_follow(const struct places *p, const void *arg)
     const struct terms *t = arg;
     const struct ti_inputs *in = p->m->in;
 
-    if (p->n &&
-        p->at[0].np > in->input[in->n - 1]
-                          .np) /* it would be the largest input, and the present one would count */
+    /* this run would be the largest input, so that the present one would count */
+    if (p->n && p->at[0].np > in->input[in->n - 1].np)
         return true;
     if (t->rule->kind == TI_RULE_BLOCK) { /* all inputs divide the axis alike */
         for (size_t i = 0; i < p->n; i++)

@@ -69,21 +69,22 @@ static const struct basis {
 
 /* ---------------------------------------------------------------------- terms -- */
 
-/* The cells along an axis, if numbers of the trace tell them; else 0. */
-static int64_t cells_along(const struct ti_models *m, int axis)
+/* The cells along an axis, if numbers of the trace tell them; else NULL. */
+static const struct ti_block_axis *cells_along(const struct ti_models *m, int axis)
 {
     for (int b = 0; b < m->nblocks; b++)
         if (m->block[b].axis == axis)
-            return m->block[b].cells;
-    return 0;
+            return &m->block[b];
+    return NULL;
 }
 
 /* The length of a rank's part along an axis: in cells, or as a share. */
 static double side_of(const struct ti_models *m, const struct ti_spot *at, int axis)
 {
-    int64_t cells = cells_along(m, axis);
+    const struct ti_block_axis *b = cells_along(m, axis);
 
-    return cells ? (double)ti_block(cells, at->p[axis], at->x[axis]) : 1 / (double)at->p[axis];
+    return b ? (double)(b->each + ti_block(b->cells, at->p[axis], at->x[axis]))
+             : 1 / (double)at->p[axis];
 }
 
 /* The product of all sides but that of an axis; of all if that is -1. */
@@ -389,13 +390,14 @@ bool ti_fit_find(const struct ti_fit_samples *s, struct ti_fit *out, struct ti_f
 /* Add a side: as a factor of what is there, or as the first of several. */
 static void add_side(struct ti_wording *t, const struct ti_models *m, int axis, bool first)
 {
-    int64_t cells = cells_along(m, axis);
-    char name = "xyzw"[axis];
+    const struct ti_block_axis *b = cells_along(m, axis);
 
-    if (cells)
-        ti_wording_add(t, "%sblock(%" PRId64 ", p%c, %c)", first ? "" : " * ", cells, name, name);
-    else
-        ti_wording_add(t, "%s / p%c", first ? "1" : "", name);
+    if (!b) {
+        ti_wording_add(t, "%s / p%c", first ? "1" : "", "xyzw"[axis]);
+        return;
+    }
+    ti_wording_add(t, first ? "" : " * ");
+    ti_wording_block(t, b->cells, b->each, axis);
 }
 
 static void add_face(struct ti_wording *t, const struct ti_models *m, int but, bool first)

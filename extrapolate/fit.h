@@ -14,7 +14,7 @@
 
 #include "extrapolate/model.h"
 
-/* What is fitted: values at places that are known, and the places of the target. */
+/* Values at places that are known, which are fitted, and the places of the target. */
 struct ti_fit_samples {
     const struct ti_models *m;
     const struct ti_known *value;

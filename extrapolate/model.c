@@ -57,11 +57,13 @@ static void note(struct fitting *f, uint32_t class, size_t slot, enum ti_rule_fo
                  ": '%s' fits, and leaves parts of the new run without cells",
                  ti_rule_text(&rule[0], a, sizeof a));
     } else if (found == TI_FOUND_ONE_SHAPE) {
+        const int axis = rule[0].axis;
+        const int64_t was = f->value[0].at.p[axis], is = f->spot[where].p[axis];
+
         snprintf(told->why + at, sizeof told->why - at,
                  ": p%c is %" PRId64 " in all inputs that have such ranks, and %" PRId64
                  " in the new run",
-                 "xyzw"[rule[0].axis], f -> value[0].at.p[rule[0].axis],
-                 f->spot[where].p[rule[0].axis]);
+                 "xyzw"[axis], was, is);
         np = ti_decides_any(f->m, true);
     } else if (found == TI_FOUND_RIVALS) {
         snprintf(told->why + at, sizeof told->why - at,
@@ -292,7 +294,7 @@ static bool find_slot(struct fitting *f, uint32_t class, size_t slot)
     if (by_parts(f, class, slot, false, 0, ti__find_joint) ||
         (trips && by_parts(f, class, slot, false, trips, ti__find_joint)))
         return true;
-    f->inputs = f->no_cells ? 0 : similar_inputs(f->m);
+    f->inputs = f->no_cells || f->m->grid.axes < 2 ? 0 : similar_inputs(f->m);
     found = f->inputs && find_rules_of(f, class, slot, trips);
     f->inputs = UINT32_MAX;
     return found;
@@ -345,13 +347,16 @@ bool ti_model_value(const struct ti_models *m, uint32_t class, size_t slot,
 
 /* -------------------------------------------------------------------------- all -- */
 
-static void note_block(struct ti_models *m, int axis, int64_t cells)
+static void note_block(struct ti_models *m, int axis, int64_t cells, int64_t each)
 {
+    for (int i = 0; i < m->in->n; i++)
+        if (cells < m->grid.p[i][axis] && !each) /* a side would have no length */
+            return;
     for (int b = 0; b < m->nblocks; b++)
         if (m->block[b].axis == axis)
             return;
     if (m->nblocks < TI_AXES)
-        m->block[m->nblocks++] = (struct ti_block_axis){axis, cells};
+        m->block[m->nblocks++] = (struct ti_block_axis){axis, cells, each};
 }
 
 /* Blocks that rules of numbers have, for volumes. */
@@ -364,10 +369,12 @@ static void note_blocks(struct ti_models *m)
 
             if (!model || model->kind != TI_MODEL_NUMBER)
                 continue;
-            if (rule->kind == TI_RULE_BLOCK || rule->kind == TI_RULE_PRODUCT)
-                note_block(m, rule->axis, rule->cells);
-            if (rule->kind == TI_RULE_PRODUCT)
-                note_block(m, rule->axis2, rule->cells2);
+            if (rule->kind == TI_RULE_BLOCK)
+                note_block(m, rule->axis, rule->cells, ti_rule_each(rule));
+            if (rule->kind == TI_RULE_PRODUCT) {
+                note_block(m, rule->axis, rule->cells, 0);
+                note_block(m, rule->axis2, rule->cells2, 0);
+            }
         }
 }
 

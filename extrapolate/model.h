@@ -66,8 +66,8 @@ struct ti_models {
     struct ti_slot_models **slot; /* of each class, of each slot */
     struct ti_block_axis {
         int axis;
-        int64_t cells;
-    } block[TI_AXES]; /* blocks that numbers have: volumes may depend on them */
+        int64_t cells, each; /* of a rule, see ti_rule_each() */
+    } block[TI_AXES];        /* blocks that numbers have: volumes may depend on them */
     int nblocks;
 };
 

@@ -125,6 +125,13 @@ bool ti_rule_value(const struct ti_rule *r, const struct ti_spot *at, int64_t *o
     return false;
 }
 
+int64_t ti_rule_each(const struct ti_rule *r)
+{
+    int64_t each = r->c0 % r->c[0] ? 0 : r->c0 / r->c[0];
+
+    return each > 0 && r->cells < each ? each : 0;
+}
+
 /* ---------------------------------------------------------------------- sums -- */
 
 /* A linear system in the making: rows of the reduced form, each with a pivot. */

@@ -118,6 +118,15 @@ bool ti_rule_is_determined(const struct ti_rule *rule, const struct ti_known *kn
  * logarithm of what is no power of two, which programs round up or down. */
 bool ti_rule_value(const struct ti_rule *rule, const struct ti_spot *at, int64_t *out);
 
+/* Cells that all parts of a block have where parts remain as large: block(c, p, x) of them more,
+ * with c the `cells` of the rule; 0 if a fixed number of cells is divided. */
+int64_t ti_rule_each(const struct ti_rule *rule);
+
+struct ti_wording;
+
+/* Add "block(33, px, x)" or, with `each` as above, "block(8 * px - 4, px, x)". */
+void ti_wording_block(struct ti_wording *t, int64_t cells, int64_t each, int axis);
+
 /* The rule in words, such as "320 + 40 * block(33, px, x)", into buf; cut if it does not fit.
  * Returns buf. */
 const char *ti_rule_text(const struct ti_rule *rule, char *buf, size_t room);

@@ -35,32 +35,35 @@ static void add_sum(struct ti_wording *t, const struct ti_rule *r)
         ti_wording_add(t, " / %" PRId64, r->d);
 }
 
-static void add_block(struct ti_wording *t, int64_t cells, int axis, int64_t pad)
+void ti_wording_block(struct ti_wording *t, int64_t cells, int64_t each, int axis)
 {
     char x = "xyzw"[axis];
 
-    if (pad)
-        ti_wording_add(t, "(%" PRId64 " + ", pad);
-    ti_wording_add(t, "block(%" PRId64 ", p%c, %c)%s", cells, x, x, pad ? ")" : "");
+    if (each)
+        ti_wording_add(t, "block(%" PRId64 " * p%c %c %" PRId64 ", p%c, %c)", each, x,
+                       cells < 0 ? '-' : '+', cells < 0 ? -cells : cells, x, x);
+    else
+        ti_wording_add(t, "block(%" PRId64 ", p%c, %c)", cells, x, x);
 }
 
-/* A constant and blocks.  Where parts remain as large, the constant is that of so many cells each.
- */
-static void add_padded_block(struct ti_wording *t, const struct ti_rule *r)
+static void add_padded(struct ti_wording *t, int64_t cells, int axis, int64_t pad)
 {
-    int64_t each = r->c0 % r->c[0] ? 0 : r->c0 / r->c[0];
-    char x = "xyzw"[r->axis];
+    if (pad)
+        ti_wording_add(t, "(%" PRId64 " + ", pad);
+    ti_wording_block(t, cells, 0, axis);
+    ti_wording_add(t, pad ? ")" : "");
+}
 
-    if (each > 0 && r->cells < each) {
-        add_factor(t, r->c[0], true);
-        ti_wording_add(t, "block(%" PRId64 " * p%c %c %" PRId64 ", p%c, %c)", each, x,
-                       r->cells < 0 ? '-' : '+', r->cells < 0 ? -r->cells : r->cells, x, x);
-        return;
-    }
-    if (r->c0)
+/* A constant and blocks; where parts remain as large, the constant is in the block. */
+static void add_rule_block(struct ti_wording *t, const struct ti_rule *r)
+{
+    int64_t each = ti_rule_each(r);
+    bool has_constant = r->c0 && !each;
+
+    if (has_constant)
         ti_wording_add(t, "%" PRId64, r->c0);
-    add_factor(t, r->c[0], r->c0 == 0);
-    add_block(t, r->cells, r->axis, 0);
+    add_factor(t, r->c[0], !has_constant);
+    ti_wording_block(t, r->cells, each, r->axis);
 }
 
 const char *ti_rule_text(const struct ti_rule *r, char *buf, size_t room)
@@ -79,13 +82,13 @@ const char *ti_rule_text(const struct ti_rule *r, char *buf, size_t room)
         add_sum(&t, r);
         break;
     case TI_RULE_BLOCK:
-        add_padded_block(&t, r);
+        add_rule_block(&t, r);
         break;
     case TI_RULE_PRODUCT:
         add_factor(&t, r->c[0], true);
-        add_block(&t, r->cells, r->axis, r->pad[0]);
+        add_padded(&t, r->cells, r->axis, r->pad[0]);
         ti_wording_add(&t, " * ");
-        add_block(&t, r->cells2, r->axis2, r->pad[1]);
+        add_padded(&t, r->cells2, r->axis2, r->pad[1]);
         break;
     }
     return buf;

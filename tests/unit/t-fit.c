@@ -33,10 +33,13 @@ static struct ti_spot spot_of(const int64_t *p, int64_t rank)
                             .x = {rank % p[0], rank / p[0]}};
 }
 
+/* Cells along both axes; or, where parts remain as large, cells of each part, and cells beside. */
+static int64_t cells = CELLS, each;
+
 static int64_t value_at(volume *v, const struct ti_spot *at)
 {
-    return llround(v((double)ti_block(CELLS, at->p[0], at->x[0]),
-                     (double)ti_block(CELLS, at->p[1], at->x[1]), (double)at->np));
+    return llround(v((double)(each + ti_block(cells, at->p[0], at->x[0])),
+                     (double)(each + ti_block(cells, at->p[1], at->x[1])), (double)at->np));
 }
 
 /* Make what is known of `n` grids, and what is asked for of grid number n. */
@@ -44,8 +47,8 @@ static void make(const int64_t (*p)[2], int n, volume *v)
 {
     in = (struct ti_inputs){.n = n};
     models = (struct ti_models){.in = &in, .np = p[n][0] * p[n][1], .grid = {.axes = 2}};
-    models.block[0] = (struct ti_block_axis){0, CELLS};
-    models.block[1] = (struct ti_block_axis){1, CELLS};
+    models.block[0] = (struct ti_block_axis){0, cells, each};
+    models.block[1] = (struct ti_block_axis){1, cells, each};
     models.nblocks = 2;
     samples = (struct ti_fit_samples){.m = &models, .value = known, .asked = asked};
     for (int i = 0; i < n; i++) {
@@ -126,6 +129,21 @@ static double wild(double x, double y, double np)
     return 100 * x + 10 * y * sqrt(np);
 }
 
+/* Parts of 8 cells, and of 7 in the last four rows and columns, however many there are. */
+static void t_weak(void **state)
+{
+    static const int64_t grids[][2] = {{5, 5}, {5, 6}, {6, 6}, {6, 8}, {16, 16}};
+
+    (void)state;
+    cells = -4;
+    each = 8;
+    finds(grids, 4, by_rim,
+          "1000 + 30 * block(8 * px - 4, px, x) + 20 * block(8 * py - 4, py, y) + 7 * "
+          "block(8 * px - 4, px, x) * block(8 * py - 4, py, y)");
+    cells = CELLS;
+    each = 0;
+}
+
 static void t_terms(void **state)
 {
     (void)state;
@@ -181,10 +199,8 @@ static void t_too_few(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(t_terms),
-        cmocka_unit_test(t_interval),
-        cmocka_unit_test(t_error),
-        cmocka_unit_test(t_too_few),
+        cmocka_unit_test(t_terms), cmocka_unit_test(t_weak),    cmocka_unit_test(t_interval),
+        cmocka_unit_test(t_error), cmocka_unit_test(t_too_few),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
