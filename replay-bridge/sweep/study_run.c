@@ -76,8 +76,8 @@ static _Noreturn void become(const struct pool *pool, int64_t slot, char **argv,
     char text[24];
 
     snprintf(text, sizeof text, "%lld", (long long)slot);
-    setenv("TIARA_SLOT", text, 1);
-
+    if (pool->study->runner)
+        setenv("TIARA_SLOT", text, 1);
     setpgid(0, 0); /* a terminal's ^C is for the parent, which ends its children */
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() == parent && dup2(in, STDIN_FILENO) >= 0 && dup2(c->out, STDOUT_FILENO) >= 0 &&
@@ -146,10 +146,11 @@ static void find_error(const char *messages, int status, const char *runner, str
     else if (messages[0])
         ti_err_set(why, TI_ERR_IO, "%.*s", (int)strcspn(messages + skip, "\n"), messages + skip);
     else if (runner)
-        ti_err_set(why, TI_ERR_IO, "'%s' ended with status %d and printed nothing", runner,
+        ti_err_set(why, TI_ERR_IO, "'%s' ended with status %d and printed no result", runner,
                    WEXITSTATUS(status));
     else
-        ti_err_set(why, TI_ERR_IO, "ended with status %d and printed nothing", WEXITSTATUS(status));
+        ti_err_set(why, TI_ERR_IO, "ended with status %d and printed no result",
+                   WEXITSTATUS(status));
 }
 
 static void tell_point(const struct pool *pool, int64_t i, const char *error)

@@ -98,7 +98,7 @@ END_PY
 sweep 1 t.tib --sweep speed=1Gf,2Gf -o nobody --runner ./no-such-runner
 says 'no-such-runner: not found' err
 sweep 1 t.tib --sweep speed=1Gf,2Gf -o nobody --runner false
-says "'false' ended with status 1 and printed nothing" err
+says "'false' ended with status 1 and printed no result" err
 sweep 2 t.tib --runner false
 says '--runner and --list are for a --sweep' err
 sweep 0 t.tib --runs 3 --noise 5% --runner 'touch ran-by; exec'
