@@ -16,8 +16,8 @@
 
 /* --- run directories on the nodes ------------------------------------------ */
 
-/* What a node needs to make the command of a container; NULL: there is none.  Valgrind's folder is
- * where the node's counter was tried. */
+/* The JSON from which a node makes the command of a container; NULL: there is none.  Valgrind's
+ * folder is where the node's counter was tried. */
 static json_t *container_request(const struct ti_nodes_backend *b, int64_t node,
                                  struct ti_args *env)
 {
