@@ -14,7 +14,7 @@
 
 #define FINDINGS_SHOWN 20
 
-enum kind { TEXT, NUMBER, WHOLE, COSTS, FACTORS };
+enum kind { TEXT, NUMBER, WHOLE, COSTS, FACTORS, RANKS };
 
 static const struct key {
     const char *section, *name;
@@ -138,6 +138,39 @@ bool ti_factors_check(const char *text, int values)
     }
 }
 
+bool ti_ranks_check(const char *text)
+{
+    long long ranks;
+    double number;
+
+    if (!ti_factors_check(text, 1))
+        return false;
+    for (const char *p = text; *p;) {
+        if (!factor_size(&p, &ranks) || ranks < 1 || !factor_number(&p, ";", &number) ||
+            !(number > 0))
+            return false;
+        p += *p == ';';
+    }
+    return true;
+}
+
+double ti_ranks_value(const char *text, int64_t ranks)
+{
+    long long below = 0, at = 0;
+    double value_below = 0, value_at = 0;
+
+    for (const char *p = text; *p && at < ranks;) {
+        below = at;
+        value_below = value_at;
+        if (!factor_size(&p, &at) || !factor_number(&p, ";", &value_at))
+            break;
+        p += *p == ';';
+    }
+    if (at <= ranks || !below)
+        return value_at;
+    return value_below + (value_at - value_below) * (double)(ranks - below) / (double)(at - below);
+}
+
 static const struct key *find(const char *section, const char *name)
 {
     for (size_t i = 0; i < NKEYS; i++)
@@ -171,6 +204,11 @@ static const char *take(struct ti_calibration *c, const struct key *k, const cha
     case FACTORS:
         if (!ti_factors_check(text, 1))
             return "SIZE:FACTOR;..., with sizes in ascending order";
+        break;
+    case RANKS:
+        if (!ti_ranks_check(text))
+            return "RANKS:VALUE;..., with numbers of ranks in ascending order from 1 on, and "
+                   "values above 0";
         break;
     case TEXT:
         break;

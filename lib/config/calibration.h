@@ -21,6 +21,7 @@
  *   WHOLE     0 or more
  *   COSTS     SimGrid's "SIZE:STARTUP:PERBYTE;...", seconds, for messages above SIZE bytes
  *   FACTORS   SimGrid's "SIZE:FACTOR;...", the same
+ *   RANKS     "RANKS:VALUE;...", numbers of ranks in ascending order from 1 on, values above 0
  */
 #define TI_CALIBRATION_KEYS(X)                                                                     \
     X(calibration, date, TEXT)                                                                     \
@@ -34,6 +35,7 @@
     X(host, folding, WHOLE)                                                                        \
     X(host, folded_speed, NUMBER)                                                                  \
     X(host, folded_deviation, NUMBER)                                                              \
+    X(host, speeds, RANKS)                                                                         \
     X(network, within, TEXT)                                                                       \
     X(network, bandwidth, NUMBER)                                                                  \
     X(network, latency, NUMBER)                                                                    \
@@ -43,6 +45,8 @@
     X(network, or, COSTS)                                                                          \
     X(network, bandwidth_factor, FACTORS)                                                          \
     X(network, latency_factor, FACTORS)                                                            \
+    X(network, shared, RANKS)                                                                      \
+    X(network, copy, NUMBER)                                                                       \
     X(noise, burst, NUMBER)                                                                        \
     X(noise, core, NUMBER)                                                                         \
     X(noise, node, NUMBER)                                                                         \
@@ -59,6 +63,7 @@ struct ti_calibration {
         double speed, deviation; /* volume a second of a core */
         int64_t folding;         /* ranks on a core when the next two were measured */
         double folded_speed, folded_deviation;
+        char *speeds; /* volume a second of a core while so many ranks of the host compute */
     } host;
     struct {
         char *within;              /* "node": two ranks on one node; "cluster": on two nodes */
@@ -66,6 +71,9 @@ struct ti_calibration {
         int64_t eager;             /* eager limit: bytes of the largest message that is sent before
                                     * its receive is posted */
         char *os, *ois, * or, *bandwidth_factor, *latency_factor;
+        char *shared; /* bytes a second of all messages within a host, while so many of its ranks
+                       * exchange messages */
+        double copy;  /* bytes a second that a rank copies within its memory */
     } network;
     struct {
         /* Standard deviations of the time of a burst, relative to its mean: of the bursts of one
@@ -99,5 +107,12 @@ ti_status ti_calibration_write(const char *path, const struct ti_calibration *c,
  * are whole, ascending and below 2^31; values are finite and 0 or more.
  */
 bool ti_factors_check(const char *text, int values);
+
+/* Whether a text is of the kind RANKS. */
+bool ti_ranks_check(const char *text);
+
+/* The value of a text of the kind RANKS for a number of ranks: on the straight line between the
+ * numbers beside it, beyond the first and the last the value of that. */
+double ti_ranks_value(const char *text, int64_t ranks);
 
 #endif

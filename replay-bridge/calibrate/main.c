@@ -15,6 +15,7 @@
 #include "common/scratch.h"
 #include "common/units.h"
 #include "replay-bridge/calibrate/cores.h"
+#include "replay-bridge/calibrate/memory.h"
 #include "replay-bridge/calibrate/network.h"
 #include "replay-bridge/calibrate/rate.h"
 
@@ -190,6 +191,40 @@ static ti_status calibrate_network(const struct options *o, struct ti_samples *s
     return st;
 }
 
+/* How many ranks of one node can use a core each: an even number of at most that of the program; 0:
+ * fewer than two. */
+static int64_t ranks_of_node(const struct options *o, const struct ti_calibration *c)
+{
+    int64_t cores = ti_trial_cores(), n = o->program.np < cores ? o->program.np : cores;
+
+    return strcmp(c->network.within, "node") == 0 ? n - n % 2 : 0;
+}
+
+/* Times what ranks of one node do to its memory at the same time. */
+static ti_status calibrate_memory(const struct options *o, struct ti_calibration *c,
+                                  struct ti_err *err)
+{
+    char repeats[32], largest[32];
+    char *words[] = {(char *)(uintptr_t)o->launcher.helper, (char *)(uintptr_t) "memory", repeats,
+                     largest};
+    int64_t ranks = ranks_of_node(o, c);
+    ti_status st;
+    FILE *f;
+
+    if (!ranks)
+        return TI_OK;
+    snprintf(repeats, sizeof repeats, "%" PRId64, o->repeats);
+    snprintf(largest, sizeof largest, "%" PRId64, o->largest);
+    st = run_helper(o, "timing memory", words, 4, ranks, &f, err);
+    if (st)
+        return st;
+    st = ti_memory_read(f, c, err);
+    fclose(f);
+    if (!st && !o->quiet && !o->json)
+        ti_memory_print(c, stdout);
+    return st;
+}
+
 /* Times bursts on all cores of the nodes of as many ranks as the program has. */
 static ti_status calibrate_noise(const struct options *o, struct ti_calibration *c, json_t *json,
                                  struct ti_err *err)
@@ -245,12 +280,14 @@ static void print_json(json_t *json, const struct options *o, const struct ti_ca
 {
     json_object_update_new(
         json,
-        json_pack("{s:s, s:s?, s:s?, s:f, s:o, s:f, s:o, s:o, s:o, s:o}", "calibration", o->output,
-                  "program", c->host.program, "counter", c->host.counter, "speed", c->host.speed,
-                  "deviation", measured(c->host.deviation), "folded_speed", c->host.folded_speed,
-                  "folded_deviation", measured(c->host.folded_deviation), "latency_s",
-                  measured(c->network.latency), "bandwidth", measured(c->network.bandwidth),
-                  "eager", c->network.eager >= 0 ? json_integer(c->network.eager) : json_null()));
+        json_pack("{s:s, s:s?, s:s?, s:f, s:o, s:f, s:o, s:o, s:o, s:o, s:s?, s:s?, s:o}",
+                  "calibration", o->output, "program", c->host.program, "counter", c->host.counter,
+                  "speed", c->host.speed, "deviation", measured(c->host.deviation), "folded_speed",
+                  c->host.folded_speed, "folded_deviation", measured(c->host.folded_deviation),
+                  "latency_s", measured(c->network.latency), "bandwidth",
+                  measured(c->network.bandwidth), "eager",
+                  c->network.eager >= 0 ? json_integer(c->network.eager) : json_null(), "speeds",
+                  c->host.speeds, "shared", c->network.shared, "copy", measured(c->network.copy)));
     json_dumpf(json, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
     putchar('\n');
 }
@@ -275,6 +312,8 @@ static ti_status calibrate(const struct options *o, struct ti_err *err)
     st = read_former(o, &c, err);
     if (!st && !o->no_network)
         st = calibrate_network(o, &s, &c, json, err);
+    if (!st && !o->no_network)
+        st = calibrate_memory(o, &c, err);
     if (!st && !o->no_network)
         st = calibrate_noise(o, &c, json, err);
     if (!st)

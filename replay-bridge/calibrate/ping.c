@@ -13,9 +13,11 @@
  *
  * usage: ti-calibrate-mpi REPEATS LARGEST
  *        ti-calibrate-mpi cores REPEATS
+ *        ti-calibrate-mpi memory REPEATS LARGEST
  *
  * The second form, on any number of ranks, times the loop on all cores of all nodes, see
- * time_cores.h.
+ * time_cores.h.  The third one times what ranks of one node do to its memory at the same time, see
+ * time_memory.h.
  */
 #include <inttypes.h>
 #include <mpi.h>
@@ -29,6 +31,7 @@
 #include "common/order.h"
 #include "examples/burst.h"
 #include "replay-bridge/calibrate/time_cores.h"
+#include "replay-bridge/calibrate/time_memory.h"
 
 #define WARM_UP     2 /* repetitions that are not printed */
 #define SIZES_MAX   128
@@ -37,14 +40,14 @@
 #define LATE_S      3e-3  /* delay of the receive in that search */
 #define SETTLE_S    50e-6 /* minimum time for a message to arrive */
 #define TRIPS       10    /* round trips that are timed together, up to SMALL_BYTES */
-#define SMALL_BYTES 16384
+#define SMALL_BYTES TI_COLD_LEAST
 #define BURST       10000000
 
 enum { TAG_GO, TAG_DATA };
 
 static int rank;
-static char *buffer;
-static double clock_s; /* seconds that reading the clock takes */
+static struct ti_cold_ring given, taken; /* of messages */
+static double clock_s;                   /* seconds that reading the clock takes */
 
 static double now(clockid_t clock)
 {
@@ -86,12 +89,13 @@ static void tell(const char *what, int64_t size, double seconds)
 
 static void send(int to, int64_t size, int tag)
 {
-    MPI_Send(buffer, (int)size, MPI_BYTE, to, tag, MPI_COMM_WORLD);
+    MPI_Send(ti_cold_ring_next(&given, size), (int)size, MPI_BYTE, to, tag, MPI_COMM_WORLD);
 }
 
 static void receive(int from, int64_t size, int tag)
 {
-    MPI_Recv(buffer, (int)size, MPI_BYTE, from, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Recv(ti_cold_ring_next(&taken, size), (int)size, MPI_BYTE, from, tag, MPI_COMM_WORLD,
+             MPI_STATUS_IGNORE);
 }
 
 /* On rank 0, the time of a send whose receive is posted LATE_S later. */
@@ -156,6 +160,7 @@ static void time_isend(int64_t size, bool told)
 {
     MPI_Request request;
     double start, end;
+    char *data;
 
     if (rank == 1) {
         send(0, 0, TAG_GO);
@@ -163,8 +168,9 @@ static void time_isend(int64_t size, bool told)
         return;
     }
     receive(1, 0, TAG_GO);
+    data = ti_cold_ring_next(&given, size);
     start = wall();
-    MPI_Isend(buffer, (int)size, MPI_BYTE, 1, TAG_DATA, MPI_COMM_WORLD, &request);
+    MPI_Isend(data, (int)size, MPI_BYTE, 1, TAG_DATA, MPI_COMM_WORLD, &request);
     end = wall();
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     if (told)
@@ -271,27 +277,27 @@ static void measure(int64_t repeats, int64_t largest)
         printf("end\n");
 }
 
-#define USAGE "ti-calibrate-mpi REPEATS LARGEST, on two ranks, or cores REPEATS, on any number"
+#define USAGE                                                                                      \
+    "ti-calibrate-mpi REPEATS LARGEST, on two ranks, cores REPEATS, on any number, or memory "     \
+    "REPEATS LARGEST, on an even number"
 
 /* The first form of the command line, on two ranks. */
 static void time_messages(int64_t repeats, int64_t largest)
 {
-    buffer = malloc((size_t)largest);
-    if (!buffer) {
-        fprintf(stderr, "ti-calibrate-mpi: no memory for %" PRId64 " bytes\n", largest);
-        MPI_Abort(MPI_COMM_WORLD, 4);
-    }
-    memset(buffer, rank, (size_t)largest); /* no page faults in timed code */
+    ti_cold_ring_make(&given, largest);
+    ti_cold_ring_make(&taken, largest);
     calibrate_clock();
     measure(repeats, largest);
-    free(buffer);
+    free(given.base);
+    free(taken.base);
 }
 
 int main(int argc, char **argv)
 {
     bool cores = argc == 3 && !strcmp(argv[1], "cores");
-    int64_t repeats = argc == 3 ? atoll(argv[1 + cores]) : 0;
-    int64_t largest = argc == 3 ? atoll(argv[2]) : 0;
+    bool memory = argc == 4 && !strcmp(argv[1], "memory");
+    int64_t repeats = argc > 2 ? atoll(argv[1 + (cores || memory)]) : 0;
+    int64_t largest = argc > 2 ? atoll(argv[argc - 1]) : 0;
     int ranks, end = ti_cli_helper("ti-calibrate-mpi", USAGE, argc, argv);
 
     if (end != TI_CLI_END)
@@ -299,12 +305,15 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    if ((ranks != 2 && !cores) || repeats < 1 || largest < 1 || largest > INT32_MAX) {
+    if ((memory ? ranks % 2 : argc != 3 || (ranks != 2 && !cores)) || repeats < 1 || largest < 1 ||
+        largest > INT32_MAX) {
         fprintf(stderr, "usage: " USAGE "\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     if (cores)
         ti_time_cores(repeats);
+    else if (memory)
+        ti_time_memory(repeats, largest);
     else
         time_messages(repeats, largest);
     MPI_Finalize();

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,48 +43,113 @@ static ti_status count(const struct ti_launcher *r, const struct ti_trial *progr
     return st;
 }
 
+/* The rates of one kind of trials. */
+struct kind {
+    int64_t cores; /* see struct ti_trial */
+    double rate[RATES_MAX];
+    int n;
+};
+
+#define KINDS_MAX 32
+
+/* A core for each rank first, then one core, two, four, ... for all of them. */
+static int list_kinds(int64_t np, struct kind *kind)
+{
+    int64_t all = np < ti_trial_cores() ? np : ti_trial_cores();
+    int n = 2;
+
+    kind[0].cores = 0;
+    kind[1].cores = 1;
+    for (int64_t cores = 2; cores < all && n < KINDS_MAX; cores *= 2)
+        kind[n++].cores = cores;
+    return n;
+}
+
+/* All kinds of trials in turn.  *nkinds becomes 1 if the cores cannot be chosen. */
+static ti_status time_kinds(const struct ti_launcher *r, const struct ti_trial *program,
+                            int64_t runs, double instructions, struct kind *kind, int *nkinds,
+                            struct ti_trial_result *ran, struct ti_err *err)
+{
+    struct ti_trial run = *program;
+    ti_status st = TI_OK;
+
+    run.counter = "cputime";
+    for (int64_t i = 0; i < runs && !st; i++)
+        for (int k = 0; k < *nkinds && !st; k++) {
+            run.cores = kind[k].cores;
+            run.label = run.cores ? "timing the program on fewer cores" : "timing the program";
+            st = ti_trial_run(r, &run, ran, err);
+            if (ti_trial_not_pinned(&run, st)) {
+                *nkinds = 1;
+                st = TI_OK;
+            } else if (!st) {
+                kind[k].rate[kind[k].n++] = ran->volume > 0 ? 1e9 * instructions / ran->volume : 0;
+            }
+        }
+    return st;
+}
+
+/*
+ * "1:9.5e9;2:9.1e9": the rates on so many cores, where there are several.  A core is not faster
+ * because others compute, too.  But ranks that take turns on few cores lose time, since each finds
+ * the caches full of the others' data; so a rate below that of more cores is raised to it.
+ */
+static char *speeds_of(struct kind *kind, int nkinds, int64_t np)
+{
+    int64_t all = np < ti_trial_cores() ? np : ti_trial_cores();
+    double speed[KINDS_MAX], most = 0;
+    char *text = NULL;
+    size_t bytes;
+    FILE *f = nkinds > 1 && all > 1 ? open_memstream(&text, &bytes) : NULL;
+
+    if (!f)
+        return NULL;
+    for (int k = nkinds; k > 0; k--) {
+        struct kind *from = &kind[k < nkinds ? k : 0];
+
+        most = fmax(most, ti_spread_of(from->rate, from->n).median);
+        speed[k - 1] = most;
+    }
+    for (int k = 1; k < nkinds; k++)
+        fprintf(f, "%" PRId64 ":%.9g;", kind[k].cores, speed[k - 1]);
+    fprintf(f, "%" PRId64 ":%.9g", all, speed[nkinds - 1]);
+    fclose(f);
+    return text;
+}
+
 ti_status ti_rate_of_program(const struct ti_launcher *r, const struct ti_trial *program,
                              int64_t runs, struct ti_calibration *c, struct ti_err *err)
 {
-    double rate[2][RATES_MAX];
+    struct kind *kind = calloc(KINDS_MAX, sizeof *kind);
     struct ti_trial_result *ran = malloc(sizeof *ran);
-    struct ti_trial run = *program;
-    struct ti_spread all;
-    double instructions;
-    bool folds = true;
+    int nkinds = kind ? list_kinds(program->np, kind) : 0;
+    struct ti_spread all, folded;
     ti_status st;
 
-    if (!ran)
-        return ti_err_errno(err, TI_ERR_IO, "cannot measure '%s'", program->program[0]);
-    st = count(r, program, ran, err);
-    instructions = ran->volume;
-    set_text(&c->host.counter, ran->counter);
-    run.counter = "cputime";
-    for (int i = 0; i < 2 * runs && !st; i++) {
-        run.folded = i % 2;
-        run.label = run.folded ? "timing the program, folded" : "timing the program";
-        st = folds || !run.folded ? ti_trial_run(r, &run, ran, err) : TI_OK;
-        if (ti_trial_not_folded(&run, st)) {
-            folds = false;
-            st = TI_OK;
-        }
-        rate[i % 2][i / 2] = ran->volume > 0 ? 1e9 * instructions / ran->volume : 0;
+    st = ran && kind ? count(r, program, ran, err)
+                     : ti_err_errno(err, TI_ERR_IO, "cannot measure '%s'", program->program[0]);
+    if (!st) {
+        set_text(&c->host.counter, ran->counter);
+        st = time_kinds(r, program, runs, ran->volume, kind, &nkinds, ran, err);
     }
     free(ran);
-    if (st)
-        return st;
-    set_text(&c->host.program, program->program[0]);
-    all = ti_spread_of(rate[0], (int)runs);
-    c->host.speed = all.median;
-    c->host.deviation = deviation_of(&all);
-    c->host.folding = folds ? program->np : 0;
-    all = ti_spread_of(rate[1], folds ? (int)runs : 0);
-    c->host.folded_speed = all.median;
-    c->host.folded_deviation = deviation_of(&all);
-    if (!(c->host.speed > 0))
-        return ti_err_set(err, TI_ERR_INPUT, "'%s' has no CPU time between its calls of MPI",
-                          program->program[0]);
-    return TI_OK;
+    if (!st) {
+        set_text(&c->host.program, program->program[0]);
+        free(c->host.speeds);
+        c->host.speeds = speeds_of(kind, nkinds, program->np);
+        all = ti_spread_of(kind[0].rate, kind[0].n);
+        c->host.speed = all.median;
+        c->host.deviation = deviation_of(&all);
+        c->host.folding = nkinds > 1 ? program->np : 0;
+        folded = ti_spread_of(kind[1].rate, nkinds > 1 ? kind[1].n : 0);
+        c->host.folded_speed = folded.median;
+        c->host.folded_deviation = deviation_of(&folded);
+        if (!(c->host.speed > 0))
+            st = ti_err_set(err, TI_ERR_INPUT, "'%s' has no CPU time between its calls of MPI",
+                            program->program[0]);
+    }
+    free(kind);
+    return st;
 }
 
 static void average_bursts(const struct ti_samples *s, double *speed, double *deviation)
@@ -121,7 +187,7 @@ ti_status ti_rate_of_burst(const struct ti_launcher *r, const struct ti_samples 
                            .np = 2,
                            .counter = "cputime",
                            .whole = true,
-                           .folded = true};
+                           .cores = 1};
     struct ti_trial_result *ran = malloc(sizeof *ran);
     struct ti_samples folded = {0};
     ti_status st;
@@ -131,10 +197,12 @@ ti_status ti_rate_of_burst(const struct ti_launcher *r, const struct ti_samples 
         return ti_err_errno(err, TI_ERR_IO, "cannot time bursts");
     st = ti_trial_run(r, &run, ran, err);
     free(ran);
-    if (st && !ti_trial_not_folded(&run, st))
+    if (st && !ti_trial_not_pinned(&run, st))
         return st;
     set_text(&c->host.program, "burst");
     set_text(&c->host.counter, "by construction");
+    free(c->host.speeds); /* those of a program */
+    c->host.speeds = NULL;
     average_bursts(s, &c->host.speed, &c->host.deviation);
     if (st)
         return TI_OK;

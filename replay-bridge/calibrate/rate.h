@@ -10,9 +10,9 @@
 
 /*
  * Measure the rate of a program: the instructions of its bursts, divided by their CPU time.  One
- * trial with program->counter counts the instructions.  `runs` trials with a core per rank and
- * `runs` trials with all ranks on one core, in turn, take the time.  Fills c->host.  TI_ERR_INPUT
- * if the counter does not count instructions; errors of ti_trial_run().
+ * trial with program->counter counts the instructions.  `runs` trials each with a core per rank,
+ * and with all ranks on one core, two, four, ... cores, in turn, take the time.  Fills c->host.
+ * TI_ERR_INPUT if the counter does not count instructions; errors of ti_trial_run().
  */
 ti_status ti_rate_of_program(const struct ti_launcher *r, const struct ti_trial *program,
                              int64_t runs, struct ti_calibration *c, struct ti_err *err);

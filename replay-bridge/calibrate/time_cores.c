@@ -55,8 +55,7 @@ static void time_all(int64_t repeats, const cpu_set_t *cores, int ncores, double
     sched_setaffinity(0, sizeof *cores, cores);
 }
 
-/* Waits for all ranks of `comm` without keeping a core busy. */
-static void meet(MPI_Comm comm)
+void ti_meet(MPI_Comm comm)
 {
     struct timespec pause = {0, SLEEP_NS};
     MPI_Request request;
@@ -130,12 +129,12 @@ void ti_time_cores(int64_t repeats)
         seconds = room_for(repeats, ncores);
         time_all(repeats, &cores, ncores, seconds);
     }
-    meet(node);
+    ti_meet(node);
     if (!here) {
         collect(leaders, repeats, ncores, seconds);
         MPI_Comm_free(&leaders);
     }
     free(seconds);
-    meet(MPI_COMM_WORLD);
+    ti_meet(MPI_COMM_WORLD);
     MPI_Comm_free(&node);
 }

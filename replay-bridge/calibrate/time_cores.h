@@ -4,6 +4,7 @@
 #ifndef TI_REPLAY_BRIDGE_CALIBRATE_TIME_CORES_H
 #define TI_REPLAY_BRIDGE_CALIBRATE_TIME_CORES_H
 
+#include <mpi.h>
 #include <stdint.h>
 
 /*
@@ -16,5 +17,8 @@
  * Collective over MPI_COMM_WORLD, of any number of ranks.  Without memory the program is aborted.
  */
 void ti_time_cores(int64_t repeats);
+
+/* Waits for all ranks of `comm` without keeping a core busy. */
+void ti_meet(MPI_Comm comm);
 
 #endif

@@ -38,16 +38,38 @@ ti_status ti_launcher_find(struct ti_launcher *r, struct ti_err *err)
 
 /* ----------------------------------------------------------------- child -- */
 
-/* The first core that this process may use. */
-static int first_core(void)
+/* The cores that this process may use; core 0 if that cannot be told. */
+static void usable(cpu_set_t *set)
+{
+    if (sched_getaffinity(0, sizeof *set, set) == 0 && CPU_COUNT(set) > 0)
+        return;
+    CPU_ZERO(set);
+    CPU_SET(0, set);
+}
+
+int64_t ti_trial_cores(void)
 {
     cpu_set_t set;
-    int core = 0;
 
-    if (sched_getaffinity(0, sizeof set, &set) == 0)
-        while (core < CPU_SETSIZE && !CPU_ISSET((size_t)core, &set))
-            core++;
-    return core < CPU_SETSIZE ? core : 0;
+    usable(&set);
+    return CPU_COUNT(&set);
+}
+
+/* "0,1,4": the first `n` cores that this process may use. */
+static void pin(struct ti_args *a, int64_t n)
+{
+    char list[8 * CPU_SETSIZE] = "";
+    size_t used = 0;
+    cpu_set_t set;
+
+    usable(&set);
+    for (size_t core = 0; core < CPU_SETSIZE && n > 0; core++)
+        if (CPU_ISSET(core, &set)) {
+            used +=
+                (size_t)snprintf(list + used, sizeof list - used, "%s%zu", used ? "," : "", core);
+            n--;
+        }
+    ti_args_add(a, "--pin", list);
 }
 
 static void command(const struct ti_launcher *r, const struct ti_trial *run, struct ti_args *a)
@@ -59,10 +81,8 @@ static void command(const struct ti_launcher *r, const struct ti_trial *run, str
     ti_args_addf(a, "%" PRId64, run->np);
     if (run->whole)
         ti_args_add(a, "--env", "TIARA_MODE=whole");
-    if (run->folded) {
-        ti_args_add(a, "--pin");
-        ti_args_addf(a, "%d", first_core());
-    }
+    if (run->cores)
+        pin(a, run->cores);
     ti_args_add(a, "--trace-dir", ti_scratch_path("trace.run"));
     ti_args_add(a, "--output", ti_scratch_path(TI_TRIAL_TRACE));
     for (int i = 0; i < run->words; i++)
@@ -222,9 +242,9 @@ ti_status ti_trial_output(FILE **out, struct ti_err *err)
     return *out ? TI_OK : ti_err_errno(err, TI_ERR_IO, "cannot read what was measured");
 }
 
-bool ti_trial_not_folded(const struct ti_trial *run, ti_status st)
+bool ti_trial_not_pinned(const struct ti_trial *run, ti_status st)
 {
-    return run->folded && st == TI_ERR_USAGE;
+    return run->cores && st == TI_ERR_USAGE;
 }
 
 /* ----------------------------------------------------------------- about -- */

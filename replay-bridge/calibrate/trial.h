@@ -31,18 +31,19 @@ struct ti_trial {
     int words; /* number of words in `program`, arguments included */
     int64_t np;
     const char *counter;
-    bool whole;  /* record no events: only time and volume from MPI_Init to MPI_Finalize */
-    bool folded; /* all ranks on one core */
+    bool whole; /* record no events: only time and volume from MPI_Init to MPI_Finalize */
+    int64_t
+        cores; /* all ranks on the first so many cores of this machine; 0: ti-acquire's choice */
     int64_t nth, nruns; /* of several trials with this label: those before this one, and all; the
                            caller ends the step of progress.  0: one trial */
 };
 
 /* The totals of a trial's trace. */
 struct ti_trial_result {
-    double volume;     /* of all bursts of all ranks */
-    double longest;    /* the most seconds of a rank */
-    double start_skew; /* result of ti_rank_spans_align() */
-    bool instructions; /* volumes are instructions */
+    double volume;                                /* of all bursts of all ranks */
+    double longest;                               /* the most seconds of a rank */
+    double start_skew;                            /* result of ti_rank_spans_align() */
+    bool instructions;                            /* volumes are instructions */
     struct ti_rank_span span[TI_TRIAL_RANKS_MAX]; /* aligned if `start_skew` is not -1 */
     char counter[32];
 };
@@ -50,9 +51,12 @@ struct ti_trial_result {
 /* Find ti-acquire and the helper.  TI_ERR_IO. */
 ti_status ti_launcher_find(struct ti_launcher *r, struct ti_err *err);
 
-/* Whether the trial failed with `st` because its ranks cannot be folded: ti-acquire can put all
- * ranks on one core of this machine only. */
-bool ti_trial_not_folded(const struct ti_trial *run, ti_status st);
+/* Cores of this machine that this process may use. */
+int64_t ti_trial_cores(void);
+
+/* Whether the trial failed with `st` because its cores cannot be chosen: ti-acquire can choose
+ * those of this machine only. */
+bool ti_trial_not_pinned(const struct ti_trial *run, ti_status st);
 
 /*
  * Run a trial.  Its trace is in the scratch file TI_TRIAL_TRACE, until the next trial.  If

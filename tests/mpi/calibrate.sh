@@ -16,7 +16,7 @@ clock() { sed -n 's/^clock at end: *\([0-9.]*\) s$/\1/p' out; }
 
 calibrate --repeats 5 --largest 256K || { fail "status $?"; cat out err; }
 for key in date cpu mpi nodes program speed folded_speed within bandwidth latency eager ois \
-    bandwidth_factor latency_factor burst $([ "$(nproc)" = 1 ] || echo core) cores; do
+    bandwidth_factor latency_factor $([ "$(nproc)" = 1 ] || echo shared copy) burst $([ "$(nproc)" = 1 ] || echo core) cores; do
     grep -q "^$key = " calibration.conf || fail "calibration.conf has no $key"
 done
 grep -q '^within = node$' calibration.conf || fail 'two ranks here are not within a node'

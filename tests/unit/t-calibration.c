@@ -258,10 +258,13 @@ static void what_is_written_is_read(void **state)
     c.network.eager = 0;
     c.network.latency = 1.25e-7;
     c.network.os = strdup("0:1e-06:0;1023:2e-06:1.5e-10");
+    c.host.speeds = strdup("1:3e+09;2:2.5e+09");
     assert_int_equal(ti_calibration_write(path, &c, "two\nlines", &err), TI_OK);
     assert_int_equal(ti_calibration_read(path, &d, NULL, &err), TI_OK);
     assert_string_equal(d.calibration.cpu, "A ? B ?C?D");
     assert_string_equal(d.network.os, c.network.os);
+    assert_string_equal(d.host.speeds, c.host.speeds);
+    assert_true(d.network.copy == -1 && !d.network.shared);
     assert_true(d.host.speed == 2.5e9 && d.host.deviation == 0 && d.network.latency == 1.25e-7);
     assert_true(d.network.eager == 0 && d.host.folding == -1 && d.network.bandwidth == -1);
     assert_null(d.network.or);
@@ -292,6 +295,8 @@ static void malformed_files_are_refused_by_line(void **state)
         {"[network]\nos = 3000000000:1:1\n", ":2:6: os is"},
         {"[network]\nlatency_factor = 0:1:1\n", "SIZE:FACTOR"},
         {"[network]\nbandwidth_factor = 0:1;5:0\n", "bandwidth_factor must be above 0"},
+        {"[network]\nshared = 0:1e9\n", ":2:10: shared is RANKS:VALUE"},
+        {"[host]\nspeeds = 1:1e9;2:0\n", ":2:10: speeds is RANKS:VALUE"},
         {"[network]\neager = 1.5\n", ":2:9: eager is a whole number"},
         {"", "neither"},
     };
