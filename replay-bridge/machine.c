@@ -7,12 +7,15 @@
 #include <unistd.h>
 
 #include "common/cli.h"
+#include "common/map.h"
+#include "common/scratch.h"
 #include "replay-bridge/platform/picture.h"
 #include "replay-bridge/platform/platform.h"
-#include "replay-bridge/report.h"
-#include "common/scratch.h"
 #include "replay-bridge/platform/shape.h"
+#include "replay-bridge/report.h"
 #include "replay-bridge/simulation/simulate.h"
+
+#define CROSSTRAFFIC 0.05 /* of SimGrid's network model */
 
 static bool ends_with(const char *text, const char *end)
 {
@@ -83,18 +86,64 @@ void ti_replay_name_platform(const struct ti_replay_options *o, struct ti_replay
     }
 }
 
+/* The most ranks on a host. */
+static int64_t most_ranks(const struct ti_replay_result *res)
+{
+    size_t room = 0;
+    int64_t most = 1, *ranks = ti_grow(NULL, &room, res->hosts.n, sizeof *ranks);
+
+    for (size_t i = 0; i < res->hosts.n; i++)
+        ranks[i] = 0;
+    for (int64_t rank = 0; rank < res->np; rank++)
+        if (++ranks[res->host_of[rank]] > most)
+            most = ranks[res->host_of[rank]];
+    free(ranks);
+    return most;
+}
+
+/* The limit of all messages within a host: from the option, else from the calibration for as many
+ * ranks as there are on a host, where the topology can have one.  SimGrid lets each message use
+ * CROSSTRAFFIC of its bandwidth on the way back, which is the same link here. */
+static void limit_loopback(const struct ti_replay_options *o, bool sites, struct ti_speeds *speeds,
+                           char text[32])
+{
+    const char *calibrated = o->loopback_given ? NULL : o->calibrated.file.network.shared;
+    double limit = speeds->loopback_shared
+                       ? ti_unit_value(speeds->loopback_shared, TI_UNIT_BANDWIDTH)
+                   : calibrated ? ti_ranks_value(calibrated, speeds->most_ranks)
+                                : 0;
+    struct ti_err none;
+
+    if (!(limit > 0))
+        return;
+    for (int i = 0; i < o->ncfg; i++)
+        if (!strcmp(o->cfg[i], "network/crosstraffic:0") ||
+            !strcmp(o->cfg[i], "network/crosstraffic:no"))
+            limit /= 1 + CROSSTRAFFIC;
+    snprintf(text, 32, "%.15gBps", limit * (1 + CROSSTRAFFIC));
+    speeds->loopback_shared = text;
+    if (!sites && ti_platform_check(&o->topology, speeds, &none) != TI_OK)
+        speeds->loopback_shared = NULL;
+}
+
 static ti_status make_platform(const struct ti_replay_options *o, struct ti_replay_result *res,
                                struct ti_err *err)
 {
+    struct ti_speeds speeds = o->speeds;
+    struct ti_sites_speeds wan = o->wan;
+    char limit[32];
     FILE *f;
     ti_status st = ti_scratch_create(TI_SIM_PLATFORM, &f, err);
 
     if (st)
         return st;
+    wan.nodes = &speeds;
+    speeds.most_ranks = most_ranks(res);
+    limit_loopback(o, res->sites, &speeds, limit);
     if (res->sites)
-        ti_platform_write_sites(f, res->sites, &o->wan);
+        ti_platform_write_sites(f, res->sites, &wan);
     else
-        ti_platform_write(f, &o->topology, res->made_hosts, &o->speeds);
+        ti_platform_write(f, &o->topology, res->made_hosts, &speeds);
     ti_replay_name_platform(o, res);
     strcpy(res->platform_file, TI_SIM_PLATFORM);
     return ti_scratch_finish(f, TI_SIM_PLATFORM, TI_OK, err);

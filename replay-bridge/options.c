@@ -38,20 +38,32 @@ static ti_status parse_latency(void *options, const char *arg, struct ti_err *er
     return ti_link_values_parse(arg, TI_UNIT_LATENCY, "--latency", &o->speeds.latency, err);
 }
 
-/* Parses "BANDWIDTH,LATENCY"; `copy` holds the texts. */
+/* Parses "BANDWIDTH,LATENCY", and a second bandwidth behind it if `shared` is not NULL; `copy`
+ * holds the texts. */
 static ti_status parse_pair(const char *text, const char *option, char copy[128],
-                            const char **bandwidth, const char **latency, struct ti_err *err)
+                            const char **bandwidth, const char **latency, const char **shared,
+                            struct ti_err *err)
 {
-    char *comma;
+    char *comma, *second;
     ti_status st;
 
     if (snprintf(copy, 128, "%s", text) >= 128 || !(comma = strchr(copy, ',')))
-        return ti_err_set(err, TI_ERR_USAGE, "%s: '%s' is not BANDWIDTH,LATENCY", option, text);
+        return ti_err_set(err, TI_ERR_USAGE, "%s: '%s' is not BANDWIDTH,LATENCY%s", option, text,
+                          shared ? "[,BANDWIDTH]" : "");
     *comma = '\0';
     *bandwidth = copy;
     *latency = comma + 1;
+    second = shared ? strchr(comma + 1, ',') : NULL;
+    if (second)
+        *second = '\0';
     st = ti_unit_check(*bandwidth, TI_UNIT_BANDWIDTH, option, err);
-    return st ? st : ti_unit_check(*latency, TI_UNIT_LATENCY, option, err);
+    if (!st)
+        st = ti_unit_check(*latency, TI_UNIT_LATENCY, option, err);
+    if (!st && shared) {
+        *shared = second ? second + 1 : NULL;
+        st = second ? ti_unit_check(*shared, TI_UNIT_BANDWIDTH, option, err) : TI_OK;
+    }
+    return st;
 }
 
 static ti_status parse_loopback(void *options, const char *arg, struct ti_err *err)
@@ -59,14 +71,38 @@ static ti_status parse_loopback(void *options, const char *arg, struct ti_err *e
     struct ti_replay_options *o = options;
 
     return parse_pair(arg, "--loopback", o->loopback, &o->speeds.loopback_bandwidth,
-                      &o->speeds.loopback_latency, err);
+                      &o->speeds.loopback_latency, &o->speeds.loopback_shared, err);
+}
+
+/* Parses "1:1,8:0.7", or "none". */
+static ti_status parse_contention(void *options, const char *arg, struct ti_err *err)
+{
+    struct ti_replay_options *o = options;
+
+    o->speeds.contention = NULL;
+    if (!strcmp(arg, "none"))
+        return TI_OK;
+    if (snprintf(o->contention, sizeof o->contention, "%s", arg) >= (int)sizeof o->contention)
+        return ti_err_set(err, TI_ERR_USAGE, "--contention: too many values");
+    for (char *p = o->contention; (p = strchr(p, ','));)
+        *p = ';';
+    if (!ti_ranks_check(o->contention)) {
+        ti_err_set(err, TI_ERR_USAGE, "--contention: '%s' is not RANKS:SHARE[,RANKS:SHARE]...",
+                   arg);
+        ti_err_hint(err, "numbers of ranks in ascending order from 1 on, and shares of --speed "
+                         "above 0, such as 1:1,8:0.7,16:0.45");
+        return TI_ERR_USAGE;
+    }
+    o->speeds.contention = o->contention;
+    return TI_OK;
 }
 
 static ti_status parse_wan(void *options, const char *arg, struct ti_err *err)
 {
     struct ti_replay_options *o = options;
 
-    return parse_pair(arg, "--wan", o->wan_text, &o->wan.wan_bandwidth, &o->wan.wan_latency, err);
+    return parse_pair(arg, "--wan", o->wan_text, &o->wan.wan_bandwidth, &o->wan.wan_latency, NULL,
+                      err);
 }
 
 static ti_status parse_picture(void *options, const char *arg, struct ti_err *err)
@@ -218,8 +254,13 @@ static const struct ti_opt opts[] = {
     {0, "latency", "TIME[,TIME]...",
      "latency of a link, or of each level [default: " TI_LATENCY_DEFAULT "]",
      TI_OPT_FUNCTION(parse_latency), TI_OPT_GIVEN(latency_given)},
-    {0, "loopback", "BW,TIME",
-     "bandwidth and latency within a host\n"
+    {0, "contention", "RANKS:SHARE[,RANKS:SHARE]...",
+     "share of --speed that a core has while so many ranks\n"
+     "of its host compute, such as 1:1,8:0.7 [default: none]",
+     TI_OPT_FUNCTION(parse_contention), TI_OPT_GIVEN(contention_given)},
+    {0, "loopback", "BW,TIME[,BW]",
+     "bandwidth and latency within a host, and the bandwidth\n"
+     "of all messages within a host together\n"
      "[default: " TI_LOOPBACK_BANDWIDTH_DEFAULT "," TI_LOOPBACK_LATENCY_DEFAULT "]",
      TI_OPT_FUNCTION(parse_loopback), TI_OPT_GIVEN(loopback_given)},
     {0, "wan", "BW,TIME",
@@ -261,6 +302,11 @@ static const struct ti_opt opts[] = {
      "bytes per second that the arithmetic of reductions\n"
      "combines, such as 4GBps [default: no limit]",
      TI_OPT_QUANTITY(reduce_rate, TI_UNIT_BANDWIDTH)},
+    {0, "copy-rate", "BW",
+     "bytes per second with which a rank copies the block\n"
+     "that it sends to itself in a collective, such as 8GBps\n"
+     "[default: no limit]",
+     TI_OPT_QUANTITY(copy_rate, TI_UNIT_BANDWIDTH)},
     {0, "steady", "[=ERROR]",
      "leave out trips of loops once the time of a trip has\n"
      "converged, and add it up instead, with an error of at\n"
@@ -417,7 +463,7 @@ int ti_replay_parse(struct ti_replay_options *o, int argc, char **argv)
     if (st != TI_CLI_END)
         return st;
     o->made |= o->speed_given || o->bandwidth_given || o->latency_given || o->loopback_given ||
-               o->wan_given;
+               o->wan_given || o->contention_given;
     o->trace = argv + ti_cli_operand();
     o->ntraces = argc - ti_cli_operand();
     st = ti__replay_check_options(o);
@@ -444,6 +490,12 @@ ti_status ti_replay_calibrate(struct ti_replay_options *o, struct ti_err *err)
     if (!o->loopback_given && *c->loopback_bandwidth) {
         o->speeds.loopback_bandwidth = c->loopback_bandwidth;
         o->speeds.loopback_latency = c->loopback_latency;
+    }
+    if (ti_engine_asked(o)->serves & TI_SERVES_RATES) {
+        if (!o->contention_given && !o->times && !o->no_compute && !o->rate)
+            o->speeds.contention = c->contention;
+        if (!o->copy_rate && *c->copy)
+            o->copy_rate = c->copy;
     }
     if (c->file.network.eager >= 0 && !ti_calibrated_eager_given(o->cfg, o->ncfg))
         o->eager_bytes = c->file.network.eager < INT_MAX ? c->file.network.eager + 1 : INT_MAX;
@@ -473,4 +525,7 @@ void ti_replay_speed_for(struct ti_replay_options *o, const struct ti_volumes *v
 {
     if (o->speeds.speed == o->calibrated.speed && strcmp(v->unit, "nanoseconds") == 0)
         o->speeds.speed = TI_SPEED_DEFAULT;
+    if (o->speeds.contention && o->speeds.contention == o->calibrated.contention &&
+        strcmp(v->unit, "nanoseconds") == 0)
+        o->speeds.contention = NULL;
 }

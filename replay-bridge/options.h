@@ -46,12 +46,12 @@ struct ti_replay_options {
     const char *topology_text; /* as given */
     int64_t hosts;             /* of a cluster; 0: not given */
     struct ti_speeds speeds;
-    char loopback[128]; /* storage for texts that `speeds` points to */
+    char loopback[128], contention[512]; /* storage for texts that `speeds` points to */
     const char *sites_path;
     struct ti_sites_speeds wan;
     char wan_text[128]; /* storage for texts that `wan` points to */
     bool made;          /* an option of generated platforms was given */
-    bool wan_given, speed_given, bandwidth_given, latency_given, loopback_given;
+    bool wan_given, speed_given, bandwidth_given, latency_given, loopback_given, contention_given;
     bool show;           /* describe the platform, replay nothing */
     const char *picture; /* file to draw it into; NULL: none */
     const char *calibration;
@@ -73,29 +73,30 @@ struct ti_replay_options {
     const char *rate;        /* file of --rate; NULL: not given */
     struct ti_rates
         *rates; /* contents of `rate`; ti_replay_free() frees it; NULL: not given or not read */
-    char reference[32];      /* reference speed of the rates */
-    int64_t seed;            /* of what is drawn: volumes of statistics, noise */
-    const char *steady;      /* error up to which trips are left out; NULL: none are */
+    char reference[32]; /* reference speed of the rates */
+    int64_t seed;       /* of what is drawn: volumes of statistics, noise */
+    const char *steady; /* error up to which trips are left out; NULL: none are */
     bool seed_given;
     struct ti_noise noise;   /* of bursts; without its seed */
     struct ti_trips trips;   /* of loops; n is 0: as they are */
     const char *reduce_rate; /* bandwidth of the arithmetic of reductions; NULL: no time */
+    const char *copy_rate;   /* bandwidth of the copy of a rank's own block; NULL: no time */
     bool lint_only;
     struct ti_sweep_command sweep;
     struct ti_tolerance tolerance[TI_TOLERANCES];
     int ntolerances;
 
     /* Output. */
-    const char *against; /* file of real times; NULL: none */
-    const char *timeline; /* file to be written; NULL: none */
-    bool profile;         /* print the profile */
-    bool overview;        /* the profile has what ranks do in pieces of the time, for a picture */
-    bool causes;          /* print the critical path, and what would help */
+    const char *against;   /* file of real times; NULL: none */
+    const char *timeline;  /* file to be written; NULL: none */
+    bool profile;          /* print the profile */
+    bool overview;         /* the profile has what ranks do in pieces of the time, for a picture */
+    bool causes;           /* print the critical path, and what would help */
     const char *debug_dir; /* folders with debug information, separated by ':'; NULL: none */
-    bool links;           /* print the load of links */
-    int64_t link_slices;  /* ... and in at most so many slices of time; 0: not */
-    const char *keep;     /* folder for all files of the replay; NULL: none */
-    int64_t width;        /* of tables; -1: not given */
+    bool links;            /* print the load of links */
+    int64_t link_slices;   /* ... and in at most so many slices of time; 0: not */
+    const char *keep;      /* folder for all files of the replay; NULL: none */
+    int64_t width;         /* of tables; -1: not given */
     bool quiet, verbose, json;
     enum ti_progress_form progress;
 };
@@ -112,8 +113,8 @@ ti_status ti_replay_calibrate(struct ti_replay_options *o, struct ti_err *err);
  * reference speed of the rates replaces the calibrated speed of a generated platform. */
 ti_status ti_replay_read_rates(struct ti_replay_options *o, struct ti_err *err);
 
-/* Resets the speed to the default where it was calibrated but volumes are times: a calibrated speed
- * is in instructions per second. */
+/* Resets the speed and the contention to the default where they were calibrated but volumes are
+ * times: a calibrated speed is in instructions per second. */
 void ti_replay_speed_for(struct ti_replay_options *o, const struct ti_volumes *v);
 
 #endif

@@ -166,8 +166,8 @@ int ti__replay_check_options(const struct ti_replay_options *o)
     if (o->platform && o->made)
         return (int)ti_cli_usage(&ti_replay_cli,
                                  "--platform describes the whole platform: --topology, --sites, "
-                                 "--hosts, --speed, --cores, --bandwidth, --latency, --loopback "
-                                 "and --wan cannot be given too");
+                                 "--hosts, --speed, --cores, --contention, --bandwidth, "
+                                 "--latency, --loopback and --wan cannot be given too");
     if (check_made(o, &err) != TI_OK || ti_engine_check(o, &err) != TI_OK)
         return (int)ti_cli_reject(&ti_replay_cli, &err);
     if (o->steady && check_steady(o, n) != TI_CLI_END)
@@ -195,6 +195,12 @@ int ti__replay_check_options(const struct ti_replay_options *o)
                                  "%s has no effect with --times: bursts take their measured "
                                  "durations",
                                  o->threads ? "--threads" : "--speed");
+    if (o->speeds.contention && (o->no_compute || o->times || o->rate))
+        return (int)ti_cli_usage(&ti_replay_cli,
+                                 "--contention has no effect with %s: bursts take no volume",
+                                 o->no_compute ? "--no-compute"
+                                 : o->times    ? "--times"
+                                               : "--rate");
     if (check_noise(o) != TI_CLI_END)
         return TI_ERR_USAGE;
     if (o->rate && (o->times || o->no_compute || o->threads))

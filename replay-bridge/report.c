@@ -327,6 +327,10 @@ static void add_simulation(json_t *j, const struct ti_replay_options *o,
         json_object_set_new(j, "seed", json_integer(o->seed));
     if (o->reduce_rate)
         json_object_set_new(j, "reduce_rate", json_string(o->reduce_rate));
+    if (o->copy_rate)
+        json_object_set_new(j, "copy_rate", json_string(o->copy_rate));
+    if (o->speeds.contention)
+        json_object_set_new(j, "contention", json_string(o->speeds.contention));
     if (res->platform[0])
         json_object_set_new(j, "platform", ti_json_text(res->platform));
     if (res->host_of) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/cli.h"
+#include "config/calibration.h"
 
 #define HOSTS_MAX (1 << 24)
 
@@ -290,13 +291,21 @@ ti_status ti_platform_check(const struct ti_topology *topology, const struct ti_
 
     if (!st)
         st = check_values(topology, &speeds->latency, "--latency", err);
+    if (!st && speeds->loopback_shared &&
+        (topology->kind == TI_TOPO_TORUS || topology->kind == TI_TOPO_DRAGONFLY))
+        return ti_err_set(err, TI_ERR_USAGE,
+                          "--loopback: SimGrid's %s has no link for all messages within a host, so "
+                          "there can be no third value",
+                          kinds[topology->kind].name);
     if (st || topology->kind != TI_TOPO_FAT_TREE || topology->hosts <= TI_ROUTED_HOSTS_MAX ||
-        !levels_differ(topology, speeds) || ti__one_path(topology))
+        !(levels_differ(topology, speeds) || speeds->loopback_shared) || ti__one_path(topology))
         return st;
     ti_err_set(err, TI_ERR_USAGE,
-               "fat-tree:%s has %lld hosts: if its levels differ and there are several paths, the "
-               "limit is %d",
-               topology->params, (long long)topology->hosts, TI_ROUTED_HOSTS_MAX);
+               "fat-tree:%s has %lld hosts: if %s and there are several paths, the limit is %d",
+               topology->params, (long long)topology->hosts,
+               levels_differ(topology, speeds) ? "its levels differ"
+                                               : "--loopback has a third value",
+               TI_ROUTED_HOSTS_MAX);
     ti_err_hint(err, "one bandwidth with fewer up links reduces the upper levels as well; a tree "
                      "with one up link and one cable everywhere may have any size");
     return TI_ERR_USAGE;
@@ -317,14 +326,47 @@ void ti__platform_end(FILE *out)
     fprintf(out, "  </zone>\n</platform>\n");
 }
 
+void ti__put_speed(FILE *out, const char *speed, const struct ti_speeds *speeds)
+{
+    double full = ti_unit_value(speed, TI_UNIT_SPEED);
+
+    if (!speeds->contention)
+        fputs(speed, out);
+    for (int64_t n = 1; speeds->contention && n <= (speeds->most_ranks ? speeds->most_ranks : 1);
+         n++)
+        fprintf(out, "%s%.17gf", n > 1 ? "," : "", full * ti_ranks_value(speeds->contention, n));
+}
+
+void ti__put_loopback(FILE *out, const char *host, const struct ti_speeds *speeds)
+{
+    fprintf(out,
+            "      <link id=\"loopback%s\" bandwidth=\"%s\" latency=\"%s\" "
+            "sharing_policy=\"FATPIPE\"/>\n",
+            host, speeds->loopback_bandwidth, speeds->loopback_latency);
+    if (speeds->loopback_shared)
+        fprintf(out,
+                "      <link id=\"memory%s\" bandwidth=\"%s\" latency=\"0s\" "
+                "sharing_policy=\"SHARED\"/>\n",
+                host, speeds->loopback_shared);
+}
+
+void ti__put_loopback_route(FILE *out, const char *host, const struct ti_speeds *speeds)
+{
+    fprintf(out, "<link_ctn id=\"loopback%s\"/>", host);
+    if (speeds->loopback_shared)
+        fprintf(out, "<link_ctn id=\"memory%s\"/>", host);
+}
+
 static void write_cluster(FILE *out, const struct ti_topology *topology, int64_t hosts,
                           const struct ti_speeds *speeds)
 {
     fprintf(out,
             "    <cluster id=\"nodes\" prefix=\"" TI_HOST_PREFIX "\" suffix=\"\" "
             "radical=\"0-%lld\"\n"
-            "             speed=\"%s\" bw=\"%s\" lat=\"%s\"",
-            (long long)hosts - 1, speeds->speed, ti_link_value(&speeds->bandwidth, 0),
+            "             speed=\"",
+            (long long)hosts - 1);
+    ti__put_speed(out, speeds->speed, speeds);
+    fprintf(out, "\" bw=\"%s\" lat=\"%s\"", ti_link_value(&speeds->bandwidth, 0),
             ti_link_value(&speeds->latency, 0));
     if (speeds->cores > 1)
         fprintf(out, " core=\"%lld\"", (long long)speeds->cores);
@@ -345,12 +387,17 @@ void ti_platform_write(FILE *out, const struct ti_topology *topology, int64_t ho
         ti__write_hierarchical(out, topology, speeds);
         break;
     case TI_TOPO_FAT_TREE:
-        if (levels_differ(topology, speeds))
+        if (levels_differ(topology, speeds) || speeds->loopback_shared)
             ti__write_fat_tree(out, topology, speeds);
         else
             write_cluster(out, topology, hosts, speeds);
         break;
     case TI_TOPO_CLUSTER:
+        if (speeds->loopback_shared)
+            ti__write_cluster(out, hosts, speeds);
+        else
+            write_cluster(out, topology, hosts, speeds);
+        break;
     case TI_TOPO_TORUS:
     case TI_TOPO_DRAGONFLY:
         write_cluster(out, topology, hosts, speeds);

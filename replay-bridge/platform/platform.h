@@ -4,8 +4,9 @@
  *
  * A plain cluster, a fat tree, a torus and a dragonfly are written as SimGrid's <cluster>. Networks
  * that <cluster> cannot express are written link by link and route by route: fat trees whose levels
- * differ in bandwidth or latency, and hierarchical direct networks.  For platforms of several sites
- * see platform_sites.h.
+ * differ in bandwidth or latency, hierarchical direct networks, and clusters and fat trees whose
+ * hosts have a limit for all messages within a host.  For platforms of several sites see
+ * platform_sites.h.
  */
 #ifndef TI_REPLAY_BRIDGE_PLATFORM_PLATFORM_H
 #define TI_REPLAY_BRIDGE_PLATFORM_PLATFORM_H
@@ -58,7 +59,11 @@ struct ti_speeds {
     const char *speed;
     struct ti_link_values bandwidth, latency;
     const char *loopback_bandwidth, *loopback_latency; /* between ranks of a host */
-    int64_t cores;                                     /* of a host */
+    const char *loopback_shared; /* bandwidth of all messages within a host; NULL: no limit */
+    int64_t cores;               /* of a host */
+    const char *contention; /* shares of `speed` by the number of ranks of a host that compute, see
+                             * ti_ranks_value(); NULL: always all of it */
+    int64_t most_ranks;     /* of a host, for `contention` */
 };
 
 #define TI_SPEED_DEFAULT     "1Gf"
@@ -96,7 +101,17 @@ void ti_platform_write(FILE *out, const struct ti_topology *topology, int64_t ho
 void ti__platform_begin(FILE *out);
 void ti__platform_end(FILE *out);
 
+/* Writes a host's speed: one, or one for each number of ranks that compute.  SimGrid calls these
+ * pstates. */
+void ti__put_speed(FILE *out, const char *speed, const struct ti_speeds *speeds);
+
+/* Writes a link or two for messages within a host, or their part of a route.  `host` ends the names
+ * of these links. */
+void ti__put_loopback(FILE *out, const char *host, const struct ti_speeds *speeds);
+void ti__put_loopback_route(FILE *out, const char *host, const struct ti_speeds *speeds);
+
 /* Write the zone of the whole network (platform_levels.c). */
+void ti__write_cluster(FILE *out, int64_t hosts, const struct ti_speeds *speeds);
 void ti__write_fat_tree(FILE *out, const struct ti_topology *topology,
                         const struct ti_speeds *speeds);
 void ti__write_hierarchical(FILE *out, const struct ti_topology *topology,

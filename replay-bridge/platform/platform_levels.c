@@ -1,28 +1,58 @@
 /*
- * Networks that are written link by link: fat trees whose levels differ, and hierarchical networks.
+ * Networks that are written link by link: fat trees whose levels differ, hierarchical networks, and
+ * clusters and fat trees whose hosts have a limit for all messages within a host.
  */
 #include "replay-bridge/platform/platform.h"
 
 static void put_host(FILE *out, int64_t host, const struct ti_speeds *speeds)
 {
-    fprintf(out, "      <host id=\"" TI_HOST_PREFIX "%lld\" speed=\"%s\" core=\"%lld\"/>\n",
-            (long long)host, speeds->speed, (long long)speeds->cores);
+    fprintf(out, "      <host id=\"" TI_HOST_PREFIX "%lld\" speed=\"", (long long)host);
+    ti__put_speed(out, speeds->speed, speeds);
+    fprintf(out, "\" core=\"%lld\"/>\n", (long long)speeds->cores);
 }
 
 static void put_loopback_link(FILE *out, int64_t host, const struct ti_speeds *speeds)
 {
-    fprintf(out,
-            "      <link id=\"loopback-%lld\" bandwidth=\"%s\" latency=\"%s\" "
-            "sharing_policy=\"FATPIPE\"/>\n",
-            (long long)host, speeds->loopback_bandwidth, speeds->loopback_latency);
+    char name[32];
+
+    snprintf(name, sizeof name, "-%lld", (long long)host);
+    ti__put_loopback(out, name, speeds);
 }
 
-static void put_loopback_route(FILE *out, int64_t host)
+static void put_loopback_route(FILE *out, int64_t host, const struct ti_speeds *speeds)
 {
+    char name[32];
+
+    snprintf(name, sizeof name, "-%lld", (long long)host);
     fprintf(out,
             "      <route src=\"" TI_HOST_PREFIX "%lld\" dst=\"" TI_HOST_PREFIX
-            "%lld\" symmetrical=\"NO\"><link_ctn id=\"loopback-%lld\"/></route>\n",
-            (long long)host, (long long)host, (long long)host);
+            "%lld\" symmetrical=\"NO\">",
+            (long long)host, (long long)host);
+    ti__put_loopback_route(out, name, speeds);
+    fprintf(out, "</route>\n");
+}
+
+/* ---- clusters ---- */
+
+/* The zone that SimGrid makes of <cluster>, with its names, but other loopback links. */
+void ti__write_cluster(FILE *out, int64_t hosts, const struct ti_speeds *speeds)
+{
+    fprintf(out, "    <zone id=\"nodes\" routing=\"Cluster\">\n"
+                 "      <router id=\"nodes_router\"/>\n");
+    for (int64_t i = 0; i < hosts; i++) {
+        put_host(out, i, speeds);
+        fprintf(out,
+                "      <link id=\"nodes_link_%lld\" bandwidth=\"%s\" latency=\"%s\" "
+                "sharing_policy=\"SPLITDUPLEX\"/>\n"
+                "      <host_link id=\"" TI_HOST_PREFIX "%lld\" up=\"nodes_link_%lld_UP\" "
+                "down=\"nodes_link_%lld_DOWN\"/>\n",
+                (long long)i, ti_link_value(&speeds->bandwidth, 0),
+                ti_link_value(&speeds->latency, 0), (long long)i, (long long)i, (long long)i);
+        put_loopback_link(out, i, speeds);
+    }
+    for (int64_t i = 0; i < hosts; i++)
+        put_loopback_route(out, i, speeds);
+    fprintf(out, "    </zone>\n");
 }
 
 /* ---- fat trees ---- */
@@ -183,7 +213,7 @@ void ti__write_fat_tree(FILE *out, const struct ti_topology *topology,
             if (i != j)
                 put_tree_route(out, topology, i, j);
     for (int64_t i = 0; i < hosts; i++)
-        put_loopback_route(out, i);
+        put_loopback_route(out, i, speeds);
     fprintf(out, "    </zone>\n");
 }
 
@@ -231,7 +261,7 @@ static void put_supergroup(FILE *out, const struct ti_topology *t, const struct 
         put_loopback_link(out, i, speeds);
     put_direct_routes(out, first, nodes);
     for (int64_t i = first; i < first + nodes; i++)
-        put_loopback_route(out, i);
+        put_loopback_route(out, i, speeds);
     fprintf(out, "    </zone>\n");
 }
 

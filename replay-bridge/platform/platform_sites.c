@@ -1,5 +1,9 @@
 #include "replay-bridge/platform/platform_sites.h"
 
+#include "common/hostlist.h"
+
+#define HOST_BYTES (2 * TI_HOST_NAME_MAX + 4) /* of ":NAME.DOMAIN" */
+
 const char *ti_cluster_bandwidth(const struct ti_cluster *c, const struct ti_sites_speeds *s)
 {
     return c->bandwidth ? c->bandwidth : ti_link_value(&s->nodes->bandwidth, 0);
@@ -51,19 +55,19 @@ void ti_hosts_of_sites(struct ti_hosts *hosts, const struct ti_sites *sites,
 static void put_node(FILE *out, const char *name, const struct ti_cluster *c,
                      const struct ti_sites_speeds *s)
 {
-    char speed[32];
+    char speed[32], loopback[HOST_BYTES];
 
+    fprintf(out, "      <host id=\"%s\" speed=\"", name);
+    ti__put_speed(out, ti_cluster_speed(c, s, speed), s->nodes);
     fprintf(out,
-            "      <host id=\"%s\" speed=\"%s\" core=\"%lld\"/>\n"
+            "\" core=\"%lld\"/>\n"
             "      <link id=\"link:%s\" bandwidth=\"%s\" latency=\"%s\" "
             "sharing_policy=\"SPLITDUPLEX\"/>\n"
             "      <host_link id=\"%s\" up=\"link:%s_UP\" down=\"link:%s_DOWN\"/>\n",
-            name, ti_cluster_speed(c, s, speed), (long long)ti_cluster_cores(c, s), name,
-            ti_cluster_bandwidth(c, s), ti_cluster_latency(c, s), name, name, name);
-    fprintf(out,
-            "      <link id=\"loopback:%s\" bandwidth=\"%s\" latency=\"%s\" "
-            "sharing_policy=\"FATPIPE\"/>\n",
-            name, s->nodes->loopback_bandwidth, s->nodes->loopback_latency);
+            (long long)ti_cluster_cores(c, s), name, ti_cluster_bandwidth(c, s),
+            ti_cluster_latency(c, s), name, name, name);
+    snprintf(loopback, sizeof loopback, ":%s", name);
+    ti__put_loopback(out, loopback, s->nodes);
 }
 
 static void put_site(FILE *out, const struct ti_sites *sites, int site,
@@ -82,11 +86,15 @@ static void put_site(FILE *out, const struct ti_sites *sites, int site,
     for (int64_t i = 0; i < sites->nnodes; i++) {
         const struct ti_node *node = &sites->node[i];
 
-        if (sites->cluster[node->cluster].site == site)
-            fprintf(out,
-                    "      <route src=\"%s\" dst=\"%s\" symmetrical=\"NO\">"
-                    "<link_ctn id=\"loopback:%s\"/></route>\n",
-                    node->name, node->name, node->name);
+        char loopback[HOST_BYTES];
+
+        if (sites->cluster[node->cluster].site != site)
+            continue;
+        fprintf(out, "      <route src=\"%s\" dst=\"%s\" symmetrical=\"NO\">", node->name,
+                node->name);
+        snprintf(loopback, sizeof loopback, ":%s", node->name);
+        ti__put_loopback_route(out, loopback, s->nodes);
+        fprintf(out, "</route>\n");
     }
     fprintf(out, "    </zone>\n");
 }

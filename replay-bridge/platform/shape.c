@@ -189,8 +189,12 @@ static void print_loopback(FILE *out, const struct ti_speeds *speeds)
 {
     struct words w;
 
-    fprintf(out, "loopback:   %s, %s\n", bandwidth_text(&w, speeds->loopback_bandwidth),
+    fprintf(out, "loopback:   %s, %s", bandwidth_text(&w, speeds->loopback_bandwidth),
             latency_text(&w, speeds->loopback_latency));
+    if (speeds->loopback_shared)
+        fprintf(out, "; %s for all messages of a host",
+                bandwidth_text(&w, speeds->loopback_shared));
+    fputc('\n', out);
 }
 
 static void print_switches(FILE *out, const struct ti_shown *p, const struct ti_shape *s)

@@ -322,6 +322,33 @@ static void post_neighbours(struct ti_replayer *p, const struct ti_event *ev,
 
 /* ---- one event ---- */
 
+/* Bytes of the block that this rank sends to itself, which SMPI moves in no time. */
+static int64_t own_block(const struct ti_event *ev, const struct ti_replay_comm *c)
+{
+    if (c->one_for_two)
+        return 0; /* between two groups */
+    switch (ti_op_base(ev->op)) {
+    case TI_OP_GATHER:
+    case TI_OP_GATHERV:
+    case TI_OP_SCATTER:
+    case TI_OP_SCATTERV:
+        if (ev->arg[TI_F_ROOT] != c->rank)
+            return 0;
+        break;
+    case TI_OP_ALLGATHER:
+    case TI_OP_ALLGATHERV:
+    case TI_OP_ALLTOALL:
+    case TI_OP_ALLTOALLV:
+    case TI_OP_ALLTOALLW:
+        break;
+    default:
+        return 0;
+    }
+    return ti_op_is(ev->op, TI_T_COUNTS_GIVEN)
+               ? ti_vec_at(&ev->vec[0], c->rank) * ev->arg[TI_F_ESIZE]
+               : ev->arg[TI_F_BYTES];
+}
+
 void ti_replay_collective(struct ti_replayer *p, const struct ti_event *ev, enum ti_form form,
                           struct ti_replay_request *q)
 {
@@ -340,6 +367,8 @@ void ti_replay_collective(struct ti_replayer *p, const struct ti_event *ev, enum
     a.form = form;
     a.request = q ? q->handle : NULL;
     ti_replay_must(p, calls[ti_op_base(ev->op)](&a));
+    if (form == TI_FORM_BLOCKING)
+        ti_engine_copy(p->setup, own_block(ev, c));
 }
 
 void replay_collective(struct ti_replayer *p, const struct ti_event *ev)

@@ -64,6 +64,9 @@ void ti_engine_burst(const struct ti_replay_setup *setup, uint64_t amount, bool 
  * this from within a collective.  Does nothing in a live run, where MPI does the arithmetic. */
 void ti_engine_combine(int64_t bytes);
 
+/* The same for the copy of `bytes` bytes that a rank sends to itself, at setup->copy_rate. */
+void ti_engine_copy(const struct ti_replay_setup *setup, int64_t bytes);
+
 /*
  * A buffer of at least `bytes` bytes for messages that are sent, or received.  All requests share
  * it and its contents have no meaning.  The memory is valid until the program ends, so pending

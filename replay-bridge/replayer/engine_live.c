@@ -151,6 +151,12 @@ void ti_engine_combine(int64_t bytes)
     (void)bytes;
 }
 
+void ti_engine_copy(const struct ti_replay_setup *setup, int64_t bytes)
+{
+    (void)setup;
+    (void)bytes;
+}
+
 /* The old buffer is not freed, because pending requests may still use it. */
 static void *grow(void **buffer, size_t *room, size_t bytes)
 {

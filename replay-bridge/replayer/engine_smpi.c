@@ -119,15 +119,42 @@ const char *ti_engine_host_name(void)
     return sg_host_get_name(sg_host_self());
 }
 
+/* Counts the ranks of a host that compute, and gives it the speed for so many: SimGrid changes that
+ * of the bursts that are under way, too. */
+static void now_compute(sg_host_t host, int more)
+{
+    int64_t *ranks = sg_host_get_data(host);
+    size_t none = 0, speeds = sg_host_get_nb_pstates(host);
+
+    if (!ranks) {
+        ranks = ti_grow(NULL, &none, 1, sizeof *ranks);
+        *ranks = 0;
+        sg_host_set_data(host, ranks);
+    }
+    *ranks += more;
+    if (*ranks > 0 && speeds > 1)
+        sg_host_set_pstate(host, (size_t)*ranks < speeds ? (size_t)*ranks - 1 : speeds - 1);
+}
+
+static void compute(const struct ti_replay_setup *setup, double flops)
+{
+    sg_host_t host = setup->contention ? sg_host_self() : NULL;
+
+    if (host)
+        now_compute(host, 1);
+    smpi_execute_flops(flops);
+    if (host)
+        now_compute(host, -1);
+}
+
 void ti_engine_burst(const struct ti_replay_setup *setup, uint64_t amount, bool nanoseconds)
 {
     struct timespec t = {(time_t)(amount / NS_PER_S), (long)(amount % NS_PER_S)};
 
-    (void)setup;
     if (nanoseconds)
         smpi_nanosleep(&t, NULL);
     else
-        smpi_execute_flops((double)amount);
+        compute(setup, (double)amount);
 }
 
 /* Uses flops, because smpi_execute() ignores durations below smpi/cpu-threshold. */
@@ -140,6 +167,12 @@ void ti_engine_combine(int64_t bytes)
     setup->computing++;
     smpi_execute_flops((double)bytes / setup->reduce_rate * sg_host_get_speed(sg_host_self()));
     setup->computing--;
+}
+
+void ti_engine_copy(const struct ti_replay_setup *setup, int64_t bytes)
+{
+    if (setup->copy_rate > 0 && bytes > 0)
+        smpi_execute_flops((double)bytes / setup->copy_rate * sg_host_get_speed(sg_host_self()));
 }
 
 /* A buffer of SMPI's shared memory maps one block repeatedly, so any size takes little memory. SMPI

@@ -33,6 +33,16 @@ static ti_status parse_reduce_rate(void *options, const char *arg, struct ti_err
     return st;
 }
 
+static ti_status parse_copy_rate(void *options, const char *arg, struct ti_err *err)
+{
+    struct ti_replay_setup *setup = options;
+    ti_status st = ti_unit_check(arg, TI_UNIT_BANDWIDTH, "--copy-rate", err);
+
+    if (!st)
+        setup->copy_rate = ti_unit_value(arg, TI_UNIT_BANDWIDTH);
+    return st;
+}
+
 /* The jobs are not known yet, so the start times are only stored. */
 static ti_status parse_start(void *options, const char *arg, struct ti_err *err)
 {
@@ -125,6 +135,15 @@ static const struct ti_opt opts[] = {
      "bytes per second that the arithmetic of reductions\n"
      "combines, such as 4GBps [default: no limit]",
      TI_OPT_FUNCTION(parse_reduce_rate)},
+    {0, "copy-rate", "BW",
+     "bytes per second with which a rank copies the block\n"
+     "that it sends to itself in a collective, such as 8GBps\n"
+     "[default: no limit]",
+     TI_OPT_FUNCTION(parse_copy_rate)},
+    {0, "contention", NULL,
+     "a host has a speed (pstate) for each number of its\n"
+     "ranks that compute",
+     TI_OPT_FLAG(contention)},
     {0, "state", "FILE",
      "report the progress of each rank in FILE, which\n"
      "ti-replay has made",

@@ -48,6 +48,8 @@ struct ti_replay_setup {
     double speed;       /* instructions per second, for TI_SPEND_SLEEP */
     int64_t seed;       /* of values drawn from statistics */
     double reduce_rate; /* of a simulation: bytes per second of reductions; 0: unlimited */
+    double copy_rate;   /* the same of the copy of a rank's block for itself */
+    bool contention;    /* of a simulation: the n-th speed of a host is for n ranks that compute */
     int any;            /* 1: post wildcards as such; 0: with the source that matched */
     bool checked;       /* the caller has checked the trace */
     bool quiet;

@@ -33,6 +33,26 @@ static int path_links(const struct ti_topology *topology)
     return 1;
 }
 
+/* The speeds by the number of ranks that compute, as shares of the speed.  NULL: not known. */
+static char *shares_of(const struct ti_calibration *f)
+{
+    char *text = NULL;
+    size_t bytes;
+    FILE *out = f->host.speeds && f->host.speed > 0 ? open_memstream(&text, &bytes) : NULL;
+
+    for (const char *p = f->host.speeds; out && *p;) {
+        char *end;
+        long ranks = strtol(p, &end, 10);
+
+        fprintf(out, "%s%ld:%.12g", p == f->host.speeds ? "" : ";", ranks,
+                strtod(end + 1, &end) / f->host.speed);
+        p = end + (*end == ';');
+    }
+    if (out)
+        fclose(out);
+    return text;
+}
+
 static void use_speeds(struct ti_calibrated *c, const struct ti_topology *topology)
 {
     const struct ti_calibration *f = &c->file;
@@ -44,6 +64,9 @@ static void use_speeds(struct ti_calibrated *c, const struct ti_topology *topolo
         snprintf(c->bandwidth, sizeof c->bandwidth, "%.9gBps", f->network.bandwidth);
     if (f->network.latency >= 0)
         snprintf(c->latency, sizeof c->latency, "%.9gs", f->network.latency / path_links(topology));
+    if (f->network.copy > 0)
+        snprintf(c->copy, sizeof c->copy, "%.9gBps", f->network.copy);
+    c->contention = shares_of(f);
     if (node && *c->bandwidth && *c->latency) {
         strcpy(c->loopback_bandwidth, c->bandwidth);
         snprintf(c->loopback_latency, sizeof c->loopback_latency, "%.9gs", f->network.latency);
@@ -99,6 +122,8 @@ void ti_calibrated_free(struct ti_calibrated *c)
     for (int i = 0; i < c->ncfg; i++)
         free(c->cfg[i]);
     c->ncfg = 0;
+    free(c->contention);
+    c->contention = NULL;
     ti_calibration_free(&c->file);
 }
 

@@ -15,6 +15,8 @@ struct ti_calibrated {
     struct ti_calibration file;
     /* As SimGrid writes them; "" where the file has none.  The latency is of one link. */
     char speed[32], bandwidth[32], latency[32], loopback_bandwidth[32], loopback_latency[32];
+    char copy[32];
+    char *contention; /* shares of the speed, see ti_ranks_value(); NULL: none are known */
     char *cfg[TI_CALIBRATED_CFG]; /* KEY:VALUE */
     int ncfg;
 };

@@ -143,6 +143,9 @@ static ti_status command(const struct ti_replay_options *o, struct ti_replay_res
     st = add_bursts(args, all_bursts(res), err);
     add(args, "--wildcards", o->any ? "any" : NULL);
     add(args, "--reduce-rate", o->reduce_rate);
+    add(args, "--copy-rate", o->copy_rate);
+    if (o->speeds.contention && !o->platform)
+        ti_args_add(args, "--contention");
     snprintf(seed, sizeof seed, "%" PRId64, o->seed);
     add(args, "--seed", o->seed ? seed : NULL);
     add(args, "--start", o->start_text);

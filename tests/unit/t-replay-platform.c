@@ -131,7 +131,12 @@ static void test_units_for_people(void **state)
     assert_string_equal(ti_unit_format(4558338125, TI_UNIT_NUMBER, buf, sizeof buf), "4.56 G");
 }
 
-static const struct ti_speeds plain = {"8Gf", {1, {"125MBps"}}, {1, {"50us"}}, "1GBps", "1us", 6};
+static const struct ti_speeds plain = {.speed = "8Gf",
+                                       .bandwidth = {1, {"125MBps"}},
+                                       .latency = {1, {"50us"}},
+                                       .loopback_bandwidth = "1GBps",
+                                       .loopback_latency = "1us",
+                                       .cores = 6};
 
 /* The platform's XML, in `path` until the next call, and how often it has a word. */
 static char *written(const char *topology, const char *bandwidth, const char *latency)
