@@ -42,6 +42,22 @@ calibrate -o none.conf ./no-such-program
 calibrate -o nowhere/none.conf ./no-such-program
 { [ $? -eq 4 ] && grep -q "cannot write 'nowhere/none.conf'" err; } || { fail 'measures for a file that cannot be'; cat err; }
 
+# The rate of a program on as many cores as it has ranks, and on fewer: a core is not faster because
+# others compute, too.
+if [ -x "$o/blocks/lu" ] && [ "$(nproc)" -gt 1 ]; then
+    calibrate -o program.conf --no-network -c blocks -r 2 --np 3 "$o/blocks/lu" S 5 ||
+        { fail 'rate of a program'; cat err; }
+    python3 - program.conf "$(nproc)" <<'P' || { fail 'speeds by the number of cores'; cat program.conf; }
+import sys
+keys = dict(line.strip().split(" = ") for line in open(sys.argv[1]) if " = " in line)
+speeds = [x.split(":") for x in keys["speeds"].split(";")]
+assert [int(n) for n, _ in speeds] == ([1, 2] if int(sys.argv[2]) == 2 else [1, 2, 3]), speeds
+values = [float(v) for _, v in speeds]
+assert values == sorted(values, reverse=True), speeds
+assert abs(values[-1] / float(keys["speed"]) - 1) < 1e-6 and values[0] >= float(keys["folded_speed"]) * (1 - 1e-6), keys
+P
+fi
+
 # Real times, and what a replay makes of them.
 calibrate --measure real.json -r 2 --progress json "$o/examples/ring" 2 || { fail "--measure"; cat out err; }
 grep -q '"step":"timing the program","done":2,"of":2,"unit":"runs"' err || { fail 'no progress of runs'; cat err; }
