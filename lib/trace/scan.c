@@ -278,16 +278,40 @@ ti_status ti_scan_event(struct ti_scan *scan, const struct ti_reader *r, const s
 bool ti_scan_remember(const struct ti_scan *scan, struct ti_scan *mark)
 {
     struct ti_call_count *untraced = calloc((size_t)scan->nuntraced + 1, sizeof *untraced);
+    struct ti_start *starts = malloc((scan->nstarts + 1) * sizeof *starts);
+    uint64_t *destinations = malloc((scan->ndestinations + 1) * sizeof *destinations);
 
-    free(mark->untraced);
-    mark->untraced = NULL;
-    if (!untraced)
+    ti_scan_mark_free(mark);
+    if (!untraced || !starts || !destinations) {
+        free(untraced);
+        free(starts);
+        free(destinations);
         return false;
+    }
     for (int i = 0; i < scan->nuntraced; i++)
         untraced[i].calls = scan->untraced[i].calls;
+    if (scan->nstarts)
+        memcpy(starts, scan->starts, scan->nstarts * sizeof *starts);
+    if (scan->ndestinations)
+        memcpy(destinations, scan->destinations, scan->ndestinations * sizeof *destinations);
     *mark = *scan;
     mark->untraced = untraced;
+    mark->starts = starts;
+    mark->destinations = destinations;
     return true;
+}
+
+bool ti_scan_steady(const struct ti_scan *scan, const struct ti_scan *mark)
+{
+    if (scan->nstarts != mark->nstarts || scan->ndestinations != mark->ndestinations)
+        return false;
+    for (size_t i = 0; i < scan->nstarts; i++)
+        if (scan->starts[i].op != mark->starts[i].op ||
+            scan->starts[i].bytes != mark->starts[i].bytes ||
+            scan->starts[i].messages != mark->starts[i].messages)
+            return false;
+    return !scan->ndestinations || memcmp(scan->destinations, mark->destinations,
+                                          scan->ndestinations * sizeof *mark->destinations) == 0;
 }
 
 void ti_scan_repeat(struct ti_scan *scan, const struct ti_scan *mark, uint64_t times)
@@ -310,6 +334,8 @@ void ti_scan_repeat(struct ti_scan *scan, const struct ti_scan *mark, uint64_t t
 void ti_scan_mark_free(struct ti_scan *mark)
 {
     free(mark->untraced);
+    free(mark->starts);
+    free(mark->destinations);
     *mark = (struct ti_scan){.untraced = NULL};
 }
 

@@ -106,11 +106,12 @@ ti_status ti_scan_event(struct ti_scan *scan, const struct ti_reader *r, const s
                         struct ti_err *err);
 ti_status ti_scan_end(struct ti_scan *scan, const struct ti_reader *r, struct ti_err *err);
 
-/* Remember the counts of a scan in *mark, which is zeroed or a mark.  False when memory is short:
- * *mark may be released still.  _repeat: add `times` times what was counted since then.  The volume
- * of events that are left out is added by ti_scan_end().
- */
+/* Remember a scan in *mark, which is zeroed or a mark.  False when memory is short: *mark may be
+ * released still.  _steady: whether the same events would be counted in the same way as then.
+ * _repeat: add `times` times what was counted since then.  The volume of events that are left out
+ * is added by ti_scan_end(). */
 bool ti_scan_remember(const struct ti_scan *scan, struct ti_scan *mark);
+bool ti_scan_steady(const struct ti_scan *scan, const struct ti_scan *mark);
 void ti_scan_repeat(struct ti_scan *scan, const struct ti_scan *mark, uint64_t times);
 void ti_scan_mark_free(struct ti_scan *mark);
 

@@ -93,12 +93,7 @@ ti_status ti_scan_end(struct ti_scan *scan, const struct ti_reader *r, struct ti
 struct scanning {
     struct ti_scan *scan;
     struct ti_reader *r;
-    struct scan_mark {
-        struct ti_scan counts;
-        struct ti_start *starts;
-        uint64_t *destinations;
-        size_t nstarts, ndestinations;
-    } * mark; /* by depth */
+    struct ti_scan *mark; /* by depth */
     size_t n, cap;
 };
 
@@ -112,44 +107,25 @@ static size_t extent(void *arg)
 static bool remember_scan(void *arg, uint32_t depth)
 {
     struct scanning *g = arg;
-    const struct ti_scan *scan = g->scan;
-    struct scan_mark *m;
 
     if (!TI_ROOM(g->mark, &g->cap, depth + 1))
         return false;
     g->n = depth >= g->n ? depth + 1 : g->n;
-    m = &g->mark[depth];
-    if (!ti_scan_remember(scan, &m->counts) || !TI_ROOM(m->starts, &m->nstarts, scan->nstarts) ||
-        !TI_ROOM(m->destinations, &m->ndestinations, scan->ndestinations))
-        return false;
-    if (scan->nstarts)
-        memcpy(m->starts, scan->starts, scan->nstarts * sizeof *m->starts);
-    if (scan->ndestinations)
-        memcpy(m->destinations, scan->destinations, scan->ndestinations * sizeof *m->destinations);
-    return true;
+    return ti_scan_remember(g->scan, &g->mark[depth]);
 }
 
 static bool is_steady(void *arg, uint32_t depth)
 {
     const struct scanning *g = arg;
-    const struct ti_scan *scan = g->scan;
-    const struct scan_mark *m = &g->mark[depth];
 
-    if (scan->nstarts != m->counts.nstarts || scan->ndestinations != m->counts.ndestinations)
-        return false;
-    for (size_t i = 0; i < scan->nstarts; i++)
-        if (scan->starts[i].op != m->starts[i].op || scan->starts[i].bytes != m->starts[i].bytes ||
-            scan->starts[i].messages != m->starts[i].messages)
-            return false;
-    return !scan->ndestinations || memcmp(scan->destinations, m->destinations,
-                                          scan->ndestinations * sizeof *m->destinations) == 0;
+    return ti_scan_steady(g->scan, &g->mark[depth]);
 }
 
 static bool repeat_scan(void *arg, uint32_t depth, uint64_t times, const struct ti_trip_period *p)
 {
     struct scanning *g = arg;
 
-    ti_scan_repeat(g->scan, &g->mark[depth].counts, times);
+    ti_scan_repeat(g->scan, &g->mark[depth], times);
     return ti_reader_leave_out(g->r, times, p);
 }
 
@@ -192,11 +168,8 @@ ti_status ti_scan_read_until(struct ti_reader *r, struct ti_scan *scan, bool (*s
         st = ti_scan_event(scan, r, &ev, err);
         stopped = n % STOP_EVERY == 0 && stop && stop(arg);
     }
-    for (size_t i = 0; i < g.n; i++) {
-        ti_scan_mark_free(&g.mark[i].counts);
-        free(g.mark[i].starts);
-        free(g.mark[i].destinations);
-    }
+    for (size_t i = 0; i < g.n; i++)
+        ti_scan_mark_free(&g.mark[i]);
     free(g.mark);
     ti_alike_free(&alike);
     if (st || stopped)
