@@ -154,8 +154,8 @@ ti_status info_verify(struct ti_source *s, const struct info_style *style, struc
 
 /* ---------------------------------------------------------- compare.c -- */
 
-/* Compare two traces, rank by rank, and report differences on stdout.  TI_OK: they are equal;
- * TI_ERR_PARTIAL: they differ. */
+/* Compare two traces, rank by rank, and report on stdout whether they differ, and by how much
+ * (shapes/changes.h).  TI_OK: they are equal; TI_ERR_PARTIAL: they differ. */
 ti_status info_compare(struct ti_source *a, struct ti_source *b, const struct info_style *style,
                        struct ti_err *err);
 

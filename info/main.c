@@ -58,7 +58,11 @@ static const struct ti_opt opts[] = {
      "read all and check it: checksums, totals, and that what\n"
      "is sent is received",
      TI_OPT_FLAG(verify)},
-    {0, "compare", "OTHER", "compare the events of TRACE and OTHER", TI_OPT_TEXT(other)},
+    {0, "compare", "OTHER",
+     "compare the events of TRACE with those of OTHER; if they\n"
+     "differ, also volumes, messages, bytes and calls, by loop\n"
+     "and call site",
+     TI_OPT_TEXT(other)},
     {0, "traffic", NULL, "messages and bytes between pairs of ranks, and in collectives",
      TI_OPT_FLAG(traffic)},
     {0, "histogram", NULL, "sizes of messages and volumes of bursts, in powers of two",
@@ -115,12 +119,14 @@ static const struct ti_opt opts[] = {
     {0, "all", NULL,
      "with --traffic: all pairs, not only the busiest;\n"
      "with --phases: all calls of each loop; with --imbalance:\n"
-     "all phases and positions",
+     "all phases and positions; with --compare: all loops and\n"
+     "call sites that differ",
      TI_OPT_FLAG(style.all)},
     {0, "top", "N",
      "with --phases: the N calls before which most is computed,\n"
      "and the loops around them; with --traffic: N pairs; with\n"
-     "--imbalance: N phases and positions",
+     "--imbalance: N phases and positions; with --compare: N\n"
+     "loops and call sites",
      TI_OPT_INTEGER(style.top, 1, INT64_MAX)},
     {0, "width", "N", TI_WIDTH_HELP, TI_OPT_INTEGER(width, 0, 1 << 16)},
     {'q', "quiet", NULL, "print only errors and problems", TI_OPT_FLAG(style.quiet)},
@@ -138,6 +144,7 @@ static const struct ti_cli cli = {
                 "  ti-info --verify lu.E.16384.tib\n"
                 "  ti-info --rank 3 --dump lu.tib\n"
                 "  ti-info --rank 0,4-7 --dump --csv lu.tib\n"
+                "  ti-info --compare old.tib new.tib\n"
                 "  ti-info --compare other.tib --no-volumes lu.tib\n"
                 "  ti-info --traffic lu.tib\n"
                 "  ti-info --rank 3 --phases lu.tib\n"
@@ -161,6 +168,7 @@ static int check_options(const struct settings *s)
     int modes = s->verify + s->dump + (s->other != NULL) + s->traffic + s->histogram + s->phases +
                 s->imbalance + (s->rates != NULL) + (s->timeline != NULL);
     int writes = s->merge + s->split + (s->trips.n > 0);
+    bool lists = s->traffic || s->phases || s->imbalance || s->other;
 
     if (modes + writes > 1)
         return (int)ti_cli_usage(&cli, "one of --verify, --dump, --compare, --traffic, "
@@ -193,15 +201,16 @@ static int check_options(const struct settings *s)
         return (int)ti_cli_usage(&cli, "--json or --csv, not both");
     if (s->style.json && s->rates && strcmp(s->rates, "-") == 0)
         return (int)ti_cli_usage(&cli, "--json and --rates - both write to standard output");
-    if (s->style.all && !s->traffic && !s->phases && !s->imbalance)
-        return (int)ti_cli_usage(&cli, "--all is for --traffic, --phases and --imbalance");
-    if (s->style.top && (s->style.all || (!s->traffic && !s->phases && !s->imbalance)))
-        return (int)ti_cli_usage(&cli, "--top is for --traffic, --phases and --imbalance, without "
-                                       "--all");
+    if (s->style.all && !lists)
+        return (int)ti_cli_usage(&cli, "--all is for --traffic, --phases, --imbalance and "
+                                       "--compare");
+    if (s->style.top && (s->style.all || !lists))
+        return (int)ti_cli_usage(&cli, "--top is for --traffic, --phases, --imbalance and "
+                                       "--compare, without --all");
     if (s->debug_dir && !s->style.line.call_sites && !s->rates && !s->phases && !s->imbalance &&
-        !s->at && !s->trips.n && !s->timeline)
+        !s->at && !s->trips.n && !s->timeline && !s->other)
         return (int)ti_cli_usage(&cli, "--debug-dir is for --call-sites, --rates, --phases, "
-                                       "--imbalance, --timeline, --trips and --at");
+                                       "--imbalance, --compare, --timeline, --trips and --at");
     return TI_CLI_END;
 }
 

@@ -84,9 +84,16 @@ for change in 0:500 3:1002 2:0; do
     run 0 ti-info -q --merge change -o change.m
     for options in '' --no-volumes '--tolerance 2'; do
         run 1 ti-info --compare run $options change
-        sed 's/^  [a-z.]*: //' out >files
+        head -n 4 out | sed 's/^  [a-z.]*: //' >files
         run 1 ti-info --compare run.m $options change.m
-        sed 's/^  [a-z.]*: //' out | cmp - files || fail "--compare $options, $change"
+        head -n 4 out | sed 's/^  [a-z.]*: //' | cmp - files || fail "--compare $options, $change"
+        run 1 ti-info --json --compare run $options change
+        mv out files
+        run 1 ti-info --json --compare run.m $options change.m
+        python3 -c '
+import json
+a, b = (json.load(open(f))["changes"] for f in ("files", "out"))
+assert a == b and (a["sites"] or "all" in a), (a, b)' || fail "changes, $options, $change"
     done
     rm -r change change.m
 done
@@ -115,7 +122,8 @@ says err "rank 0 has $(python3 -c "print(f'{6 + 6 * $big:,}')") events to print"
 stretch run.m run.over $n $big 40 0x1000000000 || fail "stretch"
 run 3 ti-info run.over
 says err 'more than 2^64 - 1'
-for view in --traffic --histogram; do
+for view in --traffic --histogram '--compare run'; do
+    # shellcheck disable=SC2086  # an option and its argument
     run 3 ti-info $view run.over
     says err 'more than 2^64 - 1'
 done

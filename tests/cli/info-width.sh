@@ -80,7 +80,7 @@ run 0 ti-info --imbalance --top 2 big.run
 [ "$(sed -n '/^phases/,/^positions/p' out | grep -c ' % ')" -le 6 ] && grep -q '^\.\.\. and [0-9]* further ones' out ||
     { fail '--imbalance --top'; cat out; }
 run 2 ti-info --histogram --top 2 big.run
-says err '--top is for --traffic, --phases and --imbalance, without --all'
+says err '--top is for --traffic, --phases, --imbalance and --compare, without --all'
 run 2 ti-info --phases --all --top 2 big.run
 run 2 ti-info --phases --top 0 big.run
 run 2 ti-info --phases --width -1 big.run

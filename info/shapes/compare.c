@@ -7,6 +7,7 @@
 #include "callsite/symbolizer.h"
 #include "common/cli.h"
 #include "info/event_json.h"
+#include "info/shapes/changes.h"
 #include "trace/rankname.h"
 
 /* The difference between two traces of a rank. */
@@ -262,8 +263,8 @@ static void print_text(const struct comparison *c)
                ti_format_count(c->events, count, sizeof count));
 }
 
-/* `equal`: whether the traces are. */
-static void print_json(const struct comparison *c, bool equal)
+/* `equal`: whether the traces are; else `changes` has what differs. */
+static void print_json(const struct comparison *c, bool equal, const struct info_changes *changes)
 {
     json_t *out = json_object(), *paths = json_array(), *np = json_array(), *differ = json_array();
 
@@ -280,8 +281,28 @@ static void print_json(const struct comparison *c, bool equal)
     json_object_set_new(out, "events", ti_json_u64(c->events));
     json_object_set_new(out, "differ", differ);
     json_object_set(out, "first", c->first_json ? c->first_json : json_null());
+    json_object_set_new(out, "changes", info_changes_json(changes));
     info_print_json(out);
     json_decref(out);
+}
+
+/* Print that the traces differ, and by how much: `text` is the answer to whether they do. */
+static ti_status print_difference(struct comparison *c, void (*text)(const struct comparison *c),
+                                  const struct info_style *style, struct ti_err *err)
+{
+    struct info_changes *changes = NULL;
+    ti_status st = TI_OK;
+
+    if (!style->json && !style->quiet)
+        text(c);
+    if (style->json || !style->quiet)
+        st = info_changes_read(c->s, style, &changes, err);
+    if (!st && style->json)
+        print_json(c, false, changes);
+    else if (!st && !style->quiet)
+        info_changes_print(changes, style);
+    info_changes_free(changes);
+    return st ? st : TI_ERR_PARTIAL;
 }
 
 static ti_status conclude(struct comparison *c, const struct info_style *style, struct ti_err *err)
@@ -296,11 +317,19 @@ static ti_status conclude(struct comparison *c, const struct info_style *style, 
     if (!c->ndiffer && !c->compared)
         return ti_err_set(err, TI_ERR_INPUT, "'%s' and '%s' have no rank in common",
                           ti_source_path(c->s[0]), ti_source_path(c->s[1]));
+    if (c->ndiffer)
+        return print_difference(c, print_text, style, err);
     if (style->json)
-        print_json(c, !c->ndiffer);
+        print_json(c, true, NULL);
     else if (!style->quiet)
         print_text(c);
-    return c->ndiffer ? TI_ERR_PARTIAL : TI_OK;
+    return TI_OK;
+}
+
+static void print_ranks(const struct comparison *c)
+{
+    printf("different: %" PRId64 " ranks and %" PRId64 "\n", ti_source_nranks(c->s[0]),
+           ti_source_nranks(c->s[1]));
 }
 
 ti_status info_compare(struct ti_source *a, struct ti_source *b, const struct info_style *style,
@@ -310,13 +339,8 @@ ti_status info_compare(struct ti_source *a, struct ti_source *b, const struct in
     int64_t nranks = ti_source_nranks(a);
     ti_status st;
 
-    if (nranks != ti_source_nranks(b)) {
-        if (style->json)
-            print_json(&c, false);
-        else if (!style->quiet)
-            printf("different: %" PRId64 " ranks and %" PRId64 "\n", nranks, ti_source_nranks(b));
-        return TI_ERR_PARTIAL;
-    }
+    if (nranks != ti_source_nranks(b))
+        return print_difference(&c, print_ranks, style, err);
     c.differ = malloc((size_t)nranks * sizeof *c.differ);
     if (!c.differ)
         return ti_err_errno(err, TI_ERR_IO, "cannot compare");
