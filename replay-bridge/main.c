@@ -7,6 +7,7 @@
 #include "common/scratch.h"
 #include "common/table.h"
 #include "replay-bridge/machine.h"
+#include "replay-bridge/replays.h"
 #include "replay-bridge/report.h"
 #include "replay-bridge/runs.h"
 #include "replay-bridge/simulation/engines.h"
@@ -29,6 +30,19 @@ static ti_status show(struct ti_replay_options *o, struct ti_replay_result *res,
     return ti_replay_mostly_missing(res)
                ? ti_replay_check(o, res, err)
                : ti_replay_show_platform(o, res->ntraces ? res->trace->source : NULL, res, err);
+}
+
+/* --versus and --scaling.  Each replay plans and checks for itself. */
+static ti_status compare(struct ti_replay_options *o, struct ti_replay_result *res,
+                         struct ti_err *err)
+{
+    ti_status st = ti_engine_choose(o, &res->engine, err);
+
+    if (!st && res->engine->ready)
+        st = res->engine->ready(err);
+    if (st)
+        return st;
+    return o->versus ? ti_versus_command(o, res, err) : ti_scaling_command(o, res, err);
 }
 
 /* --sweep, --runs and --tolerance. */
@@ -68,9 +82,10 @@ int main(int argc, char **argv)
     ti_stop_catch();
     st = ti_replay_load(&o, &res, &err);
     if (!st)
-        st = o.sweep.sweep.n || o.ntolerances ? sweep(&o, &res, argv, &err)
-             : o.show                         ? show(&o, &res, &err)
-                                              : replay(&o, &res, &err);
+        st = o.versus || o.scaling              ? compare(&o, &res, &err)
+             : o.sweep.sweep.n || o.ntolerances ? sweep(&o, &res, argv, &err)
+             : o.show                           ? show(&o, &res, &err)
+                                                : replay(&o, &res, &err);
     st = ti_replay_report(&o, &res, st, &err);
     ti_replay_free(&o, &res);
     ti_scratch_close();

@@ -15,9 +15,10 @@ sweep_src := $(call rb,sweep,sweep.c interval.c search.c study.c study_run.c stu
 progs += ti-replay
 ti-replay_src := $(addprefix replay-bridge/,main.c load.c plan.c check.c act.c options.c options_check.c options_runs.c \
                    machine.c advice.c call_sites.c report.c profile_report.c \
-                   causes.c causes_report.c runs.c tolerance.c) \
+                   causes.c causes_report.c runs.c tolerance.c replays.c replays_report.c versus.c \
+                   scaling.c) \
                  $(call rb,sweep,sweep_command.c) \
-                 $(sweep_src) $(replay_src) $(trips_src) $(timeline_src) $(terminal_src) $(callsite_src) $(merger_src)
+                 $(sweep_src) $(replay_src) $(trips_src) $(versions_src) $(timeline_src) $(terminal_src) $(callsite_src) $(merger_src)
 ti-replay_libs := $(timeline_libs) $(libdw_libs)
 t-replay-trace_src := $(replay_src) tests/unit/script.c
 t-replay-platform_src := $(replay_src)

@@ -357,12 +357,21 @@ static const struct ti_opt opts[] = {
     {0, "runs", "N",
      "replay N times, with the seeds 0 to N-1; print the\n"
      "median, its interval and all times; of each point of a\n"
-     "sweep, if there is one",
+     "sweep, and of each trace that is compared",
      TI_OPT_INTEGER(sweep.runs, 1, TI_SWEEP_POINTS_MAX)},
     {0, "tolerance", "OPTION=X%[,X%]...",
      "find the value of an option that is a number, such as\n"
      "latency, at which the program is slower by X %",
      TI_OPT_FUNCTION(ti__replay_parse_tolerance)},
+    {0, "versus", "OTHER",
+     "replay the trace OTHER, too, and print in which loops and\n"
+     "at which call sites TRACE takes longer or less long",
+     TI_OPT_NAME(versus)},
+    {0, "scaling", "[=KIND]",
+     "of traces with different numbers of ranks: speedup,\n"
+     "efficiency, and where time is lost; KIND is strong or weak\n"
+     "[default: by the volumes]",
+     TI_OPT_FUNCTION(ti__replay_parse_scaling)},
     {0, "sweep", "OPTION=VALUES",
      "replay with each of the values, separated by \"|\", or by\n"
      "commas if the values have none; with several --sweep,\n"
@@ -399,9 +408,9 @@ static const struct ti_opt opts[] = {
      "NAME.otf2 (Vampir), NAME.paje, or NAME.csv",
      TI_OPT_FUNCTION(parse_timeline)},
     {0, "debug-dir", "DIR[:DIR]...",
-     "with --profile, --causes, --timeline and --trips: look\n"
-     "here first for the program that was traced, its\n"
-     "libraries and their debug information",
+     "with --profile, --causes, --timeline, --trips, --versus\n"
+     "and --scaling: look here first for the program that was\n"
+     "traced, its libraries and their debug information",
      TI_OPT_NAME(debug_dir)},
     {0, "width", "N", TI_WIDTH_HELP, TI_OPT_INTEGER(width, 0, 1 << 16)},
     {'q', "quiet", NULL, "print only errors", TI_OPT_FLAG(quiet)},
@@ -430,6 +439,8 @@ const struct ti_cli ti_replay_cli = {
                 "  ti-replay lu.tib --sweep 'topology=cluster|torus:4,4' --sweep "
                 "speed=4Gf,8Gf -o study\n"
                 "  ti-replay lu.tib cg.tib --start 0s,10s --profile\n"
+                "  ti-replay new.tib --versus old.tib\n"
+                "  ti-replay lu.4.tib lu.16.tib lu.64.tib --scaling\n"
                 "  ti-replay --lint lu.tib\n",
     .opts = opts,
     .on_option = keep_option,
@@ -438,6 +449,17 @@ const struct ti_cli ti_replay_cli = {
              "Exit status: 0 success, 1 some replays of a sweep failed, 2 usage,\n"
              "3 the trace or the platform cannot be used, 4 local file, memory or smpirun\n"
              "trouble.  More: man ti-replay\n"};
+
+/* Makes the trace of --versus the second one. */
+static void add_versus(struct ti_replay_options *o)
+{
+    static char *both[2];
+
+    both[0] = o->trace[0];
+    both[1] = (char *)(uintptr_t)o->versus;
+    o->trace = both;
+    o->ntraces = 2;
+}
 
 /* Returns TI_CLI_END, or the exit status. */
 int ti_replay_parse(struct ti_replay_options *o, int argc, char **argv)
@@ -466,6 +488,8 @@ int ti_replay_parse(struct ti_replay_options *o, int argc, char **argv)
                o->wan_given || o->contention_given;
     o->trace = argv + ti_cli_operand();
     o->ntraces = argc - ti_cli_operand();
+    if (o->versus && o->ntraces == 1)
+        add_versus(o);
     st = ti__replay_check_options(o);
     return st == TI_CLI_END && !o->ntolerances ? ti__replay_add_runs(o) : st;
 }

@@ -22,6 +22,7 @@
 #define TI_REPLAY_CFG_MAX   64
 #define TI_TOLERANCE_SHARES 16
 #define TI_TOLERANCES       16
+#define TI_SCALING_SIZES    64 /* traces of --scaling */
 
 extern const struct ti_cli ti_replay_cli;
 
@@ -85,6 +86,8 @@ struct ti_replay_options {
     struct ti_sweep_command sweep;
     struct ti_tolerance tolerance[TI_TOLERANCES];
     int ntolerances;
+    const char *versus; /* trace of --versus, the second of `trace`; NULL: not given */
+    enum { TI_SCALING_NONE, TI_SCALING_AUTO, TI_SCALING_STRONG, TI_SCALING_WEAK } scaling;
 
     /* Output. */
     const char *against;   /* file of real times; NULL: none */
@@ -100,6 +103,12 @@ struct ti_replay_options {
     bool quiet, verbose, json;
     enum ti_progress_form progress;
 };
+
+/* Whether several traces are replayed one by one and compared. */
+static inline bool ti_replay_compares(const struct ti_replay_options *o)
+{
+    return o->versus || o->scaling;
+}
 
 /* Parses the command line into `o`, which must be zeroed.  TI_CLI_END: continue.  Any other value
  * is the exit status; errors have been printed. */

@@ -78,6 +78,49 @@ static ti_status check_made(const struct ti_replay_options *o, struct ti_err *er
     return ti_platform_check(&o->topology, &o->speeds, err);
 }
 
+/* Checks --versus and --scaling.  TI_CLI_END, or the exit status. */
+static int check_compared(const struct ti_replay_options *o)
+{
+    const char *mode = o->versus ? "versus" : "scaling";
+    const char *option = o->copies          ? "copies"
+                         : o->start_text    ? "start"
+                         : o->trips.n       ? "trips"
+                         : o->sweep.sweep.n ? "sweep"
+                         : o->ntolerances   ? "tolerance"
+                         : o->keep          ? "keep"
+                         : o->lint_only     ? "lint"
+                         : o->show          ? "show-platform"
+                         : o->timeline      ? "timeline"
+                         : o->profile       ? "profile"
+                         : o->causes        ? "causes"
+                         : o->links         ? "links"
+                         : o->against       ? "against"
+                         : o->any           ? "wildcards any"
+                                            : NULL;
+
+    if (o->versus && o->scaling)
+        return (int)ti_cli_usage(&ti_replay_cli, "--versus or --scaling, not both");
+    if (o->versus && (o->ntraces != 2 || o->trace[1] != o->versus))
+        return (int)ti_cli_usage(&ti_replay_cli,
+                                 "--versus compares one trace with OTHER; %d traces are given",
+                                 o->ntraces);
+    if (o->scaling && o->ntraces < 2)
+        return (int)ti_cli_usage(&ti_replay_cli, "--scaling needs traces of two or more sizes");
+    if (o->ntraces > TI_SCALING_SIZES)
+        return (int)ti_cli_usage(&ti_replay_cli, "--scaling: %d traces are more than %d",
+                                 o->ntraces, TI_SCALING_SIZES);
+    if (option)
+        return (int)ti_cli_usage(&ti_replay_cli, "--%s cannot be given with --%s", option, mode);
+    if (o->sweep.runs && o->seed_given)
+        return (int)ti_cli_usage(&ti_replay_cli,
+                                 "--runs %lld replays with the seeds 0 to %lld: --seed cannot be "
+                                 "given too",
+                                 (long long)o->sweep.runs, (long long)o->sweep.runs - 1);
+    if (o->sweep.dir || o->sweep.list)
+        return (int)ti_cli_usage(&ti_replay_cli, "--output and --list are for a --sweep");
+    return TI_CLI_END;
+}
+
 /* Checks for options that conflict with a sweep, or need one.  TI_CLI_END, or the exit status. */
 static int check_sweep(const struct ti_replay_options *o)
 {
@@ -149,17 +192,19 @@ static int check_steady(const struct ti_replay_options *o, int n)
 int ti__replay_check_options(const struct ti_replay_options *o)
 {
     struct ti_err err = {0};
-    int n = o->ntraces;
+    int n = ti_replay_compares(o) ? 1 : o->ntraces;
     char **operand = o->trace;
 
+    if (ti_replay_compares(o) && o->ntraces && check_compared(o) != TI_CLI_END)
+        return TI_ERR_USAGE;
     if (check_jobs(o, n) != TI_CLI_END)
         return TI_ERR_USAGE;
-    if (!n && !o->show)
+    if (!o->ntraces && !o->show)
         return (int)ti_cli_usage(&ti_replay_cli, "no trace given");
     if (o->show && !o->picture && n && ti_picture_check(operand[0], &err) == TI_OK)
         return (int)ti_cli_usage(&ti_replay_cli, "'%s' is a picture: write --show-platform=%s",
                                  operand[0], operand[0]);
-    if (check_sweep(o) != TI_CLI_END)
+    if (!ti_replay_compares(o) && check_sweep(o) != TI_CLI_END)
         return TI_ERR_USAGE;
     if (o->sweep.sweep.n) /* each replay checks its own options */
         return TI_CLI_END;
@@ -209,9 +254,12 @@ int ti__replay_check_options(const struct ti_replay_options *o)
                                  o->times        ? "--times"
                                  : o->no_compute ? "--no-compute"
                                                  : "--threads");
-    if (o->debug_dir && !o->profile && !o->causes && !o->timeline && !o->trips.n)
-        return (int)ti_cli_usage(&ti_replay_cli,
-                                 "--debug-dir is for --profile, --causes, --timeline and --trips");
+    if (o->debug_dir && !o->profile && !o->causes && !o->timeline && !o->trips.n &&
+        !ti_replay_compares(o))
+        return (int)ti_cli_usage(
+            &ti_replay_cli,
+            "--debug-dir is for --profile, --causes, --timeline, --trips, --versus and "
+            "--scaling");
     if (o->hosts && o->topology.hosts && o->hosts != o->topology.hosts)
         return (int)ti_cli_usage(&ti_replay_cli, "--hosts: the topology %s has %lld hosts",
                                  o->topology_text, (long long)o->topology.hosts);

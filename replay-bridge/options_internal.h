@@ -14,6 +14,9 @@ int ti__replay_check_options(const struct ti_replay_options *o);
 /* Adds a --tolerance. */
 ti_opt_fn ti__replay_parse_tolerance;
 
+/* Reads the value of --scaling. */
+ti_opt_fn ti__replay_parse_scaling;
+
 /* Adds the seeds of --runs, if given, as the last choice of the sweep.  Returns as above. */
 int ti__replay_add_runs(struct ti_replay_options *o);
 

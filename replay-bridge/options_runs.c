@@ -58,6 +58,19 @@ ti_status ti__replay_parse_tolerance(void *options, const char *arg, struct ti_e
                              t->opt->name, t->opt->name);
 }
 
+ti_status ti__replay_parse_scaling(void *options, const char *arg, struct ti_err *err)
+{
+    struct ti_replay_options *o = options;
+
+    o->scaling = TI_SCALING_AUTO;
+    if (!arg)
+        return TI_OK;
+    if (strcmp(arg, "strong") != 0 && strcmp(arg, "weak") != 0)
+        return ti_err_set(err, TI_ERR_USAGE, "--scaling: '%s' is neither strong nor weak", arg);
+    o->scaling = !strcmp(arg, "weak") ? TI_SCALING_WEAK : TI_SCALING_STRONG;
+    return TI_OK;
+}
+
 int ti__replay_add_runs(struct ti_replay_options *o)
 {
     struct ti_err err = {0};

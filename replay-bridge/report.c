@@ -378,7 +378,7 @@ static void add_times(json_t *j, const struct ti_replay_options *o,
 static void report_json(const struct ti_replay_options *o, const struct ti_replay_result *res,
                         ti_status st, const struct ti_err *err)
 {
-    const struct ti_replay_trace *t = res->njobs > 1 ? NULL : res->trace;
+    const struct ti_replay_trace *t = res->njobs > 1 || ti_replay_compares(o) ? NULL : res->trace;
     json_t *j = json_pack("{s:o, s:i, s:I}", "trace", ti_json_text(t ? t->path : NULL), "status",
                           (int)st, "np", (json_int_t)res->np);
 
@@ -426,7 +426,7 @@ ti_status ti_replay_report(const struct ti_replay_options *o, const struct ti_re
             fprintf(stderr, "  smpirun: %s\n", res->verdict.quote[i]);
         print_waiting(res->waiting);
     }
-    if (o->sweep.sweep.n || o->ntolerances)
+    if (o->sweep.sweep.n || o->ntolerances || ((o->versus || o->scaling) && !(st && o->json)))
         return st;
     if (o->json && (st || !o->show))
         report_json(o, res, st, err);

@@ -67,14 +67,16 @@ def run_tool(tool: str, *operands: str, **options: Any) -> Any:
 
 def info(path: str, **options: Any) -> Any:
     """What ti-info(1) says of a trace: the summary, or with an option (traffic=True, phases=True,
-    imbalance=True, verify=True, ...) what that prints."""
+    imbalance=True, verify=True, compare="other.tib", ...) what that prints."""
     return run_tool("ti-info", path, **options)
 
 
-def replay(path: str, **options: Any) -> Any:
+def replay(path: str, *more: str, **options: Any) -> Any:
     """Replay a trace on a platform: tiara.replay("lu.tib", topology="torus:4,4", speed="2Gf").
-    Options and result are those of ti-replay(1); result["clock_s"] is the answer, in seconds."""
-    return run_tool("ti-replay", path, **options)
+    Options and result are those of ti-replay(1); result["clock_s"] is the answer, in seconds.
+    Several traces are jobs side by side; with scaling=True they are runs of several sizes, and with
+    versus="other.tib" two are compared: the result has a member of that name."""
+    return run_tool("ti-replay", path, *more, **options)
 
 
 def sweep(path: str, frame: bool = False, **options: Any) -> Any:

@@ -34,9 +34,12 @@ const char *ti_engine_lacks(unsigned serves, const struct ti_replay_options *o)
                 {TI_SERVES_RATES, o->speeds.contention != NULL, "--contention"},
                 {TI_SERVES_PROFILE, o->profile, "--profile"},
                 {TI_SERVES_PROFILE, o->causes, "--causes"},
+                {TI_SERVES_PROFILE, o->versus != NULL, "--versus"},
+                {TI_SERVES_PROFILE, o->scaling != TI_SCALING_NONE, "--scaling"},
                 {TI_SERVES_TIMELINE, o->timeline != NULL, "--timeline"},
                 {TI_SERVES_NOISE, ti_noise_any(&o->noise) || o->noise.calibration, "--noise"},
-                {TI_SERVES_JOBS, o->copies > 1 || o->ntraces > 1, "more than one job"},
+                {TI_SERVES_JOBS, o->copies > 1 || (o->ntraces > 1 && !ti_replay_compares(o)),
+                 "more than one job"},
                 {TI_SERVES_JOBS, o->start_text != NULL, "--start"},
                 {TI_SERVES_STEADY, o->steady != NULL, "--steady"}};
 

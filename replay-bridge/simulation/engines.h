@@ -19,7 +19,7 @@ enum {
     TI_SERVES_SMPIRUN = 1 << 0, /* --links, --collectives, --cfg, --keep */
     TI_SERVES_WILDCARDS = 1 << 1,
     TI_SERVES_RATES = 1 << 2,   /* --reduce-rate, --copy-rate, --contention */
-    TI_SERVES_PROFILE = 1 << 3, /* --profile, --causes */
+    TI_SERVES_PROFILE = 1 << 3, /* --profile, --causes, --versus, --scaling */
     TI_SERVES_TIMELINE = 1 << 4,
     TI_SERVES_JOBS = 1 << 5, /* more than one job, --start */
     TI_SERVES_STEADY = 1 << 6,

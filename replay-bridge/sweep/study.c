@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/json.h"
 #include "common/map.h"
 #include "common/sha256.h"
 
@@ -222,31 +223,42 @@ static ti_status check_dir(const char *path, struct ti_err *err)
     return TI_ERR_USAGE;
 }
 
+static void make_points(struct ti_study *study, const struct ti_args *base)
+{
+    size_t none = 0;
+
+    study->files = json_object();
+    study->n = study->ntraces * ti_sweep_points(study->sweep);
+    study->point = ti_grow(NULL, &none, (size_t)study->n, sizeof *study->point);
+    for (int64_t i = 0; i < study->n; i++)
+        make_point(study, base, i);
+}
+
 ti_status ti_study_open(struct ti_study *study, const struct ti_sweep *sweep,
                         const struct ti_args *base, struct ti_source *trace, const char *dir,
                         struct ti_err *err)
 {
-    size_t none = 0;
     ti_status st;
 
-    *study = (struct ti_study){.sweep = sweep,
-                               .trace = ti_source_path(trace),
-                               .dir = dir,
-                               .lock = -1,
-                               .files = json_object(),
-                               .n = ti_sweep_points(sweep)};
+    *study = (struct ti_study){.sweep = sweep, .lock = -1, .ntraces = 1, .dir = dir};
+    study->only = ti_source_path(trace);
+    study->trace = &study->only;
     st = dir ? check_dir(dir, err) : TI_OK;
     if (!st)
         st = hash_trace(trace, study->trace_sha256, err);
     if (st)
         return st;
-    study->point = ti_grow(NULL, &none, (size_t)study->n, sizeof *study->point);
-    for (int64_t i = 0; i < study->n; i++) {
-        make_point(study, base, i);
-        if (dir)
-            load_point(study, i);
-    }
+    make_points(study, base);
+    for (int64_t i = 0; i < study->n && dir; i++)
+        load_point(study, i);
     return TI_OK;
+}
+
+void ti_study_open_traces(struct ti_study *study, const struct ti_sweep *sweep,
+                          const struct ti_args *base, const char *const *trace, int ntraces)
+{
+    *study = (struct ti_study){.sweep = sweep, .trace = trace, .ntraces = ntraces, .lock = -1};
+    make_points(study, base);
 }
 
 void ti_study_close(struct ti_study *study)
@@ -329,11 +341,11 @@ ti_status ti_study_record(struct ti_study *study, int64_t i, int status, json_t 
 
     for (int a = 0; a < point->args.n; a++)
         json_array_append_new(args, json_string(point->args.v[a]));
-    point->record =
-        json_pack("{s:s, s:i, s:s*, s:o, s:o, s:s, s:s, s:s, s:o, s:o*}", "id", point->id, "status",
-                  status, "error", status ? error : NULL, "settings", settings_of(study, i),
-                  "options", args, "version", ti_version(), "trace", study->trace, "trace_sha256",
-                  study->trace_sha256, "files", files_of(study, point), "result", result);
+    point->record = json_pack(
+        "{s:s, s:i, s:s*, s:o, s:o, s:s, s:s, s:s, s:o, s:o*}", "id", point->id, "status", status,
+        "error", status ? error : NULL, "settings", settings_of(study, i), "options", args,
+        "version", ti_version(), "trace", ti_study_trace(study, point - study->point),
+        "trace_sha256", study->trace_sha256, "files", files_of(study, point), "result", result);
     if (!point->record)
         return ti_err_set(err, TI_ERR_IO, "no memory for point %s, or it is no text", point->id);
     study->done += !status;
@@ -381,9 +393,7 @@ struct ti_untimed ti_study_point_untimed(const struct ti_study_point *point)
 
 const char *ti_study_point_engine(const struct ti_study_point *point)
 {
-    const char *name = json_string_value(result_of(point, "engine"));
-
-    return name ? name : "";
+    return ti_json_string(json_object_get(point->record, "result"), "engine");
 }
 
 /* Prints the values of the first `n` choices in point `i`. */
@@ -396,6 +406,8 @@ static void print_choices(const struct ti_study *study, int64_t i, size_t n, FIL
 
 void ti_study_print_settings(const struct ti_study *study, int64_t i, FILE *out)
 {
+    if (study->ntraces > 1)
+        ti_print(out, "%s%s", ti_study_trace(study, i), study->sweep->n ? " " : "");
     print_choices(study, i, study->sweep->n, out);
 }
 
@@ -406,19 +418,17 @@ int64_t ti_study_groups(const struct ti_study *study)
 
 void ti_study_print_group(const struct ti_study *study, int64_t group, FILE *out)
 {
-    if (study->runs)
-        print_choices(study, group * study->runs, study->sweep->n - 1, out);
-    else
-        print_choices(study, group, study->sweep->n, out);
+    int64_t runs = study->runs ? study->runs : 1;
+
+    print_choices(study, group * runs, study->sweep->n - (study->runs ? 1 : 0), out);
 }
 
 struct ti_interval ti_study_group_times(const struct ti_study *study, int64_t group)
 {
     int64_t size = study->runs ? study->runs : 1;
-    size_t none = 0;
+    size_t none = 0, n = 0;
     double *value = ti_grow(NULL, &none, (size_t)size, sizeof *value);
     struct ti_interval times;
-    int n = 0;
 
     for (int64_t i = group * size; i < (group + 1) * size; i++) {
         double time = ti_study_point_time(&study->point[i]);
@@ -426,7 +436,7 @@ struct ti_interval ti_study_group_times(const struct ti_study *study, int64_t gr
         if (!isnan(time))
             value[n++] = time;
     }
-    times = ti_interval_of(value, n);
+    times = ti_interval_of(value, (int)n);
     free(value);
     return times;
 }
@@ -565,7 +575,7 @@ json_t *ti_study_json(const struct ti_study *study)
                                         json_object_get(record, "error"), "result",
                                         result ? own_of(result, common) : NULL));
     }
-    all = json_pack("{s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o}", "trace", study->trace,
+    all = json_pack("{s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o}", "trace", study->only,
                     "trace_sha256", study->trace_sha256, "version", ti_version(), "point_count",
                     (json_int_t)study->n, "failed", (json_int_t)study->failed, "sweep", choices,
                     "common", common, "points", points);

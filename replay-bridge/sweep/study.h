@@ -28,9 +28,12 @@ struct ti_study_point {
 
 struct ti_study {
     const struct ti_sweep *sweep;
-    const char *trace;
-    const char *dir; /* NULL: none */
-    int lock;        /* descriptor that holds the lock of the folder; -1: none */
+    const char *const
+        *trace; /* the points of the first trace come first, then of the second, ... */
+    int ntraces;
+    const char *only; /* the one, if ntraces is 1 */
+    const char *dir;  /* NULL: none */
+    int lock;         /* descriptor that holds the lock of the folder; -1: none */
     char trace_sha256[65];
     json_t *files; /* path -> SHA-256 of files that options name; "" if it is no file */
     struct ti_study_point *point; /* in the order of the sweep */
@@ -50,6 +53,16 @@ ti_status ti_study_open(struct ti_study *study, const struct ti_sweep *sweep,
                         const struct ti_args *base, struct ti_source *trace, const char *dir,
                         struct ti_err *err);
 void ti_study_close(struct ti_study *study);
+
+/* The same for several traces, without a directory: the points of the sweep for each of them. */
+void ti_study_open_traces(struct ti_study *study, const struct ti_sweep *sweep,
+                          const struct ti_args *base, const char *const *trace, int ntraces);
+
+/* The trace of point `i`. */
+static inline const char *ti_study_trace(const struct ti_study *study, int64_t i)
+{
+    return study->trace[i / (study->n / study->ntraces)];
+}
 
 /* Creates the folder and locks it.  TI_ERR_IO "is in use" while another sweep holds the lock. */
 ti_status ti_study_begin(struct ti_study *study, struct ti_err *err);

@@ -223,7 +223,7 @@ void ti__study_plot(FILE *out, const void *what)
     plot.panel =
         (struct ti_plot_labels){"", d.panel.v, d.panel.n < PANELS_MAX ? d.panel.n : PANELS_MAX};
     put_note(&d, &plot, note, sizeof note);
-    snprintf(title, sizeof title, "Simulated time of %s", d.study->trace);
+    snprintf(title, sizeof title, "Simulated time of %s", d.study->only);
     plot.title = title;
     plot.note = note;
     sum_up(&d, &plot);

@@ -65,7 +65,7 @@ static struct ti_args command_of(const struct ti_study *study, int64_t point)
     }
     ti_args_add(&args, study->runner ? program_path() : "ti-replay");
     ti_args_add_all(&args, own, 0);
-    ti_args_add(&args, "--json", "--no-progress", "--", study->trace);
+    ti_args_add(&args, "--json", "--no-progress", "--", ti_study_trace(study, point));
     return args;
 }
 
@@ -306,7 +306,11 @@ static ti_status first_failure(const struct ti_study *study, struct ti_err *err)
         if (!status)
             continue;
         status = status > 0 && status <= TI_ERR_APP ? status : TI_ERR_IO;
-        ti_err_set(err, (ti_status)status, "%s", error ? error : "a replay failed");
+        if (study->ntraces > 1)
+            ti_err_set(err, (ti_status)status, "the replay of '%s' failed: %s",
+                       ti_study_trace(study, i), error ? error : "its cause is not known");
+        else
+            ti_err_set(err, (ti_status)status, "%s", error ? error : "a replay failed");
         if (hint)
             ti_err_hint(err, "%s", hint);
         return (ti_status)status;

@@ -13,9 +13,9 @@ static const char *const with_commas[] = {"topology", "bandwidth", "latency", "l
                                           "trips",    "contention"};
 /* Options that select an action or an output rather than the simulation. */
 static const char *const not_swept[] = {
-    "sweep",       "list",  "jobs",          "output",  "keep",  "timeline",
-    "lint",        "quiet", "show-platform", "verbose", "json",  "progress",
-    "no-progress", "runs",  "tolerance",     "width",   "runner"};
+    "sweep",     "list",          "jobs",    "output", "keep",     "timeline",    "lint",
+    "quiet",     "show-platform", "verbose", "json",   "progress", "no-progress", "runs",
+    "tolerance", "width",         "runner",  "versus", "scaling"};
 
 #define IS_IN(list, name) is_in(list, sizeof list / sizeof *list, name)
 

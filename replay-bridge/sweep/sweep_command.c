@@ -202,7 +202,7 @@ static void tell_known(const struct ti_study *study)
 {
     if (study->other_trace)
         ti_warn("'%s' is not the trace that %lld of the points were run with: they are run again",
-                study->trace, (long long)study->other_trace);
+                study->only, (long long)study->other_trace);
     if (study->done)
         ti_say("%lld of %lld points have their result already", (long long)study->done,
                (long long)study->n);

@@ -483,7 +483,7 @@ refuses() { # STATUS TEXT ARGUMENT...
     grep -qF -- "$says" err || { fail "does not say: $says"; cat err; }
 }
 refuses 2 'more than one job needs --engine tiara' lu cg --engine stock
-refuses 2 '--debug-dir is for --profile, --causes, --timeline and --trips' lu --debug-dir .
+refuses 2 '--debug-dir is for --profile, --causes, --timeline, --trips, --versus and --scaling' lu --debug-dir .
 refuses 2 '--profile needs --engine tiara' lu --profile --engine stock
 refuses 2 '2 times for 1 job' lu --start 0s,1s
 refuses 2 "'1'" lu --start 1

@@ -255,6 +255,15 @@ class Tools(unittest.TestCase):
         self.assertEqual(len(times), 2)
         self.assertLess(times[0], times[1])
 
+    def test_comparisons(self):
+        same = tiara.replay("r.ti", versus="r.ti", progress=False)["versus"]
+        self.assertEqual((same["difference_s"], same["loops"], same["np"]), (0, [], [4, 4]))
+        with self.assertRaisesRegex(tiara.ToolError, "both have 4 ranks"):
+            tiara.replay("r.ti", "a.ti", scaling=True)
+        changes = tiara.info("a.ti", compare="r.ti")["changes"]
+        self.assertEqual(changes["all"]["calls"]["change"],
+                         sum(s["calls"]["change"] for s in changes["sites"]))
+
 
 if __name__ == "__main__":
     sys.exit(not unittest.main(argv=sys.argv[:1], exit=False, verbosity=1).result.wasSuccessful())
