@@ -67,7 +67,7 @@ no-jemalloc:
 	@echo '  replays take up to twice the time without jemalloc (libjemalloc-dev)'
 .PHONY: no-jemalloc
 endif
-$(O)/libti-smpi-preload.so: $(call pic_obj,$(call rb,replayer,clock.c))
+$(O)/libti-smpi-preload.so: $(call pic_obj,$(call rb,replayer,clock.c eager.c))
 	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,noexecstack -o $@ $^ $(jemalloc_libs)
 # What smpirun loads can also be executed: it has an entry point of ours, and names the program that
 # loads the libraries of sh.

@@ -8,10 +8,9 @@
  *
  * jemalloc is linked into the library, if it is installed (see module.mk), for SimGrid allocates
  * and frees dozens of small objects for each event.  Compared with glibc's malloc(), a replay takes
- * 0.95 of the CPU time at 8 to 64 ranks, 0.9 at 1,024, 0.85 at 16,384 and 0.5 at 65,536.  There,
- * SimGrid 3.32 searches a linked list of all eager messages under way, and the nodes of that list
- * lie closer together.  A heap of our own was 1 % faster at 64 ranks and 10 % slower at 65,536.
- * mimalloc and tcmalloc are as fast at few ranks, but take more than 15 and 7 GB at 65,536.
+ * 0.95 of the CPU time at 8 to 64 ranks, 0.9 at 1,024 and 0.85 at 16,384.  A heap of our own was
+ * 1 % faster at 64 ranks and 10 % slower at 65,536.  mimalloc and tcmalloc are as fast at few
+ * ranks, but take more than 15 and 7 GB at 65,536.
  */
 #include <sys/syscall.h>
 #include <time.h>

@@ -14,7 +14,7 @@
 #include "replay-bridge/trace/refusal.h"
 
 #define REPLAYER "ti-smpi-replay"
-#define PRELOAD  "libti-smpi-preload.so" /* see replayer/clock.c */
+#define PRELOAD  "libti-smpi-preload.so" /* see replayer/clock.c and eager.c */
 
 static ti_status available(const struct ti_replay_options *o, struct ti_err *err)
 {
