@@ -21,9 +21,9 @@ static void choose_bursts(const struct ti_replay_options *o, int64_t cores,
     struct ti_bursts *b = &t->bursts;
     struct ti_err none;
 
-    b->noise = o->noise;
+    b->noise = o->no_compute ? TI_NOISE_NONE : o->noise;
     b->noise.seed = (uint64_t)o->seed;
-    if (o->rates) /* set up by the check */
+    if (o->rates && !o->no_compute) /* set up by the check */
         return;
     b->as = o->no_compute ? TI_BURSTS_NOTHING : o->times ? TI_BURSTS_TIMES : TI_BURSTS_THREADS;
     b->cores = o->threads == TI_THREADS_LONGEST ? INT64_MAX

@@ -200,6 +200,22 @@ static ti_status parse_timeline(void *options, const char *arg, struct ti_err *e
     return ti_timeline_check(arg, err);
 }
 
+/* Takes a value of an option that is swept into options that are thrown away. */
+static ti_status try_value(const struct ti_replay_options *o, const struct ti_opt *opt,
+                           const char *value, struct ti_err *err)
+{
+    struct ti_replay_options trial = *o;
+
+    return ti_opt_parse(opt, &trial, value, err);
+}
+
+static bool accepts(const struct ti_opt *opt, const char *value, const void *o)
+{
+    struct ti_err none;
+
+    return try_value(o, opt, value, &none) == TI_OK;
+}
+
 /* Adds a --sweep, after checking that the option accepts each value. */
 static ti_status parse_sweep(void *options, const char *text, struct ti_err *err)
 {
@@ -208,14 +224,23 @@ static ti_status parse_sweep(void *options, const char *text, struct ti_err *err
     ti_status st = ti_sweep_add(sweep, text, ti_replay_cli.opts, err);
 
     for (int v = 0; !st && v < sweep->choice[sweep->n - 1].value.n; v++) {
-        struct ti_replay_options trial = *o;
-
-        st = ti_opt_parse(sweep->choice[sweep->n - 1].opt, &trial,
-                          sweep->choice[sweep->n - 1].value.v[v], err);
+        st = try_value(o, sweep->choice[sweep->n - 1].opt, sweep->choice[sweep->n - 1].value.v[v],
+                       err);
         if (st)
-            ti_sweep_hint(sweep, err);
+            ti_sweep_hint(sweep, &(struct ti_sweep_judge){accepts, o}, err);
     }
     return st;
+}
+
+static ti_status parse_no_compute(void *options, const char *arg, struct ti_err *err)
+{
+    struct ti_replay_options *o = options;
+
+    if (arg && strcmp(arg, "yes") != 0 && strcmp(arg, "no") != 0)
+        return ti_err_set(err, TI_ERR_USAGE, "--no-compute: '%s' is neither yes nor no", arg);
+    o->no_compute = !arg || !strcmp(arg, "yes");
+    o->no_compute_chosen = arg != NULL;
+    return TI_OK;
 }
 
 #define TI_OPT_STRUCT     struct ti_replay_options
@@ -325,8 +350,10 @@ static const struct ti_opt opts[] = {
      "of what is drawn: noise, and the order of volumes in a\n"
      "trace that has only statistics of them [default: 0]",
      TI_OPT_INTEGER(seed, 0, INT64_MAX), TI_OPT_GIVEN(seed_given)},
-    {0, "no-compute", NULL, "bursts take no time: infinitely fast processors",
-     TI_OPT_FLAG(no_compute)},
+    {0, "no-compute", "[=yes|no]",
+     "bursts take no time: infinitely fast processors; a\n"
+     "sweep chooses by yes and no",
+     TI_OPT_FUNCTION(parse_no_compute)},
     {0, "times", NULL,
      "bursts take their measured durations, on any host\n"
      "(needs a trace of ti-acquire --times)",

@@ -70,6 +70,7 @@ struct ti_replay_options {
     const char *collectives; /* NULL: not given */
     int any;                 /* 1: receives with wildcards are posted with wildcards */
     bool no_compute;         /* bursts take no time */
+    bool no_compute_chosen;  /* --no-compute has a value, so other options of bursts may be given */
     bool times;              /* bursts take their measured durations */
     const char *rate;        /* file of --rate; NULL: not given */
     struct ti_rates

@@ -9,6 +9,13 @@
 #include "replay-bridge/platform/platform.h"
 #include "replay-bridge/simulation/engines.h"
 
+/* Whether --no-compute makes other options of bursts pointless.  If a sweep has chosen it, they are
+ * for other points. */
+static bool no_compute(const struct ti_replay_options *o)
+{
+    return o->no_compute && !o->no_compute_chosen;
+}
+
 /* Checks --noise.  TI_CLI_END, or the exit status. */
 static int check_noise(const struct ti_replay_options *o)
 {
@@ -19,7 +26,7 @@ static int check_noise(const struct ti_replay_options *o)
                                                  "--calibration FILE");
     if (n->rate && !o->rate)
         return (int)ti_cli_usage(&ti_replay_cli, "--noise rate needs the file: --rate FILE");
-    if ((ti_noise_any(n) || n->calibration) && (o->no_compute || o->times))
+    if ((ti_noise_any(n) || n->calibration) && (no_compute(o) || o->times))
         return (int)ti_cli_usage(&ti_replay_cli, "--noise has no effect with --%s",
                                  o->times ? "times: bursts take their measured durations"
                                           : "no-compute: bursts take no time");
@@ -223,7 +230,7 @@ int ti__replay_check_options(const struct ti_replay_options *o)
                                  o->causes && !o->profile && !o->timeline
                                      ? "--causes needs --wildcards matched"
                                      : "--profile and --timeline need --wildcards matched");
-    if (o->no_compute && (o->times || o->threads || o->speed_given))
+    if (no_compute(o) && (o->times || o->threads || o->speed_given))
         return (int)ti_cli_usage(&ti_replay_cli,
                                  "%s has no effect with --no-compute: bursts take no time",
                                  o->times     ? "--times"
@@ -248,11 +255,11 @@ int ti__replay_check_options(const struct ti_replay_options *o)
                                                : "--rate");
     if (check_noise(o) != TI_CLI_END)
         return TI_ERR_USAGE;
-    if (o->rate && (o->times || o->no_compute || o->threads))
+    if (o->rate && (o->times || no_compute(o) || o->threads))
         return (int)ti_cli_usage(&ti_replay_cli,
                                  "--rate and %s both determine how long bursts take: give one",
                                  o->times        ? "--times"
-                                 : o->no_compute ? "--no-compute"
+                                 : no_compute(o) ? "--no-compute"
                                                  : "--threads");
     if (o->debug_dir && !o->profile && !o->causes && !o->timeline && !o->trips.n &&
         !ti_replay_compares(o))

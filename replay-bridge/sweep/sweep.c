@@ -32,7 +32,57 @@ bool ti_sweep_passes(const struct ti_opt *opt)
     return !IS_IN(not_swept, opt->name);
 }
 
-void ti_sweep_hint(const struct ti_sweep *sweep, struct ti_err *err)
+/* Whether a comma of `text` is followed by a letter.  In a topology, commas stand only between
+ * numbers. */
+static bool begins_word(const char *text)
+{
+    while ((text = strchr(text, ',')))
+        if (isalpha((unsigned char)*++text))
+            return true;
+    return false;
+}
+
+#define COMMAS_MOST 64 /* of a value that is looked at for a hint */
+
+/* Whether `value` is several values of the option, with commas between them. */
+static bool is_list(const struct ti_opt *opt, const char *value, const struct ti_sweep_judge *judge)
+{
+    bool begins[COMMAS_MOST + 2] = {true}; /* a value may begin after so many commas */
+    char *copy = strdup(value), *from = copy, *to;
+    int commas = 0, i, j;
+
+    if (!copy)
+        TI_BUG("out of memory");
+    for (const char *p = value; *p; p++)
+        commas += *p == ',';
+    for (i = 0; commas <= COMMAS_MOST && i <= commas; i++, from = strchr(from, ',') + 1) {
+        for (to = from, j = i + 1; begins[i] && j <= commas + 1; j++, to++) {
+            char end = *(to += strcspn(to, ","));
+
+            *to = '\0';
+            begins[j] = begins[j] || ((i || end) && judge->accepts(opt, from, judge->arg));
+            *to = end;
+        }
+        if (i == commas)
+            break;
+    }
+    free(copy);
+    return commas <= COMMAS_MOST && begins[commas + 1];
+}
+
+/* Whether the commas of the only value of a choice were probably meant to separate values. */
+static bool is_meant_as_list(const struct ti_choice *c, const struct ti_sweep_judge *judge)
+{
+    const char *value = c->value.n == 1 ? c->value.v[0] : "";
+
+    if (!judge)
+        return strchr(value, ',') != NULL;
+    return is_list(c->opt, value, judge) ||
+           (!strcmp(c->opt->name, "topology") && begins_word(value));
+}
+
+void ti_sweep_hint(const struct ti_sweep *sweep, const struct ti_sweep_judge *judge,
+                   struct ti_err *err)
 {
     char old[sizeof err->hint];
 
@@ -40,7 +90,7 @@ void ti_sweep_hint(const struct ti_sweep *sweep, struct ti_err *err)
     for (size_t c = 0; c < sweep->n; c++) {
         const struct ti_choice *choice = &sweep->choice[c];
 
-        if (choice->value.n != 1 || !strchr(choice->value.v[0], ','))
+        if (!is_meant_as_list(choice, judge))
             continue;
         ti_err_hint(err,
                     "a value of %s may have commas, so '|' separates its values: --sweep "

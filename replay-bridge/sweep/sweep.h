@@ -35,9 +35,18 @@ ti_status ti_sweep_add(struct ti_sweep *sweep, const char *text, const struct ti
 /* Whether an option is for the replay of each point, not for the sweep or its output. */
 bool ti_sweep_passes(const struct ti_opt *opt);
 
-/* Adds to the hint of an error that '|' separates values, if a choice has one value only, with
- * commas: its commas were probably meant to separate values. */
-void ti_sweep_hint(const struct ti_sweep *sweep, struct ti_err *err);
+/* Tells whether an option accepts a value. */
+struct ti_sweep_judge {
+    bool (*accepts)(const struct ti_opt *opt, const char *value, const void *arg);
+    const void *arg;
+};
+
+/* Adds to the hint of an error that '|' separates values, if the commas in the only value of a
+ * choice were probably meant to separate values: the option accepts the texts between them, or the
+ * choice is of topologies, of which a word begins behind a comma.  `judge` NULL: the option has
+ * accepted the whole value, so a comma is enough. */
+void ti_sweep_hint(const struct ti_sweep *sweep, const struct ti_sweep_judge *judge,
+                   struct ti_err *err);
 
 void ti_sweep_free(struct ti_sweep *sweep);
 

@@ -166,7 +166,7 @@ static ti_status some_failed(const struct ti_study *study, struct ti_err *err)
                (long long)study->n);
     ti_err_hint(err, "'%s/results.csv' has their errors; the same command runs them again",
                 study->dir);
-    ti_sweep_hint(study->sweep, err);
+    ti_sweep_hint(study->sweep, NULL, err);
     return TI_ERR_PARTIAL;
 }
 

@@ -166,6 +166,19 @@ sweep 1 t.tib --sweep 'cfg=smpi/nothing:1|smpi/simulate-computation:no' -o cfg -
 runs 2 'cfg'
 python3 -c 'import json; j = json.load(open("out")); assert j["failed"] == 1, j' || fail 'JSON'
 
+# bursts without time are a choice, beside options that have no effect on them
+sweep 0 t.tib --sweep no-compute=yes,no --speed 2Gf --noise 3% -o free
+python3 - "$o/ti-replay" <<'END_PY' || { fail 'no-compute as a choice'; cat free/results.csv; }
+import csv, json, subprocess, sys
+clock = {r["no-compute"]: float(r["clock_s"]) for r in csv.DictReader(open("free/results.csv"))}
+def single(*options):
+    out = subprocess.run([sys.argv[1], "t.tib", "-q", "--json", *options], check=True,
+                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+    return json.loads(out)["clock_s"]
+assert clock == {"yes": single("--no-compute"), "no": single("--speed", "2Gf", "--noise", "3%")}
+assert clock["yes"] < clock["no"], clock
+END_PY
+
 # what cannot be
 refuses() {
     local text=$1
@@ -180,6 +193,10 @@ refuses 'are for a --sweep' t.tib --list
 refuses "'4Gx'" t.tib --sweep speed=4Gf,4Gx -o new
 refuses "'ring'" t.tib --sweep placement=block,ring -o new
 refuses 'there is no option --pace' t.tib --sweep pace=4 -o new
+refuses "--sweep 'topology=VALUE|VALUE'" t.tib --sweep topology=cluster,ring -o new
+refuses "'5parsecs' is not a time" t.tib --sweep latency=1us,5parsecs -o new
+! grep -qF '|' err || { fail 'a bad unit: | is no help'; cat err; }
+refuses "'maybe' is neither yes nor no" t.tib --sweep no-compute=maybe -o new
 refuses 'is not empty, and holds no study' t.tib --sweep speed=4Gf -o bin
 refuses 'are not for a --sweep' t.tib --sweep speed=4Gf -o new --keep kept
 [ ! -e new ] || fail 'a folder is left by a usage error'

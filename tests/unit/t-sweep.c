@@ -122,25 +122,52 @@ static void test_points(void **state)
     ti_sweep_free(&sweep);
 }
 
+/* A value of the test's options: a word, or numbers with commas between them. */
+static bool is_value(const struct ti_opt *opt, const char *value, const void *arg)
+{
+    (void)arg;
+    return !strcmp(value, opt->name) || (*value && value[strspn(value, "0123456789,")] == '\0');
+}
+
+/* The hint for a single choice. */
+static const char *hint_for(const char *choice, bool judged)
+{
+    static struct ti_err err;
+    struct ti_sweep sweep = {0};
+
+    err = (struct ti_err){0};
+    assert_int_equal(ti_sweep_add(&sweep, choice, opts, &err), TI_OK);
+    ti_err_hint(&err, "as before");
+    ti_sweep_hint(&sweep, judged ? &(struct ti_sweep_judge){is_value, NULL} : NULL, &err);
+    ti_sweep_free(&sweep);
+    return err.hint;
+}
+
 /* Commas that were meant to separate values of an option whose values may have some. */
 static void test_hint(void **state)
 {
-    struct ti_sweep sweep = {0};
-    struct ti_err err = {0};
+    static const char bar[] = "a value of topology may have commas, so '|' separates its values: "
+                              "--sweep 'topology=VALUE|VALUE'; as before";
+    char many[400] = "topology=1";
 
     (void)state;
-    assert_int_equal(ti_sweep_add(&sweep, "speed=1Gf,2Gf", opts, &err), TI_OK);
-    assert_int_equal(ti_sweep_add(&sweep, "topology=torus:4,4|torus:2,8", opts, &err), TI_OK);
-    ti_sweep_hint(&sweep, &err);
-    assert_string_equal(err.hint, "");
-    ti_sweep_free(&sweep);
-    assert_int_equal(ti_sweep_add(&sweep, "topology=torus:4,4,cluster", opts, &err), TI_OK);
-    ti_err_hint(&err, "as before");
-    ti_sweep_hint(&sweep, &err);
-    assert_string_equal(err.hint,
-                        "a value of topology may have commas, so '|' separates its values: "
-                        "--sweep 'topology=VALUE|VALUE'; as before");
-    ti_sweep_free(&sweep);
+    assert_string_equal(hint_for("speed=1Gf,2Gf", false), "as before");
+    assert_string_equal(hint_for("topology=torus:4,4|torus:2,8", false), "as before");
+    assert_string_equal(hint_for("topology=torus:4,4,cluster", false), bar);
+    assert_string_equal(hint_for("topology=torus", false), "as before");
+
+    assert_string_equal(hint_for("topology=topology,topology", true), bar);
+    assert_string_equal(hint_for("topology=1,2,topology,3", true), bar);
+    assert_string_equal(hint_for("topology=a,b", true), bar);
+    assert_string_equal(hint_for("topology=torus:1,x", true), bar);
+    /* these commas do not separate values */
+    assert_string_equal(hint_for("topology=1,2;3,4;x", true), "as before");
+    assert_string_equal(hint_for("topology=x,2", true), "as before");
+    assert_string_equal(hint_for("topology=topology,", true), "as before");
+    for (int i = 0; i < 64; i++)
+        strcat(many, i % 2 ? ",1" : ",2");
+    assert_string_equal(hint_for(many, true), bar);
+    assert_string_equal(hint_for(strcat(many, ",;"), true), "as before");
 }
 
 static void test_sums(void **state)
@@ -213,8 +240,8 @@ static void test_drawing(void **state)
     ti_plot_draw(f, &plot);
     fclose(f);
     assert_int_equal(count(text, "<rect"), 1 + 2 + 5 + 2); /* paper, legend, bars, bands */
-    assert_int_equal(count(text, "median"), 2);        /* marks 2 and 5 */
-    assert_int_equal(count(text, "failed"), 3);        /* marks 0, 3 and 6 */
+    assert_int_equal(count(text, "median"), 2);            /* marks 2 and 5 */
+    assert_int_equal(count(text, "failed"), 3);            /* marks 0, 3 and 6 */
     assert_non_null(strstr(text, "a&lt;b, t: "));
     assert_non_null(strstr(text, "title &amp; more"));
     assert_non_null(strstr(text, "simulated time, ms"));
