@@ -22,6 +22,7 @@ t-counter_src := $(counter_src)
 t-papi_src := $(counter_src)
 t-malloc_src := $(counter_src)
 t-sites_src := $(sites_src)
+t-host-values_src := $(sites_src)
 t-rates_src := $(rates_src)
 
 define unit_test

@@ -190,6 +190,16 @@ static json_t *cluster_json(const struct ti_sites *s, int cluster)
     json_object_set_new(j, "speed", c->speed > 0 ? json_real(c->speed) : json_null());
     json_object_set_new(j, "bandwidth", ti_json_text(c->bandwidth));
     json_object_set_new(j, "latency", ti_json_text(c->latency));
+    json_object_set_new(j, "watts",
+                        c->watts.given
+                            ? json_pack("{s:f, s:f}", "idle", c->watts.idle, "full", c->watts.full)
+                            : json_null());
+    json_object_set_new(j, "disk",
+                        c->disk.bandwidth > 0
+                            ? json_pack("{s:f, s:f, s:b}", "bandwidth_bytes_per_s",
+                                        c->disk.bandwidth, "latency_s", c->disk.latency_s, "shared",
+                                        c->disk.shared)
+                            : json_null());
     json_object_set_new(j, "program", ti_json_text(c->program));
     json_object_set_new(j, "trace_dir", ti_json_text(c->trace_dir));
     json_object_set_new(j, "tiara", ti_json_text(c->tiara));

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
+#include "config/host_values.h"
 
 /* The keys of a sites file, see tiara-sites(5): X(name).  [defaults] has the keys of clusters
  * except `nodes`. */
@@ -21,7 +22,7 @@
 /* clang-format off */
 #define TI_CLUSTER_KEYS(X)                                                                         \
     X(site) X(nodes) X(cores) X(cpus) X(memory) X(reserve) X(cpu) X(family) X(isa) X(speed)        \
-    X(bandwidth) X(latency) X(program) X(trace_dir) X(tiara) X(env)
+    X(bandwidth) X(latency) X(watts) X(disk) X(program) X(trace_dir) X(tiara) X(env)
 /* clang-format on */
 
 #define TI_SITES_CORES_MAX  65536
@@ -48,10 +49,12 @@ struct ti_cluster {
     double speed;    /* of a core, in instructions per second; only ratios matter; 0: not known */
     char *bandwidth; /* of a node's link; for replays, in SimGrid's notation; NULL: not given */
     char *latency;
-    char *program;   /* NULL: from the command line */
-    char *trace_dir; /* folder for traces on its nodes; NULL: from the command line */
-    char *tiara;     /* folder with ti-node and libminitrace.so on its nodes; NULL: shipped */
-    char **env;      /* VAR=VALUE */
+    struct ti_watts watts; /* of a node; for replays */
+    struct ti_disk disk;   /* of a node, or of all nodes of the cluster; for replays */
+    char *program;         /* NULL: from the command line */
+    char *trace_dir;       /* folder for traces on its nodes; NULL: from the command line */
+    char *tiara;           /* folder with ti-node and libminitrace.so on its nodes; NULL: shipped */
+    char **env;            /* VAR=VALUE */
     int nenv;
     size_t env_cap;
     int line; /* of the section in the file; 0 */

@@ -23,7 +23,7 @@ static const struct {
     {"tracedir", "trace_dir"},  {"trace-dir", "trace_dir"}, {"environment", "env"},
     {"binary", "program"},      {"clock", "speed"},         {"flops", "speed"},
     {"bw", "bandwidth"},        {"lat", "latency"},         {"wan_bw", "wan_bandwidth"},
-    {"wan_lat", "wan_latency"},
+    {"wan_lat", "wan_latency"}, {"power", "watts"},         {"storage", "disk"},
 };
 
 const char *ti__sites_nearest(const char *word, const char *const *known)

@@ -210,6 +210,29 @@ static void parse_latency(struct draft *d, const struct ti_ini_key *k)
     parse_unit(d->r, &d->c.latency, k, TI_UNIT_LATENCY);
 }
 
+/* Report what a parser of host_values.h says, with its hint. */
+static void reject(struct draft *d, const struct ti_ini_key *k, const struct ti_err *err)
+{
+    ti_ini_error(d->r->ini, ti_ini_at(k, 0), "%s%s%s", err->text, err->hint[0] ? "; " : "",
+                 err->hint);
+}
+
+static void parse_watts(struct draft *d, const struct ti_ini_key *k)
+{
+    struct ti_err err = {0};
+
+    if (ti_watts_parse(k->value, k->name, &d->c.watts, &err) != TI_OK)
+        reject(d, k, &err);
+}
+
+static void parse_disk(struct draft *d, const struct ti_ini_key *k)
+{
+    struct ti_err err = {0};
+
+    if (ti_disk_parse(k->value, k->name, &d->c.disk, &err) != TI_OK)
+        reject(d, k, &err);
+}
+
 static void parse_program(struct draft *d, const struct ti_ini_key *k)
 {
     set(d->r, &d->c.program, k->value);

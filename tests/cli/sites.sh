@@ -148,5 +148,23 @@ says out '"wan_latency": "8ms"'
 says out '"wan_bandwidth": "10Gbps"'
 says out '"latency": "1.5us"'
 says out '"bandwidth": "100Gbps"'
+
+# Power and disk, for replays; the defaults are those of clusters without a value of their own.
+printf '%s\n' '[defaults]' 'watts = 90,180' '[cluster c]' 'nodes = n1' 'cores = 4' \
+    'disk = 8Gbps,1ms,shared' '[cluster d]' 'nodes = n2' 'cores = 4' 'watts = 100W,250W' >power.conf
+run 0 --check-sites --json --sites power.conf
+python3 - <<'END_PY' || fail 'watts and disk'
+import json
+c, d = json.load(open("out"))["sites"][0]["clusters"]
+assert c["watts"] == {"idle": 90, "full": 180} and d["watts"] == {"idle": 100, "full": 250}, (c, d)
+assert c["disk"] == {"bandwidth_bytes_per_s": 1e9, "latency_s": 0.001, "shared": True}, c
+assert d["disk"] is None, d
+END_PY
+printf '%s\n' '[cluster c]' 'nodes = n1' 'cores = 4' 'watts = 200,100' 'disk = 5GB,1ms' \
+    'power = 3' >power.conf
+run 3 --check-sites --sites power.conf
+says err "power.conf:4:9: watts: a host takes less power with all cores busy (100 W) than idle (200 W)"
+says err "power.conf:5:8: disk: '5GB' is not a bandwidth such as 125MBps or 10Gbps"
+says err "power.conf:6:1: unknown key 'power', did you mean 'watts'?"
 [ $failed -eq 0 ] && echo "ok"
 exit $failed
