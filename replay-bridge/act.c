@@ -31,7 +31,8 @@ static void choose_bursts(const struct ti_replay_options *o, int64_t cores,
                                                 : (cores > 0 ? cores : 1);
     if (b->as == TI_BURSTS_THREADS && ti_bursts_check(t->source, b, &none) != TI_OK)
         b->as = TI_BURSTS_VOLUME;
-    if (b->as == TI_BURSTS_VOLUME && o->speeds.cores > 1 && o->ranks_per_host < 2)
+    if (b->as == TI_BURSTS_VOLUME && o->speeds.cores > 1 && o->ranks_per_host < 2 &&
+        !o->speeds.watts.given)
         ti_warn("--cores %lld has no effect: '%s' does not have the volume of the longest thread "
                 "of each burst (ti-acquire --threads sum -c valgrind), so a burst takes one core",
                 (long long)o->speeds.cores, t->path);

@@ -78,6 +78,7 @@ void ti_replay_free(struct ti_replay_options *o, struct ti_replay_result *res)
     json_decref(res->profile);
     json_decref(res->causes);
     json_decref(res->steady);
+    json_decref(res->energy);
     json_decref(res->links);
     ti_symbolizer_close(res->symbolizer);
     ti_messages_free(&res->messages);

@@ -179,6 +179,8 @@ static ti_status platform_hosts(const struct ti_replay_options *o, struct ti_rep
         ti_status st = read_sites(o, res, err);
 
         if (!st)
+            st = ti_sites_check(res->sites, &o->wan, err);
+        if (!st)
             ti_hosts_of_sites(hosts, res->sites, &o->wan);
         return st;
     }

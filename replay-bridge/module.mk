@@ -14,7 +14,7 @@ replay_src := $(lower_src) $(sites_src) $(calibration_src) \
 sweep_src := $(call rb,sweep,sweep.c interval.c search.c study.c study_run.c study_plot.c plot.c)
 progs += ti-replay
 ti-replay_src := $(addprefix replay-bridge/,main.c load.c plan.c check.c act.c options.c options_check.c options_runs.c \
-                   machine.c advice.c call_sites.c report.c profile_report.c \
+                   machine.c advice.c call_sites.c report.c energy.c profile_report.c \
                    causes.c causes_report.c runs.c tolerance.c replays.c replays_report.c versus.c \
                    scaling.c) \
                  $(call rb,sweep,sweep_command.c) \
@@ -75,7 +75,7 @@ $(O)/pic/replay-bridge/replayer/alone.o: CPPFLAGS += $(patsubst %,-DTI_INTERPRET
     LC_ALL=C readelf -l "$$(command -v sh)" 2>/dev/null | sed -n 's/.*interpreter: \(.*\)\]/\1/p'))
 alone = $(O)/pic/replay-bridge/replayer/alone.o
 smpi_entry = -Wl,-e,ti_alone_start
-$(O)/ti-smpi-replay: $(patsubst %.c,$(O)/smpi/%.o,$(replayer_files) replay-bridge/replayer/engine_smpi.c) \
+$(O)/ti-smpi-replay: $(patsubst %.c,$(O)/smpi/%.o,$(replayer_files) $(call rb,replayer,engine_smpi.c energy.c)) \
         $(call pic_obj,$(replayer_tools)) $(built) $(alone)
 	$(call say,LINK)$(SMPICC) $(CFLAGS) $(LDFLAGS) $(smpi_entry) -o $@ $^ $(pkg_libs) $(LDLIBS)
 

@@ -97,6 +97,20 @@ static ti_status parse_contention(void *options, const char *arg, struct ti_err 
     return TI_OK;
 }
 
+static ti_status parse_watts(void *options, const char *arg, struct ti_err *err)
+{
+    struct ti_replay_options *o = options;
+
+    return ti_watts_parse(arg, "--watts", &o->speeds.watts, err);
+}
+
+static ti_status parse_disk(void *options, const char *arg, struct ti_err *err)
+{
+    struct ti_replay_options *o = options;
+
+    return ti_disk_parse(arg, "--disk", &o->speeds.disk, err);
+}
+
 static ti_status parse_wan(void *options, const char *arg, struct ti_err *err)
 {
     struct ti_replay_options *o = options;
@@ -293,6 +307,14 @@ static const struct ti_opt opts[] = {
      "network, unless the sites file has them\n"
      "[default: " TI_WAN_BANDWIDTH_DEFAULT "," TI_WAN_LATENCY_DEFAULT "]",
      TI_OPT_FUNCTION(parse_wan), TI_OPT_GIVEN(wan_given)},
+    {0, "watts", "IDLE,FULL",
+     "power of a host that is idle, and of one whose cores all\n"
+     "compute; the result then has the energy in joules",
+     TI_OPT_FUNCTION(parse_watts), TI_OPT_GIVEN(made)},
+    {0, "disk", "BW,TIME[,shared]",
+     "bandwidth and latency of the disk of a host, or of one\n"
+     "for all hosts; without this option files take no time",
+     TI_OPT_FUNCTION(parse_disk), TI_OPT_GIVEN(made)},
     {0, "calibration", "FILE",
      "speed, bandwidth, latency, loopback and SMPI's settings\n"
      "that ti-calibrate measured; options and --cfg override\n"

@@ -189,6 +189,10 @@ static int check_steady(const struct ti_replay_options *o, int n)
     if (o->causes)
         return (int)ti_cli_usage(&ti_replay_cli, "--causes follows each event, so --steady, which "
                                                  "leaves some out, cannot be given too");
+    if (o->speeds.watts.given)
+        return (int)ti_cli_usage(&ti_replay_cli,
+                                 "--watts adds up the power of each moment, so --steady, which "
+                                 "leaves some out, cannot be given too");
     if (o->any)
         return (int)ti_cli_usage(&ti_replay_cli,
                                  "--steady needs --wildcards matched: with any, it is not known "
@@ -219,7 +223,8 @@ int ti__replay_check_options(const struct ti_replay_options *o)
         return (int)ti_cli_usage(&ti_replay_cli,
                                  "--platform describes the whole platform: --topology, --sites, "
                                  "--hosts, --speed, --cores, --contention, --bandwidth, "
-                                 "--latency, --loopback and --wan cannot be given too");
+                                 "--latency, --loopback, --wan, --watts and --disk cannot be given "
+                                 "too");
     if (check_made(o, &err) != TI_OK || ti_engine_check(o, &err) != TI_OK)
         return (int)ti_cli_reject(&ti_replay_cli, &err);
     if (o->steady && check_steady(o, n) != TI_CLI_END)
@@ -247,10 +252,10 @@ int ti__replay_check_options(const struct ti_replay_options *o)
                                  "%s has no effect with --times: bursts take their measured "
                                  "durations",
                                  o->threads ? "--threads" : "--speed");
-    if (o->speeds.contention && (o->no_compute || o->times || o->rate))
+    if (o->speeds.contention && (no_compute(o) || o->times || o->rate))
         return (int)ti_cli_usage(&ti_replay_cli,
                                  "--contention has no effect with %s: bursts take no volume",
-                                 o->no_compute ? "--no-compute"
+                                 no_compute(o) ? "--no-compute"
                                  : o->times    ? "--times"
                                                : "--rate");
     if (check_noise(o) != TI_CLI_END)

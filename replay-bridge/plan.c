@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "common/map.h"
+#include "replay-bridge/energy.h"
 #include "replay-bridge/machine.h"
 #include "replay-bridge/simulation/engines.h"
 
@@ -45,6 +46,19 @@ static ti_status read_against(const struct ti_replay_options *o, struct ti_repla
     return st;
 }
 
+/* Checks that the engine can replay with the disks of a sites file; ti_engine_check() knows only of
+ * options. */
+static ti_status check_disks(const struct ti_replay_options *o, const struct ti_replay_result *res,
+                             struct ti_err *err)
+{
+    if (!res->sites || !ti_sites_have_disks(res->sites, &o->wan) ||
+        res->engine->serves & TI_SERVES_DISKS)
+        return TI_OK;
+    return ti_err_set(err, TI_ERR_INPUT,
+                      "the disks of '%s' need --engine %s, since files take no time in engine %s",
+                      o->sites_path, ti_engine_timing(), res->engine->name);
+}
+
 ti_status ti_replay_plan(const struct ti_replay_options *o, struct ti_replay_result *res,
                          struct ti_err *err)
 {
@@ -57,7 +71,11 @@ ti_status ti_replay_plan(const struct ti_replay_options *o, struct ti_replay_res
     st = read_against(o, res, err);
     if (!st && res->engine->ready)
         st = res->engine->ready(err);
-    return st ? st : ti_replay_find_hosts(o, res, err);
+    if (!st)
+        st = ti_replay_find_hosts(o, res, err);
+    if (!st)
+        st = check_disks(o, res, err);
+    return st ? st : ti_energy_plan(o, res, err);
 }
 
 /* A calibrated speed is not for volumes that are times; see ti_replay_speed_for(). */

@@ -13,6 +13,8 @@
 #include "common/table.h"
 #include "event/quality.h"
 #include "replay-bridge/causes.h"
+#include "replay-bridge/energy.h"
+#include "replay-bridge/platform/shape.h"
 #include "replay-bridge/profile_report.h"
 #include "replay-bridge/simulation/engines.h"
 #include "replay-bridge/trace/files.h"
@@ -162,7 +164,7 @@ static void print_summary(const struct ti_replay_options *o, const struct ti_rep
 {
     const struct ti_bursts *bursts = &res->trace->bursts;
     struct ti_untimed all = untimed(res);
-    char a[32], text[2048];
+    char a[32], text[2048], disk[TI_VALUES_TEXT_BYTES];
 
     if (res->verdict.clock[0])
         ti_replay_print_line(o, "clock at end:", "%s s", res->verdict.clock);
@@ -173,6 +175,10 @@ static void print_summary(const struct ti_replay_options *o, const struct ti_rep
                          ti_format_count(res->actions, a, sizeof a));
     ti_replay_print_untimed(o, &all, res->engine->name);
     ti_replay_print_line(o, "platform:", "%s", res->platform_text);
+    if (o->speeds.disk.bandwidth > 0)
+        ti_replay_print_line(o, "disk:", "%s%s", ti_disk_text(&o->speeds.disk, disk),
+                             o->speeds.disk.shared ? "" : ", in each host");
+    ti_energy_print(o, res);
     if (bursts->as == TI_BURSTS_THREADS && bursts->cores == INT64_MAX)
         ti_replay_print_line(o, "threads:", "on cores of their own");
     else if (bursts->as == TI_BURSTS_THREADS)
@@ -196,6 +202,8 @@ static void print_tables(const struct ti_replay_options *o, const struct ti_repl
 
     if (o->against)
         ti_against_print(&res->against, ti_verdict_seconds(&res->verdict), stdout);
+    if (res->energy)
+        ti_energy_print_hosts(res->energy, width, stdout);
     if (res->profile)
         ti_profile_print(res->profile, res->symbolizer, width, stdout);
     if (res->profile)
@@ -333,6 +341,7 @@ static void add_simulation(json_t *j, const struct ti_replay_options *o,
         json_object_set_new(j, "contention", json_string(o->speeds.contention));
     if (res->platform[0])
         json_object_set_new(j, "platform", ti_json_text(res->platform));
+    ti_shape_add_values(j, &o->speeds.watts, &o->speeds.disk);
     if (res->host_of) {
         json_object_set_new(j, "placement", ti_json_text(o->placement_text));
         json_object_set_new(j, "rank_hosts", ti_place_json(&res->hosts, res->host_of, res->np));
@@ -359,6 +368,12 @@ static void add_times(json_t *j, const struct ti_replay_options *o,
     if (res->simulated && o->against)
         json_object_set_new(j, "against",
                             ti_against_json(&res->against, ti_verdict_seconds(&res->verdict)));
+    if (res->energy)
+        json_object_set(j, "energy", res->energy);
+    if (res->simulated && res->no_energy) {
+        json_object_set_new(j, "energy", json_null());
+        json_object_set_new(j, "energy_reason", json_string(res->no_energy));
+    }
     if (res->steady)
         json_object_set(j, "steady", res->steady);
     if (res->profile)

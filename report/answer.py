@@ -102,7 +102,7 @@ def facts(d):
             f"traced on {plan['cores']:,} cores: {folding(plan)}" if "cores" in plan else
             "extrapolated: on no machine" if info.get("extrapolated") else
             f"traced on {nodes} node{'s' * (nodes != 1)}" if nodes else "the nodes are not recorded"]]
-    for more in (time, lambda _: of_replay(d.best("profile"), info), helped):
+    for more in (time, energy, lambda _: of_replay(d.best("profile"), info), helped):
         try:
             out += more(d)
         except (KeyError, IndexError, TypeError, ValueError, AttributeError):
@@ -115,6 +115,12 @@ def time(d):
     result = d.best()
     return [[words.seconds(result.get("clock_s", result["simulated_time_s"])), "simulated time",
              f"of {result['np']:,} ranks"]] if result else []
+
+
+def energy(d):
+    result = d.best("energy")
+    return [[f"{result['energy']['joules']:.4g} J", "energy",
+             f"of {len(result['energy']['hosts']):,} hosts"]] if result else []
 
 
 def helped(d):

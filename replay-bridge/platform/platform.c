@@ -357,6 +357,76 @@ void ti__put_loopback_route(FILE *out, const char *host, const struct ti_speeds 
         fprintf(out, "<link_ctn id=\"memory%s\"/>", host);
 }
 
+/* The plugin wants the power of each pstate, see ti__put_speed(). */
+static void put_watts(FILE *out, const struct ti_speeds *speeds, const struct ti_watts *watts)
+{
+    int64_t states = speeds->contention && speeds->most_ranks ? speeds->most_ranks : 1;
+
+    fprintf(out, "<prop id=\"" TI_WATTS_PROPERTY "\" value=\"");
+    for (int64_t i = 0; i < states; i++)
+        fprintf(out, "%s%.17g:%.17g", i ? "," : "", watts->idle, watts->full);
+    fprintf(out, "\"/>");
+}
+
+void ti__platform_end_host(FILE *out, const char *element, const struct ti_speeds *speeds,
+                           const struct ti_watts *watts, const char *disk)
+{
+    if (!watts->given && !disk) {
+        fprintf(out, "/>\n");
+        return;
+    }
+    fprintf(out, ">");
+    if (watts->given)
+        put_watts(out, speeds, watts);
+    if (disk)
+        fprintf(out, "<prop id=\"" TI_DISK_PROPERTY "\" value=\"" TI_DISK_PREFIX "%s\"/>", disk);
+    fprintf(out, "</%s>\n", element);
+}
+
+void ti__platform_begin_disks(FILE *out)
+{
+    fprintf(out, "    <zone id=\"disks:\" routing=\"None\">\n");
+}
+
+/* A disk takes no power; the plugin warns of hosts without the property. */
+void ti__platform_disk(FILE *out, const char *owner, const struct ti_disk *disk, bool watts)
+{
+    fprintf(out,
+            "      <host id=\"" TI_DISK_PREFIX "%s\" speed=\"%.17gf\">"
+            "<prop id=\"" TI_LATENCY_PROPERTY "\" value=\"%.17g\"/>",
+            owner, disk->bandwidth, disk->latency_s);
+    if (watts)
+        fprintf(out, "<prop id=\"" TI_WATTS_PROPERTY "\" value=\"0:0\"/>");
+    fprintf(out, "</host>\n");
+}
+
+void ti__platform_end_disks(FILE *out)
+{
+    fprintf(out, "    </zone>\n");
+}
+
+const char *ti__platform_shared_disk(const struct ti_disk *disk)
+{
+    return disk->bandwidth > 0 && disk->shared ? "all" : NULL;
+}
+
+static void write_disks(FILE *out, int64_t hosts, const struct ti_speeds *speeds)
+{
+    const char *shared = ti__platform_shared_disk(&speeds->disk);
+    char name[32];
+
+    if (!(speeds->disk.bandwidth > 0))
+        return;
+    ti__platform_begin_disks(out);
+    if (shared)
+        ti__platform_disk(out, shared, &speeds->disk, speeds->watts.given);
+    for (int64_t i = 0; !shared && i < hosts; i++) {
+        snprintf(name, sizeof name, TI_HOST_PREFIX "%lld", (long long)i);
+        ti__platform_disk(out, name, &speeds->disk, speeds->watts.given);
+    }
+    ti__platform_end_disks(out);
+}
+
 static void write_cluster(FILE *out, const struct ti_topology *topology, int64_t hosts,
                           const struct ti_speeds *speeds)
 {
@@ -375,13 +445,15 @@ static void write_cluster(FILE *out, const struct ti_topology *topology, int64_t
     if (kinds[topology->kind].simgrid)
         fprintf(out, "\n             topology=\"%s\" topo_parameters=\"%s\"",
                 kinds[topology->kind].simgrid, topology->params);
-    fprintf(out, "/>\n");
+    ti__platform_end_host(out, "cluster", speeds, &speeds->watts,
+                          ti__platform_shared_disk(&speeds->disk));
 }
 
 void ti_platform_write(FILE *out, const struct ti_topology *topology, int64_t hosts,
                        const struct ti_speeds *speeds)
 {
     ti__platform_begin(out);
+    write_disks(out, hosts, speeds);
     switch (topology->kind) {
     case TI_TOPO_HIERARCHICAL:
         ti__write_hierarchical(out, topology, speeds);

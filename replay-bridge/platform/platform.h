@@ -17,6 +17,7 @@
 
 #include "common/err.h"
 #include "common/units.h"
+#include "config/host_values.h"
 
 #define TI_HOST_PREFIX "node-"
 
@@ -64,6 +65,8 @@ struct ti_speeds {
     const char *contention; /* shares of `speed` by the number of ranks of a host that compute, see
                              * ti_ranks_value(); NULL: always all of it */
     int64_t most_ranks;     /* of a host, for `contention` */
+    struct ti_watts watts;
+    struct ti_disk disk;
 };
 
 #define TI_SPEED_DEFAULT     "1Gf"
@@ -109,6 +112,21 @@ void ti__put_speed(FILE *out, const char *speed, const struct ti_speeds *speeds)
  * of these links. */
 void ti__put_loopback(FILE *out, const char *host, const struct ti_speeds *speeds);
 void ti__put_loopback_route(FILE *out, const char *host, const struct ti_speeds *speeds);
+
+/* Writes the end of the tag `element`, <host> or <cluster>, of a host with this power, and with its
+ * properties the end of the element.  `disk` is the name of the disk that it shares with others;
+ * NULL: none. */
+void ti__platform_end_host(FILE *out, const char *element, const struct ti_speeds *speeds,
+                           const struct ti_watts *watts, const char *disk);
+
+/* Writes the zone of disks, which no route leads to, in front of all links; and one of them, which
+ * belongs to `owner`. */
+void ti__platform_begin_disks(FILE *out);
+void ti__platform_disk(FILE *out, const char *owner, const struct ti_disk *disk, bool watts);
+void ti__platform_end_disks(FILE *out);
+
+/* The name of the disk of all hosts, of which disk->shared is true; else NULL. */
+const char *ti__platform_shared_disk(const struct ti_disk *disk);
 
 /* Write the zone of the whole network (platform_levels.c). */
 void ti__write_cluster(FILE *out, int64_t hosts, const struct ti_speeds *speeds);

@@ -8,7 +8,9 @@ static void put_host(FILE *out, int64_t host, const struct ti_speeds *speeds)
 {
     fprintf(out, "      <host id=\"" TI_HOST_PREFIX "%lld\" speed=\"", (long long)host);
     ti__put_speed(out, speeds->speed, speeds);
-    fprintf(out, "\" core=\"%lld\"/>\n", (long long)speeds->cores);
+    fprintf(out, "\" core=\"%lld\"", (long long)speeds->cores);
+    ti__platform_end_host(out, "host", speeds, &speeds->watts,
+                          ti__platform_shared_disk(&speeds->disk));
 }
 
 static void put_loopback_link(FILE *out, int64_t host, const struct ti_speeds *speeds)

@@ -31,6 +31,19 @@ int64_t ti_cluster_cores(const struct ti_cluster *c, const struct ti_sites_speed
 const char *ti_cluster_speed(const struct ti_cluster *c, const struct ti_sites_speeds *s,
                              char buf[32]);
 
+const struct ti_watts *ti_cluster_watts(const struct ti_cluster *c,
+                                        const struct ti_sites_speeds *s);
+const struct ti_disk *ti_cluster_disk(const struct ti_cluster *c, const struct ti_sites_speeds *s);
+
+/* Checks that all clusters have watts, or none, and the same for disks.  TI_ERR_INPUT names the
+ * line of a cluster. */
+ti_status ti_sites_check(const struct ti_sites *sites, const struct ti_sites_speeds *s,
+                         struct ti_err *err);
+
+/* Whether they have; call ti_sites_check() before. */
+bool ti_sites_have_watts(const struct ti_sites *sites, const struct ti_sites_speeds *s);
+bool ti_sites_have_disks(const struct ti_sites *sites, const struct ti_sites_speeds *s);
+
 /* Adds the nodes of all sites to `hosts`, in the order of the file, one slot each. */
 void ti_hosts_of_sites(struct ti_hosts *hosts, const struct ti_sites *sites,
                        const struct ti_sites_speeds *speeds);

@@ -197,6 +197,20 @@ static void print_loopback(FILE *out, const struct ti_speeds *speeds)
     fputc('\n', out);
 }
 
+/* Power and disk of hosts; `name` is a cluster, or "". */
+static void print_values(FILE *out, const char *name, const struct ti_watts *watts,
+                         const struct ti_disk *disk)
+{
+    char text[TI_VALUES_TEXT_BYTES];
+
+    if (watts->given)
+        fprintf(out, "power:      %s%s%s a host\n", name, *name ? ", " : "",
+                ti_watts_text(watts, text));
+    if (disk->bandwidth > 0)
+        fprintf(out, "disk:       %s%s%s%s\n", name, *name ? ", " : "", ti_disk_text(disk, text),
+                disk->shared ? "" : " a host");
+}
+
 static void print_switches(FILE *out, const struct ti_shown *p, const struct ti_shape *s)
 {
     char n[32];
@@ -238,6 +252,7 @@ static void print_topology(FILE *out, const struct ti_shown *p)
                 latency_text(&w, c->latency));
     }
     print_loopback(out, p->speeds);
+    print_values(out, "", &p->speeds->watts, &p->speeds->disk);
     ti_unit_format(s.latency_s, TI_UNIT_LATENCY, text, sizeof text);
     fprintf(out, "diameter:   %" PRId64 " link%s, %s\n", s.hops, s.hops == 1 ? "" : "s", text);
     if (s.bisection_Bps > 0)
@@ -281,6 +296,9 @@ static void print_sites(FILE *out, const struct ti_shown *p)
                 bandwidth_text(&w, ti_site_bandwidth(&sites->site[i], p->wan)),
                 latency_text(&w, ti_site_latency(&sites->site[i], p->wan)));
     print_loopback(out, p->speeds);
+    for (int i = 0; i < sites->nclusters; i++)
+        print_values(out, sites->cluster[i].name, ti_cluster_watts(&sites->cluster[i], p->wan),
+                     ti_cluster_disk(&sites->cluster[i], p->wan));
     fprintf(out, "diameter:   %d links\n", sites->nsites > 1 ? 4 : sites->nnodes > 1 ? 2 : 0);
 }
 
@@ -335,6 +353,17 @@ json_t *ti_shape_hosts_json(const char *name, const struct ti_hosts *hosts)
     return j;
 }
 
+void ti_shape_add_values(json_t *j, const struct ti_watts *watts, const struct ti_disk *disk)
+{
+    if (watts->given)
+        json_object_set_new(j, "watts",
+                            json_pack("{s:f, s:f}", "idle", watts->idle, "full", watts->full));
+    if (disk->bandwidth > 0)
+        json_object_set_new(j, "disk",
+                            json_pack("{s:f, s:f, s:b}", "bandwidth_bytes_per_s", disk->bandwidth,
+                                      "latency_s", disk->latency_s, "shared", disk->shared));
+}
+
 static void topology_json(json_t *j, const struct ti_shown *p)
 {
     json_t *links = json_array();
@@ -354,11 +383,12 @@ static void topology_json(json_t *j, const struct ti_shown *p)
     json_object_set_new(j, "diameter_latency_s", json_real(s.latency_s));
     if (s.bisection_Bps > 0)
         json_object_set_new(j, "bisection_bytes_per_s", json_real(s.bisection_Bps));
+    ti_shape_add_values(j, &p->speeds->watts, &p->speeds->disk);
 }
 
 static void sites_json(json_t *j, const struct ti_shown *p)
 {
-    json_t *sites = json_array(), *clusters = json_array();
+    json_t *sites = json_array(), *clusters = json_array(), *one;
     char speed[32];
 
     for (int i = 0; i < p->sites->nsites; i++)
@@ -369,13 +399,13 @@ static void sites_json(json_t *j, const struct ti_shown *p)
     for (int i = 0; i < p->sites->nclusters; i++) {
         const struct ti_cluster *c = &p->sites->cluster[i];
 
-        json_array_append_new(clusters, json_pack("{s:s, s:s, s:I, s:I, s:s, s:s, s:s}", "cluster",
-                                                  c->name, "site", p->sites->site[c->site].name,
-                                                  "hosts", (json_int_t)nodes_of(p->sites, i),
-                                                  "cores", (json_int_t)ti_cluster_cores(c, p->wan),
-                                                  "speed", ti_cluster_speed(c, p->wan, speed),
-                                                  "bandwidth", ti_cluster_bandwidth(c, p->wan),
-                                                  "latency", ti_cluster_latency(c, p->wan)));
+        one = json_pack("{s:s, s:s, s:I, s:I, s:s, s:s, s:s}", "cluster", c->name, "site",
+                        p->sites->site[c->site].name, "hosts", (json_int_t)nodes_of(p->sites, i),
+                        "cores", (json_int_t)ti_cluster_cores(c, p->wan), "speed",
+                        ti_cluster_speed(c, p->wan, speed), "bandwidth",
+                        ti_cluster_bandwidth(c, p->wan), "latency", ti_cluster_latency(c, p->wan));
+        ti_shape_add_values(one, ti_cluster_watts(c, p->wan), ti_cluster_disk(c, p->wan));
+        json_array_append_new(clusters, one);
     }
     json_object_set_new(j, "sites", sites);
     json_object_set_new(j, "clusters", clusters);

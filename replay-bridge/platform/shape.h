@@ -52,4 +52,8 @@ json_t *ti_shape_json(const struct ti_shown *p);
 void ti_shape_print_hosts(FILE *out, const char *name, const struct ti_hosts *hosts, bool sure);
 json_t *ti_shape_hosts_json(const char *name, const struct ti_hosts *hosts);
 
+/* Adds watts (idle, full) and disk (bandwidth_bytes_per_s, latency_s, shared) to an object, if they
+ * are given. */
+void ti_shape_add_values(json_t *j, const struct ti_watts *watts, const struct ti_disk *disk);
+
 #endif

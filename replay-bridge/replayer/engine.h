@@ -84,6 +84,36 @@ void *ti_engine_received(struct ti_replayer *p, size_t bytes);
 /* The size in bytes from which a send waits for its receiver; 0: not known. */
 size_t ti_engine_eager_bytes(void);
 
+#if SIMULATED
+
+/* What is kept of a simulated host (ti_engine_of_host()); zeros at first. */
+struct ti_engine_host {
+    int64_t computing;    /* ranks in a burst, if their number determines the speed */
+    double unseen_core_s; /* for energy.c: seconds of cores in bursts that SimGrid does not see */
+    int64_t ranks;        /* for energy.c: those that have ended */
+};
+
+struct ti_engine_host *ti_engine_of_host(void *host);
+
+#endif
+
+/* ---- disks of a simulation; files of a live run are real ---- */
+
+#if SIMULATED
+
+/* The disk of this rank's host (config/host_values.h), or NULL if it has none. */
+void *ti_engine_disk(void);
+
+/* Reads or writes `bytes` bytes of the disk. */
+void ti_engine_access(void *disk, int64_t bytes);
+
+/* Begins to do so beside the rank.  The access must be ended once: that waits for it, and frees
+ * it. */
+struct ti_engine_access *ti_engine_begin_access(void *disk, int64_t bytes);
+void ti_engine_end_access(struct ti_engine_access *access);
+
+#endif
+
 /* ---- the simulated network, for critical.h; a live run knows nothing of it ---- */
 
 /* The size in bytes from which a message is not sent before its receive is posted. */

@@ -4,16 +4,20 @@
 #include <limits.h>
 #include <simgrid/actor.h>
 #include <simgrid/engine.h>
+#include <simgrid/exec.h>
 #include <simgrid/host.h>
 #include <simgrid/link.h>
+#include <simgrid/semaphore.h>
 #include <smpi/smpi.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 #include <xbt/config.h>
 #include <xbt/dynar.h>
 
 #include "common/map.h"
+#include "config/host_values.h"
 #include "replay-bridge/replayer/engine.h"
 
 #define SHARED_KEY   "tiara"
@@ -119,18 +123,26 @@ const char *ti_engine_host_name(void)
     return sg_host_get_name(sg_host_self());
 }
 
+struct ti_engine_host *ti_engine_of_host(void *host)
+{
+    struct ti_engine_host *data = sg_host_get_data(host);
+    size_t none = 0;
+
+    if (data)
+        return data;
+    data = ti_grow(NULL, &none, 1, sizeof *data);
+    *data = (struct ti_engine_host){0};
+    sg_host_set_data(host, data);
+    return data;
+}
+
 /* Counts the ranks of a host that compute, and gives it the speed for so many: SimGrid changes that
  * of the bursts that are under way, too. */
 static void now_compute(sg_host_t host, int more)
 {
-    int64_t *ranks = sg_host_get_data(host);
-    size_t none = 0, speeds = sg_host_get_nb_pstates(host);
+    int64_t *ranks = &ti_engine_of_host(host)->computing;
+    size_t speeds = sg_host_get_nb_pstates(host);
 
-    if (!ranks) {
-        ranks = ti_grow(NULL, &none, 1, sizeof *ranks);
-        *ranks = 0;
-        sg_host_set_data(host, ranks);
-    }
     *ranks += more;
     if (*ranks > 0 && speeds > 1)
         sg_host_set_pstate(host, (size_t)*ranks < speeds ? (size_t)*ranks - 1 : speeds - 1);
@@ -216,6 +228,76 @@ void *ti_engine_received(struct ti_replayer *p, size_t bytes)
     (void)bytes;
     return ti_engine_recv_buffer(p, 1);
 }
+
+/* ---- disks ---- */
+
+void *ti_engine_disk(void)
+{
+    sg_host_t host = sg_host_self(), disk;
+    const char *shared = sg_host_get_property_value(host, TI_DISK_PROPERTY);
+    char *own;
+
+    if (shared)
+        return sg_host_by_name(shared);
+    if (asprintf(&own, TI_DISK_PREFIX "%s", sg_host_get_name(host)) < 0)
+        TI_BUG("out of memory");
+    disk = sg_host_by_name(own);
+    free(own);
+    return disk;
+}
+
+void ti_engine_access(void *disk, int64_t bytes)
+{
+    const char *latency = sg_host_get_property_value(disk, TI_LATENCY_PROPERTY);
+    sg_exec_t exec;
+
+    if (bytes <= 0)
+        return;
+    if (latency)
+        sg_actor_sleep_for(strtod(latency, NULL));
+    exec = sg_actor_exec_init((double)bytes);
+    sg_exec_set_host(exec, disk);
+    sg_exec_start(exec);
+    sg_exec_wait(exec);
+}
+
+struct ti_engine_access {
+    void *disk;
+    int64_t bytes;
+    sg_sem_t ended;
+};
+
+/* The actor of an access beside its rank. */
+static void access_beside(int argc, char **argv)
+{
+    struct ti_engine_access *access = sg_actor_self_get_data();
+
+    (void)argc;
+    (void)argv;
+    ti_engine_access(access->disk, access->bytes);
+    sg_sem_release(access->ended);
+}
+
+struct ti_engine_access *ti_engine_begin_access(void *disk, int64_t bytes)
+{
+    size_t none = 0;
+    struct ti_engine_access *access = ti_grow(NULL, &none, 1, sizeof *access);
+    sg_actor_t actor = sg_actor_init("access", sg_host_self());
+
+    *access = (struct ti_engine_access){disk, bytes, sg_sem_init(0)};
+    sg_actor_set_data(actor, access);
+    sg_actor_start(actor, access_beside, 0, NULL);
+    return access;
+}
+
+void ti_engine_end_access(struct ti_engine_access *access)
+{
+    sg_sem_acquire(access->ended);
+    sg_sem_destroy(access->ended);
+    free(access);
+}
+
+/* ---- the network ---- */
 
 size_t ti_engine_eager_bytes(void)
 {

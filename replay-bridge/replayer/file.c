@@ -1,9 +1,9 @@
 /*
  * Operations on files.
  *
- * In a simulation, access to files takes no time; a collective call is a barrier of the ranks of
- * the file.  In a live run, files are in a folder of the replay (--files), under the recorded
- * names. Nothing outside this folder is read or written.
+ * In a simulation, only accesses to data take time, on the disk of the rank's host, if it has one;
+ * a collective call is a barrier of the ranks of the file.  In a live run, files are in a folder of
+ * the replay (--files), under the recorded names. Nothing outside this folder is read or written.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -54,7 +54,7 @@ void ti_replay_remove_files(const struct ti_replayer *p)
 
 void replay_file_open(struct ti_replayer *p, const struct ti_event *ev)
 {
-    new_file(p, ev);
+    new_file(p, ev)->disk = ti_engine_disk();
     together(p, ev);
 }
 
@@ -84,18 +84,55 @@ static bool begins(const struct ti_event *ev)
     return bytes > end && !strcmp(text + bytes - end, "_begin");
 }
 
+/* The bytes that the access moved. */
+static int64_t moved(const struct ti_event *ev)
+{
+    return ev->arg[ev->mask & TI_M_BYTES2 ? TI_F_BYTES2 : TI_F_BYTES];
+}
+
+static struct ti_engine_access *begin_access(struct ti_replayer *p, const struct ti_event *ev)
+{
+    const struct ti_replay_file *f = file_at(p, ev);
+
+    if (!f->disk)
+        return NULL;
+    p->accesses++;
+    return ti_engine_begin_access(f->disk, moved(ev));
+}
+
+void ti_replay_access_end(struct ti_replayer *p, struct ti_engine_access **access)
+{
+    if (!*access)
+        return;
+    ti_engine_end_access(*access);
+    *access = NULL;
+    p->accesses--;
+}
+
+static void nonblocking_access(struct ti_replayer *p, const struct ti_event *ev)
+{
+    struct ti_replay_request *q = ti_replay_new_request(p);
+
+    q->active = true;
+    q->access = begin_access(p, ev);
+    if (ti_op_is(ev->op, TI_T_BY_ALL))
+        ti_replay_must(p, MPI_Iallgather(ti_engine_send_buffer(p, 1), 1, MPI_BYTE,
+                                         ti_engine_recv_buffer(p, 1), 1, MPI_BYTE,
+                                         file_at(p, ev)->comm, q->handle));
+}
+
 void replay_file_access(struct ti_replayer *p, const struct ti_event *ev)
 {
-    struct ti_replay_request *q;
+    struct ti_replay_file *f = file_at(p, ev);
 
     if (ev->mask & TI_M_REQ) {
-        q = ti_replay_new_request(p);
-        q->active = true;
-        if (ti_op_is(ev->op, TI_T_BY_ALL))
-            ti_replay_must(p, MPI_Iallgather(ti_engine_send_buffer(p, 1), 1, MPI_BYTE,
-                                             ti_engine_recv_buffer(p, 1), 1, MPI_BYTE,
-                                             file_at(p, ev)->comm, q->handle));
-    } else if (!begins(ev)) {
+        nonblocking_access(p, ev);
+    } else if (begins(ev)) {
+        f->access = begin_access(p, ev);
+    } else {
+        if (f->disk && !f->access && (ev->mask & TI_M_BYTES))
+            ti_engine_access(f->disk, moved(ev));
+        ti_replay_access_end(p, &f->access);
         together(p, ev);
     }
 }

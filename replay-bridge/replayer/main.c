@@ -8,6 +8,7 @@
 #include "common/map.h"
 #include "fold/shape.h"
 #include "replay-bridge/replayer/alone.h"
+#include "replay-bridge/replayer/energy.h"
 #include "replay-bridge/replayer/engine.h"
 #include "replay-bridge/replayer/options.h"
 #include "replay-bridge/replayer/profile.h"
@@ -317,6 +318,9 @@ static void replay(struct ti_replayer *p)
         progress->ended = 1;
     }
     last = ti_engine_end(p, &end);
+#if SIMULATED
+    ti_energy_end(p, last);
+#endif
     ti_profile_end(p, last);
     ti_steady_end(p, last, end);
     if (last)

@@ -148,16 +148,16 @@
     X(WIN_FLUSH_LOCAL_ALL, win_lock, OWN, "")                                                    \
     X(WIN_SYNC, win_lock, LOWERED, "nothing: it takes no time")                                  \
                                                                                                  \
-    X(FILE_OPEN, file_open, LOWERED, "MPI_Barrier: files take no time")                          \
-    X(FILE_CLOSE, file_close, LOWERED, "MPI_Barrier: files take no time")                        \
-    X(FILE_DELETE, file_delete, LOWERED, "nothing: files take no time")                          \
-    X(FILE_SET_VIEW, file_set, LOWERED, "MPI_Barrier: files take no time")                       \
-    X(FILE_SET_SIZE, file_set, LOWERED, "MPI_Barrier: files take no time")                       \
-    X(FILE_PREALLOCATE, file_set, LOWERED, "MPI_Barrier: files take no time")                    \
-    X(FILE_SET_INFO, file_set, LOWERED, "MPI_Barrier: files take no time")                       \
-    X(FILE_SET_ATOMICITY, file_set, LOWERED, "MPI_Barrier: files take no time")                  \
-    X(FILE_SEEK_SHARED, file_set, LOWERED, "MPI_Barrier: files take no time")                    \
-    X(FILE_SYNC, file_set, LOWERED, "MPI_Barrier: files take no time")                           \
+    X(FILE_OPEN, file_open, LOWERED, "MPI_Barrier: it does not use the disk")                    \
+    X(FILE_CLOSE, file_close, LOWERED, "MPI_Barrier: it does not use the disk")                  \
+    X(FILE_DELETE, file_delete, LOWERED, "nothing: it does not use the disk")                    \
+    X(FILE_SET_VIEW, file_set, LOWERED, "MPI_Barrier: it does not use the disk")                 \
+    X(FILE_SET_SIZE, file_set, LOWERED, "MPI_Barrier: it does not use the disk")                 \
+    X(FILE_PREALLOCATE, file_set, LOWERED, "MPI_Barrier: it does not use the disk")              \
+    X(FILE_SET_INFO, file_set, LOWERED, "MPI_Barrier: it does not use the disk")                 \
+    X(FILE_SET_ATOMICITY, file_set, LOWERED, "MPI_Barrier: it does not use the disk")            \
+    X(FILE_SEEK_SHARED, file_set, LOWERED, "MPI_Barrier: it does not use the disk")              \
+    X(FILE_SYNC, file_set, LOWERED, "MPI_Barrier: it does not use the disk")                     \
     TI_REPLAYED_ACCESS(X, READ)                                                                  \
     TI_REPLAYED_ACCESS(X, WRITE)
 
@@ -172,23 +172,23 @@
     X(name##_INIT, persistent, LOWERED, "MPI_Isend and MPI_Irecv at each start")
 
 #define TI_REPLAYED_ACCESS(X, name)                                                              \
-    X(FILE_##name, file_access, LOWERED, "nothing: files take no time")                          \
-    X(FILE_##name##_AT, file_access, LOWERED, "nothing: files take no time")                     \
-    X(FILE_##name##_ALL, file_access, LOWERED, "MPI_Barrier: files take no time")                \
-    X(FILE_##name##_AT_ALL, file_access, LOWERED, "MPI_Barrier: files take no time")             \
-    X(FILE_##name##_SHARED, file_access, LOWERED, "nothing: files take no time")                 \
-    X(FILE_##name##_ORDERED, file_access, LOWERED, "MPI_Barrier: files take no time")            \
-    X(FILE_I##name, file_access, LOWERED, "nothing: files take no time")                         \
-    X(FILE_I##name##_AT, file_access, LOWERED, "nothing: files take no time")                    \
-    X(FILE_I##name##_ALL, file_access, LOWERED, "MPI_Ibarrier: files take no time")              \
-    X(FILE_I##name##_AT_ALL, file_access, LOWERED, "MPI_Ibarrier: files take no time")           \
-    X(FILE_I##name##_SHARED, file_access, LOWERED, "nothing: files take no time")                \
-    X(FILE_##name##_ALL_BEGIN, file_access, LOWERED, "nothing: files take no time")              \
-    X(FILE_##name##_ALL_END, file_access, LOWERED, "MPI_Barrier: files take no time")            \
-    X(FILE_##name##_AT_ALL_BEGIN, file_access, LOWERED, "nothing: files take no time")           \
-    X(FILE_##name##_AT_ALL_END, file_access, LOWERED, "MPI_Barrier: files take no time")         \
-    X(FILE_##name##_ORDERED_BEGIN, file_access, LOWERED, "nothing: files take no time")          \
-    X(FILE_##name##_ORDERED_END, file_access, LOWERED, "MPI_Barrier: files take no time")
+    X(FILE_##name, file_access, LOWERED, "the disk")                                             \
+    X(FILE_##name##_AT, file_access, LOWERED, "the disk")                                        \
+    X(FILE_##name##_ALL, file_access, LOWERED, "the disk, then MPI_Barrier")                     \
+    X(FILE_##name##_AT_ALL, file_access, LOWERED, "the disk, then MPI_Barrier")                  \
+    X(FILE_##name##_SHARED, file_access, LOWERED, "the disk")                                    \
+    X(FILE_##name##_ORDERED, file_access, LOWERED, "the disk, then MPI_Barrier")                 \
+    X(FILE_I##name, file_access, LOWERED, "the disk, until the request completes")               \
+    X(FILE_I##name##_AT, file_access, LOWERED, "the disk, until the request completes")          \
+    X(FILE_I##name##_ALL, file_access, LOWERED, "the disk and MPI_Iallgather")                   \
+    X(FILE_I##name##_AT_ALL, file_access, LOWERED, "the disk and MPI_Iallgather")                \
+    X(FILE_I##name##_SHARED, file_access, LOWERED, "the disk, until the request completes")      \
+    X(FILE_##name##_ALL_BEGIN, file_access, LOWERED, "the disk, until the second half")          \
+    X(FILE_##name##_ALL_END, file_access, LOWERED, "the end of the access, then MPI_Barrier")    \
+    X(FILE_##name##_AT_ALL_BEGIN, file_access, LOWERED, "the disk, until the second half")       \
+    X(FILE_##name##_AT_ALL_END, file_access, LOWERED, "the end of the access, then MPI_Barrier") \
+    X(FILE_##name##_ORDERED_BEGIN, file_access, LOWERED, "the disk, until the second half")      \
+    X(FILE_##name##_ORDERED_END, file_access, LOWERED, "the end of the access, then MPI_Barrier")
 /* clang-format on */
 
 #endif

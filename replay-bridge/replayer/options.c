@@ -125,6 +125,11 @@ static const struct ti_opt opts[] = {
      "write into FILE the times of each burst and call, of\n"
      "which ti-replay --timeline makes a timeline",
      TI_OPT_NAME(intervals)},
+    {0, "energy", "FILE",
+     "write into FILE the joules of each host that has the\n"
+     "property wattage_per_state, as JSON; SimGrid's plugin\n"
+     "host_energy must be loaded",
+     TI_OPT_NAME(energy)},
     {0, "steady", "[=ERROR]",
      "leave out trips of loops once their time has converged\n"
      "up to ERROR [default: 0.1%]",
@@ -247,6 +252,10 @@ int ti_replayer_parse(struct ti_replay_setup *setup, int argc, char **argv)
         return (int)ti_cli_usage(&ti_replayer_cli,
                                  "--profile and --intervals need --wildcards matched: with any, it "
                                  "is not known which rank waits for which");
+    if (setup->energy && setup->steady > 0)
+        return (int)ti_cli_usage(&ti_replayer_cli,
+                                 "--energy adds up the power of each moment, so --steady, which "
+                                 "leaves some out, cannot be given too");
     if (setup->any && setup->steady > 0)
         return (int)ti_cli_usage(&ti_replayer_cli,
                                  "--steady needs --wildcards matched: with any, it is not "

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "replay-bridge/replayer/energy.h"
 #include "replay-bridge/replayer/engine.h"
 #include "replay-bridge/replayer/functions.h"
 #include "replay-bridge/replayer/profile.h"
@@ -269,9 +270,23 @@ _Static_assert((TI_REPLAYED(ONE)) == TI_OP_COUNT, "operations.h lacks operations
 #define FUNCTION(name, function, how, text) [TI_OP_##name] = replay_##function,
 static ti_replay_fn *const functions[TI_OP_COUNT] = {TI_REPLAYED(FUNCTION)};
 
+static void spend(struct ti_replayer *p, const struct ti_event *ev, uint64_t amount)
+{
+    bool times = p->setup->job[p->job].bursts.as == TI_BURSTS_TIMES;
+#if SIMULATED
+    double begin = p->setup->energy ? ti_engine_clock() : 0;
+
+    ti_engine_burst(p->setup, amount, times);
+    if (p->setup->energy)
+        ti_energy_burst(p, ev, ti_engine_clock() - begin);
+#else
+    (void)ev;
+    ti_engine_burst(p->setup, amount, times);
+#endif
+}
+
 static void burst(struct ti_replayer *p, const struct ti_event *ev)
 {
-    const struct ti_bursts *bursts = &p->setup->job[p->job].bursts;
     struct ti_err err;
     uint64_t amount;
 
@@ -279,7 +294,7 @@ static void burst(struct ti_replayer *p, const struct ti_event *ev)
         ti_replay_fail(p, TI_ERR_INPUT, "%s", err.text);
     p->setup->computing++;
     if (amount)
-        ti_engine_burst(p->setup, amount, bursts->as == TI_BURSTS_TIMES);
+        spend(p, ev, amount);
     p->setup->computing--;
 }
 

@@ -61,6 +61,7 @@ struct ti_replay_setup {
     bool overview;                 /* the profile has what groups of ranks do when */
     const char *receive_overhead;  /* SMPI's setting smpi/or; NULL: none */
     const char *intervals;         /* file to write, for timelines; NULL: none */
+    const char *energy;            /* file to write; NULL: none */
     double *start_s;               /* start times of the first `nstarts` jobs */
     int nstarts;
     struct ti_profile *all; /* profile of all ranks, see profile.h */
@@ -102,7 +103,8 @@ struct ti_replay_request {
     struct ti_event *init; /* event that makes a persistent request which the library lacks */
     bool partitioned_send, generalized;
     int64_t unready; /* partitions that are not ready yet; generalized: 0 when complete, else 1 */
-    MPI_Comm *made;  /* communicator made by MPI_Comm_idup; NULL: none */
+    struct ti_engine_access *access; /* of a simulation: to a disk; NULL: none */
+    MPI_Comm *made;                  /* communicator made by MPI_Comm_idup; NULL: none */
     int64_t made_number;
     struct ti_ticket *ticket; /* partners of this request, for profiles */
     double done;              /* time at which it was complete, for profiles; 0: not known */
@@ -163,8 +165,11 @@ struct ti_replayer {
         char *path;
         int64_t place, esize;   /* of the view: displacement and element size in bytes */
         bool sequential, tiled; /* the view has gaps */
+        void *disk;             /* of a simulation: where it is; NULL: accesses take no time */
+        struct ti_engine_access *access; /* split access that has begun; NULL: none */
     } * file;
     size_t nfiles, files_room;
+    int64_t accesses; /* accesses to disks that have begun and not ended */
 
     /* Scratch of one call. */
     MPI_Request *batch;
@@ -186,11 +191,12 @@ struct ti_replayer {
     size_t ncontiguous, contiguous_room;
     MPI_Op op[2]; /* user-defined operations: not commutative, commutative */
 
-    void *engine;      /* private to the engine */
-    bool buffered;     /* a buffer for buffered sends is attached */
-    bool made_files;   /* this rank has made the folder of files */
-    double zero;       /* time 0 of all jobs, in seconds on the engine's clock */
-    double start, end; /* of the rank: `start` on the engine's clock; `end` relative to `zero` */
+    void *engine;         /* private to the engine */
+    bool buffered;        /* a buffer for buffered sends is attached */
+    bool made_files;      /* this rank has made the folder of files */
+    double unseen_core_s; /* see energy.h */
+    double zero;          /* time 0 of all jobs, in seconds on the engine's clock */
+    double start, end;    /* of the rank: `start` on the engine's clock; `end` relative to `zero` */
 };
 
 /* Ends the program on all ranks with exit status `st` and a message: "rank 3, event 17 (mpi call):
@@ -269,6 +275,9 @@ void ti_replay_arrived(struct ti_replayer *p, const struct ti_event *ev,
 
 /* Called when the request of MPI_Comm_idup has completed: registers its communicator. */
 void ti_replay_idup_done(struct ti_replayer *p, struct ti_replay_request *q);
+
+/* Of a simulation: waits for *access, if it is not NULL, and sets it to NULL. */
+void ti_replay_access_end(struct ti_replayer *p, struct ti_engine_access **access);
 
 /* Removes the folder of files if this rank has made it.  No rank may use the folder any more,
  * unless the replay fails. */

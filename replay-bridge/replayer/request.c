@@ -31,7 +31,18 @@ static void look_ahead(struct ti_replayer *p, struct ti_replay_request *q)
     (void)q;
 }
 
+static void finish_access(struct ti_replayer *p, struct ti_replay_request *q)
+{
+    ti_replay_access_end(p, &q->access);
+}
+
 #else
+
+static void finish_access(struct ti_replayer *p, struct ti_replay_request *q)
+{
+    (void)p; /* the MPI library has accessed the file */
+    (void)q;
+}
 
 /* Reads ahead for the request that the current event makes or starts: the place of its handle, and
  * whether it completes as cancelled. */
@@ -255,6 +266,7 @@ static void finish(struct ti_replayer *p, struct ti_replay_request *q)
 {
     if (q->made)
         ti_replay_idup_done(p, q);
+    finish_access(p, q);
     ti_profile_completed(p, q);
     q->active = false;
     if (!q->persistent) {

@@ -239,7 +239,7 @@ void ti_steady_event(struct ti_replayer *p)
         return;
     if (p->index == p->steady->first)
         p->steady->site = p->ev->site;
-    if (ti_trip_changes(p->ev))
+    if (ti_trip_changes(p->ev) || p->accesses)
         p->steady->changes = true;
 }
 

@@ -41,7 +41,9 @@ const char *ti_engine_lacks(unsigned serves, const struct ti_replay_options *o)
                 {TI_SERVES_JOBS, o->copies > 1 || (o->ntraces > 1 && !ti_replay_compares(o)),
                  "more than one job"},
                 {TI_SERVES_JOBS, o->start_text != NULL, "--start"},
-                {TI_SERVES_STEADY, o->steady != NULL, "--steady"}};
+                {TI_SERVES_STEADY, o->steady != NULL, "--steady"},
+                {TI_SERVES_ENERGY, o->speeds.watts.given, "--watts"},
+                {TI_SERVES_DISKS, o->speeds.disk.bandwidth > 0, "--disk"}};
 
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
         if (list[i].given && !(list[i].what & serves))

@@ -24,7 +24,9 @@ enum {
     TI_SERVES_JOBS = 1 << 5, /* more than one job, --start */
     TI_SERVES_STEADY = 1 << 6,
     TI_SERVES_NOISE = 1 << 7,
-    TI_SERVES_ALL = (1 << 8) - 1 /* widen it with a new feature */
+    TI_SERVES_DISKS = 1 << 8,
+    TI_SERVES_ENERGY = 1 << 9,
+    TI_SERVES_ALL = (1 << 10) - 1 /* widen it with a new feature */
 };
 
 struct ti_engine {

@@ -50,6 +50,8 @@ struct ti_replay_result {
     char platform[PATH_MAX + 256]; /* description in words, with all digits */
     char platform_text[PATH_MAX + 256]; /* the same for people */
     char platform_file[PATH_MAX];  /* file name for smpirun */
+    bool watts;                    /* the platform has the power of hosts */
+    const char *no_energy;         /* why their energy is not known all the same; NULL: it is */
     const struct ti_engine *engine;
     uint64_t actions;        /* number over all jobs; or of events, see struct ti_engine */
     const char *collectives; /* algorithms of collectives; NULL: not chosen */
@@ -64,6 +66,7 @@ struct ti_replay_result {
     json_t *profile;           /* of --profile or --causes; NULL: none */
     json_t *causes;            /* of --causes; NULL: none */
     json_t *steady;            /* of --steady: what was left out; NULL: none */
+    json_t *energy;            /* joules; NULL: not known */
     struct ti_symbolizer *symbolizer; /* of call sites; NULL: none are named */
     struct ti_messages messages; /* of --links */
     json_t *links;               /* NULL: none */

@@ -18,7 +18,8 @@
 
 #define MANY_RANKS      1024
 #define WAITING_MOST    12 /* ranks named after a deadlock */
-#define COLLECTIVES_CFG 8  /* settings that --collectives stands for */
+#define COLLECTIVES_CFG 8  /* settings that --collectives stands for, at most */
+#define OTHER_CFG       1  /* of ours */
 
 /* ---- programs ---- */
 
@@ -83,15 +84,22 @@ static int collectives_cfg(const char *which, const char **cfg)
     return n;
 }
 
+bool ti_energy_asked(const struct ti_replay_result *res)
+{
+    return res->watts && !res->no_energy;
+}
+
 ti_status ti_smpirun_prepare(const struct ti_replay_options *o, struct ti_replay_result *res,
                              struct ti_err *err)
 {
-    char *cfg[COLLECTIVES_CFG + TI_REPLAY_CFG_MAX];
+    char *cfg[COLLECTIVES_CFG + OTHER_CFG + TI_REPLAY_CFG_MAX];
     bool many = res->np > MANY_RANKS;
     int n;
 
     res->collectives = o->collectives ? o->collectives : many ? "tree" : "simgrid";
     n = collectives_cfg(res->collectives, (const char **)cfg);
+    if (ti_energy_asked(res))
+        ((const char **)cfg)[n++] = "plugin:host_energy";
     memcpy(cfg + n, o->cfg, (size_t)o->ncfg * sizeof *cfg); /* the last of a key takes precedence */
     res->cfg = ti_calibrated_cfg(&o->calibrated, cfg, n + o->ncfg, &res->ncfg);
     if (!res->cfg)
@@ -200,6 +208,18 @@ static ti_status read_output(bool asked, const char *name, json_t **out, struct 
                           : ti_err_set(err, TI_ERR_IO, "cannot read '%s': %s", path, why.text);
 }
 
+/* Reads the energy, unless the word in the platform was not a property of any host. */
+static ti_status read_energy(struct ti_replay_result *res, struct ti_err *err)
+{
+    ti_status st = read_output(ti_energy_asked(res), TI_SIM_ENERGY, &res->energy, err);
+
+    if (st || json_array_size(json_object_get(res->energy, "hosts")))
+        return st;
+    json_decref(res->energy);
+    res->energy = NULL;
+    return TI_OK;
+}
+
 /* Computes the load of links from the messages of the simulation.  A second run of SimGrid gives
  * the routes. */
 static ti_status find_links(const struct ti_replay_options *o, struct ti_replay_result *res,
@@ -273,6 +293,8 @@ ti_status ti_smpirun_run(const struct ti_replay_options *o, struct ti_replay_res
         st = read_output(o->profile || o->causes, TI_SIM_PROFILE, &res->profile, err);
     if (res->simulated && !st)
         st = read_output(o->steady, TI_SIM_STEADY, &res->steady, err);
+    if (res->simulated && !st)
+        st = read_energy(res, err);
     if (res->simulated && !st && o->links)
         st = find_links(o, res, err);
     if ((res->verdict.deadlock || res->verdict.crashed) && res->state && replayed(res))

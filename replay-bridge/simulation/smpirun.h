@@ -18,6 +18,9 @@ ti_status ti_smpirun_word(const char *path, const char *link, char out[PATH_MAX]
 /* Sets the error for a program that is missing, of which `what` tells; returns TI_ERR_IO. */
 ti_status ti_smpirun_missing(const char *what, const char *program, struct ti_err *err);
 
+/* Whether the simulation shall find out the energy of hosts. */
+bool ti_energy_asked(const struct ti_replay_result *res);
+
 /* For struct ti_engine.  ti_smpirun_prepare() chooses the settings for SimGrid.  If res->replayer
  * has words, smpirun runs these, else SimGrid's replay of TI_SIM_TRACES. */
 ti_status ti_smpirun_available(const struct ti_replay_options *o, struct ti_err *err);

@@ -110,6 +110,7 @@ static const char *receive_overhead(const struct ti_replay_result *res)
 static void add_outputs(struct ti_args *args, const struct ti_replay_options *o,
                         const struct ti_replay_result *res)
 {
+    add(args, "--energy", ti_energy_asked(res) ? TI_SIM_ENERGY : NULL);
     add(args, "--profile", o->profile || o->causes ? TI_SIM_PROFILE : NULL);
     if (o->overview)
         ti_args_add(args, "--overview");

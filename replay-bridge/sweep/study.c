@@ -471,8 +471,10 @@ static void write_csv(FILE *out, const void *what)
 
     for (size_t c = 0; c < study->sweep->n; c++)
         fprintf(out, "%s,", study->sweep->choice[c].opt->name);
-    fprintf(out, "simulated_time_s,clock_s,wall_time_s,untimed_communicators,untimed_probes,status,"
-                 "error,id\n");
+    fprintf(
+        out,
+        "simulated_time_s,clock_s,wall_time_s,energy_j,untimed_communicators,untimed_probes,status,"
+        "error,id\n");
     for (int64_t i = 0; i < study->n; i++) {
         const struct ti_study_point *point = &study->point[i];
         const char *error = json_string_value(json_object_get(point->record, "error"));
@@ -485,6 +487,7 @@ static void write_csv(FILE *out, const void *what)
         put_number(out, result_of(point, "simulated_time_s"));
         put_number(out, result_of(point, "clock_s"));
         put_number(out, result_of(point, "wall_time_s"));
+        put_number(out, json_object_get(result_of(point, "energy"), "joules"));
         if (point_status(point))
             fprintf(out, ",,");
         else

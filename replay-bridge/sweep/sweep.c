@@ -8,9 +8,9 @@
 #include "common/map.h"
 
 /* Options whose values have commas, so that only '|' separates these. */
-static const char *const with_commas[] = {"topology", "bandwidth", "latency", "loopback",
-                                          "wan",      "cfg",       "start",   "noise",
-                                          "trips",    "contention"};
+static const char *const with_commas[] = {"topology", "bandwidth",  "latency", "loopback",
+                                          "wan",      "cfg",        "start",   "noise",
+                                          "trips",    "contention", "watts",   "disk"};
 /* Options that select an action or an output rather than the simulation. */
 static const char *const not_swept[] = {
     "sweep",     "list",          "jobs",    "output", "keep",     "timeline",    "lint",

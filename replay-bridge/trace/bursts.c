@@ -108,12 +108,29 @@ void ti_bursts_place(struct ti_burst_taker *t, int64_t core, const char *host)
     t->lasting = ti_noise_lasting(&t->bursts->noise, core, host);
 }
 
+/* The amount for a burst of threads on so many cores, of which the busiest has `longest`. */
+static uint64_t on_cores(const struct ti_event *ev, uint64_t longest, uint64_t cores)
+{
+    uint64_t share = ev->volume / cores + (ev->volume % cores > 0);
+
+    return longest > share ? longest : share;
+}
+
+double ti_bursts_cores(const struct ti_burst_taker *t, const struct ti_event *ev)
+{
+    uint64_t amount;
+
+    if (t->bursts->as != TI_BURSTS_THREADS || t->column < 0 || !ev->extra)
+        return 1;
+    amount = on_cores(ev, ev->extra[t->column], (uint64_t)t->bursts->cores);
+    return ev->volume > amount ? (double)ev->volume / (double)amount : 1;
+}
+
 /* The burst without noise, if it is not scaled by a rate. */
 static ti_status take(struct ti_burst_taker *t, const struct ti_event *ev, uint64_t index,
                       uint64_t *out, struct ti_err *err)
 {
     const struct ti_bursts *bursts = t->bursts;
-    uint64_t cores = (uint64_t)bursts->cores, share;
 
     *out = bursts->as == TI_BURSTS_NOTHING ? 0 : ev->volume;
     if (!column_names[bursts->as])
@@ -121,10 +138,8 @@ static ti_status take(struct ti_burst_taker *t, const struct ti_event *ev, uint6
     if (t->column < 0 || !ev->extra)
         return no_column(bursts, t->s, t->rank, index, err);
     *out = ev->extra[t->column];
-    if (bursts->as != TI_BURSTS_THREADS)
-        return TI_OK;
-    share = ev->volume / cores + (ev->volume % cores > 0);
-    *out = *out > share ? *out : share;
+    if (bursts->as == TI_BURSTS_THREADS)
+        *out = on_cores(ev, *out, (uint64_t)bursts->cores);
     return TI_OK;
 }
 

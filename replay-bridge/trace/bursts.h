@@ -70,6 +70,10 @@ void ti_bursts_place(struct ti_burst_taker *t, int64_t core, const char *host);
 ti_status ti_bursts_next(struct ti_burst_taker *t, const struct ti_event *ev, uint64_t index,
                          uint64_t *out, struct ti_err *err);
 
+/* The number of cores that compute in the burst before `ev`, on average: more than 1 only with
+ * TI_BURSTS_THREADS, of a burst that several threads share. */
+double ti_bursts_cores(const struct ti_burst_taker *t, const struct ti_event *ev);
+
 /* Frees the memory of a taker; only TI_BURSTS_RATES allocates any. */
 void ti_bursts_end(struct ti_burst_taker *t);
 

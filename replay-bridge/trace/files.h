@@ -15,6 +15,7 @@
 #define TI_SIM_PROFILE   "profile.json"
 #define TI_SIM_INTERVALS "intervals"   /* see timeline/intervals.h */
 #define TI_SIM_STEADY    "steady.json" /* of --left-out */
+#define TI_SIM_ENERGY    "energy.json" /* of ti-smpi-replay --energy */
 #define TI_SIM_MESSAGES  "messages"    /* a FIFO while smpirun runs, see messages.h */
 #define TI_SIM_PAIRS     "pairs"       /* input of ti-smpi-routes */
 #define TI_SIM_LINKS     "links.json"  /* result of ti-smpi-routes */

@@ -17,7 +17,7 @@ echo '/* d3: a stand-in, never executed here */' >d3.js
 "$o/ti-acquire" -q --np 4 -c cputime --mem-per-rank 10M -o lu.tib "$o/examples/lu" S 2 >../out 2>../err ||
     { fail 'ti-acquire'; cat ../err; finish; }
 replay=(ti-replay -q lu.tib --topology 'fat-tree:2;2,2;1,2;1,1' --speed 8Gf)
-"${replay[@]}" --profile --causes --links --timeline lu.csv --json >lu.json || fail 'ti-replay'
+"${replay[@]}" --profile --causes --links --timeline lu.csv --watts 100,200 --json >lu.json || fail 'ti-replay'
 "${replay[@]}" --sweep latency='1us|50us' --sweep placement=random:1..3 -o study >../out || fail 'a sweep'
 "${replay[@]}" --tolerance latency=5% --json >tolerance.json || fail '--tolerance'
 

@@ -132,6 +132,7 @@ def replay_is_as_ti_replay_says(result_path, path):
     assert (f"{best:.0f} %" if best >= 10 else f"{best:.1f} %") in page["sentences"][2]
     most = max(range(len(profile["ranks"])), key=lambda r: profile["ranks"][r]["waiting_s"])
     assert [f"rank {most}", "waits longest"] in [t[:2] for t in page["facts"]]
+    assert [f"{result['energy']['joules']:.4g} J", "energy", "of 4 hosts"] in page["facts"]
     tolerance = part(page, "Tolerance")["rows"]
     assert tolerance[0][1] == "50 µs", tolerance
     assert tolerance[0][0] == "latency" and tolerance[0][2] == "5 %"

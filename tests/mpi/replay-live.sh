@@ -152,6 +152,8 @@ cat >"$tmp/list" <<END
 3 completions
 4 creations
 3 datatypes
+3 disk split 1000 $tmp/files
+3 disk iwrite 1000 $tmp/files
 3 regular plain
 3 regular fork
 2 foreign alternate

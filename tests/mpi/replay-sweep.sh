@@ -167,7 +167,8 @@ runs 2 'cfg'
 python3 -c 'import json; j = json.load(open("out")); assert j["failed"] == 1, j' || fail 'JSON'
 
 # bursts without time are a choice, beside options that have no effect on them
-sweep 0 t.tib --sweep no-compute=yes,no --speed 2Gf --noise 3% -o free
+sweep 0 t.tib --sweep no-compute=yes,no --speed 2Gf --noise 3% --ranks-per-host 2 \
+    --contention 1:1,2:0.9 -o free
 python3 - "$o/ti-replay" <<'END_PY' || { fail 'no-compute as a choice'; cat free/results.csv; }
 import csv, json, subprocess, sys
 clock = {r["no-compute"]: float(r["clock_s"]) for r in csv.DictReader(open("free/results.csv"))}
@@ -175,7 +176,9 @@ def single(*options):
     out = subprocess.run([sys.argv[1], "t.tib", "-q", "--json", *options], check=True,
                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
     return json.loads(out)["clock_s"]
-assert clock == {"yes": single("--no-compute"), "no": single("--speed", "2Gf", "--noise", "3%")}
+pairs = ["--ranks-per-host", "2"]
+assert clock == {"yes": single("--no-compute", *pairs),
+                 "no": single("--speed", "2Gf", "--noise", "3%", "--contention", "1:1,2:0.9", *pairs)}
 assert clock["yes"] < clock["no"], clock
 END_PY
 

@@ -38,6 +38,21 @@ replays() {
     same "$scratch/expected" "$scratch/found" "replay $*"
 }
 
+# takes CORES: a host of so many cores takes 100 W, and 300 W more while all compute, so the energy
+# depends on the volume of all threads and on the time.
+takes() {
+    "$TI_BUILD/ti-replay" -q --json "$dir" --cores "$1" --watts 100,400 >"$scratch/log" 2>&1
+    python3 - "$1" "$scratch" <<'PY' || fail "energy of threads on $1 cores: $(cat "$scratch/log")"
+import json, sys
+cores, scratch = int(sys.argv[1]), sys.argv[2]
+result = json.load(open(f"{scratch}/log"))
+lines = open(f"{scratch}/events-0").read().splitlines()
+busy_s = sum(int(l.split()[0]) for l in lines if not l.startswith("#")) / 1e9
+joules = 100 * result["clock_s"] + 300 / cores * busy_s
+assert abs(result["energy"]["joules"] - joules) < 1e-6 * joules, (result["energy"], joules)
+PY
+}
+
 # A thread that ends before another one, which gets its number; and one that only calls what is no
 # part of a burst.
 cat >"$scratch/helpers.c" <<'C'
@@ -147,6 +162,9 @@ if ${MPICC:-mpicc} -fopenmp -O1 -o "$program" "$scratch/openmp.c" 2>"$scratch/er
             replays 2 --cores 2
             replays 3 --cores 3
             replays 0 --threads longest
+            takes 1
+            takes 3
+            takes 8
         fi
     done
 else
