@@ -214,38 +214,6 @@ static ti_status parse_timeline(void *options, const char *arg, struct ti_err *e
     return ti_timeline_check(arg, err);
 }
 
-/* Takes a value of an option that is swept into options that are thrown away. */
-static ti_status try_value(const struct ti_replay_options *o, const struct ti_opt *opt,
-                           const char *value, struct ti_err *err)
-{
-    struct ti_replay_options trial = *o;
-
-    return ti_opt_parse(opt, &trial, value, err);
-}
-
-static bool accepts(const struct ti_opt *opt, const char *value, const void *o)
-{
-    struct ti_err none;
-
-    return try_value(o, opt, value, &none) == TI_OK;
-}
-
-/* Adds a --sweep, after checking that the option accepts each value. */
-static ti_status parse_sweep(void *options, const char *text, struct ti_err *err)
-{
-    struct ti_replay_options *o = options;
-    struct ti_sweep *sweep = &o->sweep.sweep;
-    ti_status st = ti_sweep_add(sweep, text, ti_replay_cli.opts, err);
-
-    for (int v = 0; !st && v < sweep->choice[sweep->n - 1].value.n; v++) {
-        st = try_value(o, sweep->choice[sweep->n - 1].opt, sweep->choice[sweep->n - 1].value.v[v],
-                       err);
-        if (st)
-            ti_sweep_hint(sweep, &(struct ti_sweep_judge){accepts, o}, err);
-    }
-    return st;
-}
-
 static ti_status parse_no_compute(void *options, const char *arg, struct ti_err *err)
 {
     struct ti_replay_options *o = options;
@@ -425,7 +393,7 @@ static const struct ti_opt opts[] = {
      "replay with each of the values, separated by \"|\", or by\n"
      "commas if the values have none; with several --sweep,\n"
      "all combinations",
-     TI_OPT_FUNCTION(parse_sweep)},
+     TI_OPT_FUNCTION(ti__replay_parse_sweep)},
     {'o', "output", "DIR", "directory for the results of a sweep, which it resumes",
      TI_OPT_TEXT(sweep.dir)},
     {'j', "jobs", "N",

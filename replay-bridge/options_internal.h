@@ -11,6 +11,9 @@
  * printed. */
 int ti__replay_check_options(const struct ti_replay_options *o);
 
+/* Adds a --sweep, after checking that the option accepts each value. */
+ti_opt_fn ti__replay_parse_sweep;
+
 /* Adds a --tolerance. */
 ti_opt_fn ti__replay_parse_tolerance;
 

@@ -100,3 +100,36 @@ ti_status ti__replay_calibrate_noise(struct ti_replay_options *o, struct ti_err 
     n->node = n->node >= 0 ? n->node : c->noise.node;
     return TI_OK;
 }
+
+/* ---- sweeps ---- */
+
+/* Takes a value of an option that is swept into options that are thrown away. */
+static ti_status try_value(const struct ti_replay_options *o, const struct ti_opt *opt,
+                           const char *value, struct ti_err *err)
+{
+    struct ti_replay_options trial = *o;
+
+    return ti_opt_parse(opt, &trial, value, err);
+}
+
+static bool accepts(const struct ti_opt *opt, const char *value, const void *o)
+{
+    struct ti_err none;
+
+    return try_value(o, opt, value, &none) == TI_OK;
+}
+
+ti_status ti__replay_parse_sweep(void *options, const char *text, struct ti_err *err)
+{
+    struct ti_replay_options *o = options;
+    struct ti_sweep *sweep = &o->sweep.sweep;
+    ti_status st = ti_sweep_add(sweep, text, ti_replay_cli.opts, err);
+
+    for (int v = 0; !st && v < sweep->choice[sweep->n - 1].value.n; v++) {
+        st = try_value(o, sweep->choice[sweep->n - 1].opt, sweep->choice[sweep->n - 1].value.v[v],
+                       err);
+        if (st)
+            ti_sweep_hint(sweep, &(struct ti_sweep_judge){accepts, o}, err);
+    }
+    return st;
+}
