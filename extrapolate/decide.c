@@ -150,11 +150,7 @@ struct terms {
 static bool terms_follow(const struct places *p, const void *arg)
 {
     const struct terms *t = arg;
-    const struct ti_inputs *in = p->m->in;
 
-    /* this run would be the largest input, so that the present one would count */
-    if (p->n && p->at[0].np > in->input[in->n - 1].np)
-        return true;
     if (t->rule->kind == TI_RULE_BLOCK) { /* all inputs divide the axis alike */
         for (size_t i = 0; i < p->n; i++)
             if (p->at[i].p[t->rule->axis] != t->known[0].at.p[t->rule->axis])

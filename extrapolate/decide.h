@@ -16,7 +16,7 @@
 /* Two rules of a number of class `class` give different ones. */
 int64_t ti_decides_rules(const struct ti_models *m, uint32_t class, const struct ti_rule rule[2]);
 
-/* The constants of a rule follow from `known` without the largest input. */
+/* The constants of a rule follow from `known` without the largest input, and are confirmed. */
 int64_t ti_decides_terms(const struct ti_models *m, uint32_t class, const struct ti_rule *rule,
                          const struct ti_known *known, size_t n);
 

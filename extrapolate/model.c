@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/map.h"
 #include "event/symbol.h"
 #include "extrapolate/decide.h"
 #include "extrapolate/fit.h"
@@ -45,7 +46,7 @@ static void note(struct fitting *f, uint32_t class, size_t slot, enum ti_rule_fo
     int64_t np = 0;
     size_t at;
 
-    if (f->inputs != UINT32_MAX || f->found < told->found ||
+    if (!told || f->inputs != UINT32_MAX || f->found < told->found ||
         (f->found == told->found && told->why[0] && told->how >= how))
         return;
     told->found = f->found;
@@ -73,7 +74,7 @@ static void note(struct fitting *f, uint32_t class, size_t slot, enum ti_rule_fo
         np = ti_decides_rules(f->m, class, rule);
     } else if (found == TI_FOUND_TOO_FEW) {
         snprintf(told->why + at, sizeof told->why - at,
-                 ": what fits is not determined without the largest input");
+                 ": the inputs are too few to find and confirm what fits");
         np = ti_decides_terms(f->m, class, &rule[0], f->value, f->nvalues);
     } else {
         snprintf(told->why + at, sizeof told->why - at, ": nothing known fits all inputs");
@@ -253,13 +254,12 @@ static bool by_parts(struct fitting *f, uint32_t class, size_t slot, bool by_cel
 {
     struct ti_slot_models *m = &f->m->slot[class][slot];
     int64_t cells = by_cell ? ti_grid_cells(&f->m->grid) : 1, each;
+    size_t cap = 0;
 
     free(m->model);
     *m = (struct ti_slot_models){by_cell, trips, NULL};
     each = ti_models_each(m);
-    m->model = calloc((size_t)(cells * each), sizeof *m->model);
-    if (!m->model)
-        return false;
+    m->model = ti_grow(NULL, &cap, (size_t)(cells * each), sizeof *m->model);
     for (int64_t cell = 0; cell < cells; cell++)
         for (int64_t t = 0; t < each && (!by_cell || f->m->grid.class[cell] == (int32_t) class);
              t++)
@@ -390,36 +390,125 @@ static bool find_all(struct fitting *f, bool volumes)
     return true;
 }
 
+/* Begin to find models in a grid.  False: the target has a kind of place that no input has. */
+static bool begin(struct fitting *f, const struct ti_inputs *in, const struct ti_grid *g,
+                  int64_t np)
+{
+    size_t cap = 0;
+
+    *f->m = (struct ti_models){.in = in, .grid = *g, .np = np};
+    f->inputs = UINT32_MAX;
+    f->m->slot = ti_grow(NULL, &cap, in->nclasses, sizeof *f->m->slot);
+    for (size_t c = 0; c < in->nclasses; c++) {
+        cap = 0;
+        f->m->slot[c] = ti_grow(NULL, &cap, in->class[c].n, sizeof *f->m->slot[c]);
+    }
+    ti__find_places(f);
+    for (size_t k = 0; k < f->nasked; k++)
+        if (g->class[f->asked[k].cell] < 0) {
+            if (f->told && !f->told->why[0]) /* else another grid went further */
+                snprintf(f->told->why, sizeof f->told->why,
+                         "no input has a rank at a place like rank %zu's", k);
+            return false;
+        }
+    return true;
+}
+
+static void end(struct fitting *f)
+{
+    free(f->known);
+    free(f->asked);
+    free(f->value);
+    free(f->spot);
+}
+
 bool ti_models_find(const struct ti_inputs *in, const struct ti_grid *g, int64_t np,
                     struct ti_models *out, struct ti_models_told *told)
 {
-    struct fitting f = {.m = out, .told = told, .inputs = UINT32_MAX};
-    bool fine = true;
-    size_t cap = 0;
+    struct fitting f = {.m = out, .told = told};
+    bool fine = begin(&f, in, g, np) && find_all(&f, false);
 
-    *out = (struct ti_models){.in = in, .grid = *g, .np = np};
-    out->slot = ti_grow(NULL, &cap, in->nclasses, sizeof *out->slot);
-    for (size_t c = 0; c < in->nclasses; c++) {
-        cap = 0;
-        out->slot[c] = ti_grow(NULL, &cap, in->class[c].n, sizeof *out->slot[c]);
-    }
-    ti__find_places(&f);
-    for (size_t k = 0; k < f.nasked && fine; k++)
-        if (g->class[f.asked[k].cell] < 0) {
-            if (!told->why[0]) /* else another grid went further */
-                snprintf(told->why, sizeof told->why,
-                         "no input has a rank at a place like rank %zu's", k);
-            fine = false;
-        }
-    fine = fine && find_all(&f, false);
     if (fine)
         note_blocks(out);
     fine = fine && find_all(&f, true);
-    free(f.known);
-    free(f.asked);
-    free(f.value);
-    free(f.spot);
+    end(&f);
     return fine;
+}
+
+/* ---------------------------------------------------------------------- rivals -- */
+
+/* Whether any rank of the target needs a fit. */
+static bool is_fitted(const struct ti_models *m, size_t class, size_t slot)
+{
+    const struct ti_slot_models *s = &m->slot[class][slot];
+    int64_t n = (s->by_cell ? ti_grid_cells(&m->grid) : 1) * ti_models_each(s);
+
+    for (int64_t k = 0; k < n; k++)
+        if (s->model[k].kind == TI_MODEL_FIT)
+            return true;
+    return false;
+}
+
+/* Find rules of all that has rules in `like`. */
+static bool find_rules_like(struct fitting *f, const struct ti_models *like)
+{
+    for (uint32_t c = 0; c < like->in->nclasses; c++)
+        for (size_t s = 0; s < like->in->class[c].n; s++) {
+            bool is_volume = like->in->class[c].slot[s].is.kind == TI_NUMBER_VOLUME;
+
+            if (is_volume && is_fitted(like, c, s))
+                continue;
+            if (is_volume ? !find_rules_of(f, c, s, trips_of(f, c, s)) : !find_slot(f, c, s))
+                return false;
+        }
+    return true;
+}
+
+/* Whether models give one rank of the target the same numbers.  *gives becomes false if `b` lacks
+ * one. */
+static bool agree_at(const struct ti_models *a, const struct ti_spot *x, const struct ti_models *b,
+                     const struct ti_spot *y, bool *gives)
+{
+    uint32_t class = (uint32_t)a->grid.class[ti_grid_cell(&a->grid, x)];
+    const struct ti_class *c = &a->in->class[class];
+
+    if (class != (uint32_t)b->grid.class[ti_grid_cell(&b->grid, y)])
+        return false;
+    for (size_t s = 0; s < c->n; s++) {
+        struct ti_spot at = *x, there = *y;
+        int64_t times = 1;
+
+        if (!b->slot[class][s].model ||
+            (c->slot[s].times >= 0 &&
+             !ti_model_value(a, class, (size_t)c->slot[s].times, x, &times)))
+            continue;
+        for (int64_t t = 0; t < times; t++) {
+            int64_t is, other;
+
+            at.t = there.t = t;
+            *gives = *gives && ti_model_value(b, class, s, &there, &other);
+            if (!*gives || (ti_model_value(a, class, s, &at, &is) && is != other))
+                return false;
+        }
+    }
+    return true;
+}
+
+bool ti_models_has_rival(const struct ti_models *m, const struct ti_grid *g)
+{
+    struct ti_models other;
+    struct fitting f = {.m = &other};
+    bool fine = begin(&f, m->in, g, m->np) && find_rules_like(&f, m), agree = true;
+
+    for (int64_t r = 0; r < m->np && fine; r++) {
+        struct ti_spot x = ti_grid_spot(&m->grid, m->in->n, m->np, r);
+        struct ti_spot y = ti_grid_spot(g, m->in->n, m->np, r);
+
+        agree = agree_at(m, &x, &other, &y, &fine) && agree;
+    }
+    end(&f);
+    ti_models_free(&other);
+    return fine && !agree;
 }
 
 void ti_models_free(struct ti_models *m)

@@ -85,6 +85,10 @@ bool ti_models_find(const struct ti_inputs *in, const struct ti_grid *g, int64_t
                     struct ti_models *out, struct ti_models_told *told);
 void ti_models_free(struct ti_models *m);
 
+/* Whether another grid has rules for all that has rules in `m`, too, and one of them gives another
+ * number for a rank of the target. */
+bool ti_models_has_rival(const struct ti_models *m, const struct ti_grid *g);
+
 /* The model of a slot at a place. */
 const struct ti_model *ti_model_at(const struct ti_models *m, uint32_t class, size_t slot,
                                    const struct ti_spot *at);

@@ -1,7 +1,8 @@
 #include "extrapolate/product.h"
 
-#define CELLS_MOST 4096 /* along the first axis */
-#define PAD_MOST   2    /* cells at the sides of a block, together */
+#define CELLS_MOST 4096               /* along the first axis */
+#define EACH_MOST  (INT64_C(1) << 40) /* bytes of so many cells along the second one */
+#define PAD_MOST   2                  /* cells at the sides of a block, together */
 
 struct search {
     const struct ti_known *known;
@@ -97,7 +98,7 @@ static void try_cells(struct search *s, const struct ti_rule *r)
             return;
         each = (int64_t)ti_gcd(each, s->known[i].value / first);
     }
-    for (int64_t d = 1; d <= each / d && s->found < 2; d++)
+    for (int64_t d = 1; each <= EACH_MOST && d <= each / d && s->found < 2; d++)
         if (each % d == 0) {
             try_constant(s, *r, d);
             if (each / d != d)

@@ -1,14 +1,15 @@
 #include "extrapolate/rule.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#define HUGE_VALUE (INT64_C(1) << 62)
-#define UNKNOWNS   (TI_RULE_TERMS + 1)
-#define PAD_MOST   4 /* cells at each side of a block, and their multiples, that are tried */
-#define RULES_MOST 64
+#include "extrapolate/equations.h"
 
-typedef __int128 wide;
+#define HUGE_VALUE (INT64_C(1) << 62)
+#define TRIPS_MOST 30 /* the largest t of 2^t */
+#define PAD_MOST   4  /* cells at each side of a block, and their multiples, that are tried */
+#define DIVISORS   (INT64_C(1) << 20) /* cells of more different sizes are not tried */
+
+typedef ti__wide wide;
 
 static int64_t log2_of(int64_t v)
 {
@@ -24,15 +25,23 @@ static int64_t stride_of(const struct ti_spot *s, int axis)
     return stride;
 }
 
+static int64_t log2_up(int64_t v)
+{
+    return v > 1 ? log2_of(v - 1) + 1 : 0;
+}
+
 static int64_t term_value(struct ti_term t, const struct ti_spot *s)
 {
-    int64_t power = INT64_C(1) << (s->t < 40 ? s->t : 40);
+    int64_t power = INT64_C(1) << (s->t < TRIPS_MOST ? s->t : TRIPS_MOST);
 
     switch (t.kind) {
     case TI_TERM_NP:
         return s->np;
     case TI_TERM_LOG_NP:
+    case TI_TERM_FLOOR_LOG_NP:
         return log2_of(s->np);
+    case TI_TERM_CEIL_LOG_NP:
+        return log2_up(s->np);
     case TI_TERM_RANK:
         return s->rank;
     case TI_TERM_TRIP:
@@ -42,7 +51,10 @@ static int64_t term_value(struct ti_term t, const struct ti_spot *s)
     case TI_TERM_P:
         return s->p[t.axis];
     case TI_TERM_LOG_P:
+    case TI_TERM_FLOOR_LOG_P:
         return log2_of(s->p[t.axis]);
+    case TI_TERM_CEIL_LOG_P:
+        return log2_up(s->p[t.axis]);
     case TI_TERM_COORDINATE:
         return s->x[t.axis];
     case TI_TERM_STRIDE:
@@ -62,27 +74,27 @@ int64_t ti_block(int64_t n, int64_t p, int64_t x)
     return (n - rest) / p + (x < rest);
 }
 
-wide ti_gcd(wide a, wide b)
-{
-    a = a < 0 ? -a : a;
-    b = b < 0 ? -b : b;
-    while (b) {
-        wide r = a % b;
-
-        a = b;
-        b = r;
-    }
-    return a;
-}
-
 /* --------------------------------------------------------------------- value -- */
 
-/* Whether a term is a logarithm of a number that is no power of two. */
-static bool is_no_power(struct ti_term t, const struct ti_spot *at)
+static bool is_power(int64_t v)
 {
-    int64_t of = t.kind == TI_TERM_LOG_NP ? at->np : t.kind == TI_TERM_LOG_P ? at->p[t.axis] : 1;
+    return !(v & (v - 1));
+}
 
-    return of & (of - 1);
+/* Whether a term has no value at a place: a logarithm that is not rounded; a power too large. */
+static bool has_no_value(struct ti_term t, const struct ti_spot *at)
+{
+    switch (t.kind) {
+    case TI_TERM_LOG_NP:
+        return !is_power(at->np);
+    case TI_TERM_LOG_P:
+        return !is_power(at->p[t.axis]);
+    case TI_TERM_POW_TRIP:
+    case TI_TERM_STRIDE_POW_TRIP:
+        return at->t > TRIPS_MOST;
+    default:
+        return false;
+    }
 }
 
 static bool sum_value(const struct ti_rule *r, const struct ti_spot *at, int64_t *out)
@@ -90,7 +102,7 @@ static bool sum_value(const struct ti_rule *r, const struct ti_spot *at, int64_t
     wide sum = r->c0;
 
     for (int i = 0; i < r->terms; i++) {
-        if (is_no_power(r->term[i], at)) /* programs round it up, or down */
+        if (has_no_value(r->term[i], at))
             return false;
         sum += (wide)r->c[i] * term_value(r->term[i], at);
     }
@@ -117,8 +129,10 @@ bool ti_rule_value(const struct ti_rule *r, const struct ti_spot *at, int64_t *o
         *out = (int64_t)v;
         return v < HUGE_VALUE && v > -HUGE_VALUE;
     case TI_RULE_PRODUCT:
-        v = (wide)r->c[0] * (r->pad[0] + ti_block(r->cells, at->p[r->axis], at->x[r->axis])) *
-            (r->pad[1] + ti_block(r->cells2, at->p[r->axis2], at->x[r->axis2]));
+        v = (wide)r->c[0] * (r->pad[0] + ti_block(r->cells, at->p[r->axis], at->x[r->axis]));
+        if (__builtin_mul_overflow(
+                v, r->pad[1] + ti_block(r->cells2, at->p[r->axis2], at->x[r->axis2]), &v))
+            return false;
         *out = (int64_t)v;
         return v < HUGE_VALUE && v > -HUGE_VALUE;
     }
@@ -132,98 +146,6 @@ int64_t ti_rule_each(const struct ti_rule *r)
     return each > 0 && r->cells < each ? each : 0;
 }
 
-/* ---------------------------------------------------------------------- sums -- */
-
-/* A linear system in the making: rows of the reduced form, each with a pivot. */
-struct system {
-    int unknowns, rank;
-    wide row[UNKNOWNS][UNKNOWNS + 1];
-    int pivot[UNKNOWNS];
-};
-
-static bool is_large(const wide *row, int n)
-{
-    const wide limit = (wide)1 << 60;
-
-    for (int i = 0; i < n; i++)
-        if (row[i] > limit || row[i] < -limit)
-            return true;
-    return false;
-}
-
-/* Divide a row by the greatest common divisor of its members. */
-static void shorten(wide *row, int n)
-{
-    wide divisor = 0;
-
-    for (int i = 0; i < n; i++)
-        divisor = ti_gcd(divisor, row[i]);
-    for (int i = 0; i < n && divisor > 1; i++)
-        row[i] /= divisor;
-}
-
-/* Add an equation; false if it contradicts the others, or numbers become too large. */
-static bool add_equation(struct system *s, const wide *equation)
-{
-    int n = s->unknowns + 1, pivot = 0;
-    wide row[UNKNOWNS + 1];
-
-    memcpy(row, equation, sizeof(wide) * (size_t)n);
-    for (int r = 0; r < s->rank; r++) {
-        wide a = s->row[r][s->pivot[r]], b = row[s->pivot[r]];
-
-        for (int i = 0; i < n; i++)
-            row[i] = row[i] * a - s->row[r][i] * b;
-        shorten(row, n);
-        if (is_large(row, n))
-            return false;
-    }
-    while (pivot < s->unknowns && row[pivot] == 0)
-        pivot++;
-    if (pivot == s->unknowns)
-        return row[pivot] == 0;
-    memcpy(s->row[s->rank], row, sizeof row);
-    s->pivot[s->rank++] = pivot;
-    return true;
-}
-
-/* Solve it: the unknowns are out[i] / *d.  All must have a pivot. */
-static bool solve(const struct system *s, int64_t *out, int64_t *d)
-{
-    wide numerator[UNKNOWNS] = {0}, divisor = 1;
-
-    for (int r = s->rank - 1; r >= 0; r--) {
-        const wide *row = s->row[r];
-        int pivot = s->pivot[r];
-        wide sum = row[s->unknowns] * divisor;
-
-        for (int i = 0; i < s->unknowns; i++)
-            if (i != pivot)
-                sum -= row[i] * numerator[i];
-        for (int i = 0; i < s->unknowns; i++)
-            numerator[i] *= row[pivot];
-        numerator[pivot] = sum;
-        divisor *= row[pivot];
-        if (is_large(&divisor, 1) || is_large(numerator, s->unknowns))
-            return false;
-    }
-    if (divisor < 0) {
-        divisor = -divisor;
-        for (int i = 0; i < s->unknowns; i++)
-            numerator[i] = -numerator[i];
-    }
-    {
-        wide common = divisor;
-
-        for (int i = 0; i < s->unknowns; i++)
-            common = ti_gcd(common, numerator[i]);
-        for (int i = 0; i < s->unknowns; i++)
-            out[i] = (int64_t)(numerator[i] / common);
-        *d = (int64_t)(divisor / common);
-    }
-    return true;
-}
-
 /* ------------------------------------------------------------------ searching -- */
 
 struct search {
@@ -232,10 +154,12 @@ struct search {
     int largest; /* input */
     const struct ti_spot *asked;
     size_t nasked;
-    int64_t unit; /* of a cell */
-    struct ti_rule rule[RULES_MOST];
+    int64_t unit;             /* of a cell */
+    bool powers[TI_AXES + 1]; /* numbers of parts of each axis, and of ranks, are powers of two */
+    struct ti_rule rule[2];   /* the first one that holds, and one that differs from it ... */
     int nrules;
-    bool too_few;                /* a rule was not determined without the largest input ... */
+    size_t where;                /* ... at this place that is asked for */
+    bool too_few;                /* a rule was not determined and confirmed ... */
     struct ti_rule undetermined; /* ... the first one of them */
     struct ti_rule no_cells; /* a block of which parts would have no cells; its cells are 0: none */
 };
@@ -256,23 +180,69 @@ static bool is_right(const struct search *s, const struct ti_rule *r)
     return true;
 }
 
+/* Whether a sum has more places with different terms than constants: else it fits any numbers. */
+static bool is_confirmed(const struct ti_rule *r, const struct ti_known *known, size_t n,
+                         const struct ti_spot *more, size_t nmore)
+{
+    int64_t seen[TI_UNKNOWNS][TI_RULE_TERMS];
+    int constants = r->terms + (r->c0 != 0), nseen = 0;
+
+    for (size_t i = 0; i < n + nmore && r->terms; i++) {
+        const struct ti_spot *at = i < n ? &known[i].at : &more[i - n];
+        int64_t value[TI_RULE_TERMS] = {0};
+        int k = 0;
+
+        for (int t = 0; t < r->terms; t++)
+            value[t] = term_value(r->term[t], at);
+        while (k < nseen && memcmp(seen[k], value, sizeof value) != 0)
+            k++;
+        if (k == constants)
+            return true;
+        if (k == nseen)
+            memcpy(seen[nseen++], value, sizeof value);
+    }
+    return !r->terms;
+}
+
+/* Keep the first rule, and the first one that differs from it where numbers are asked for. */
 static void keep(struct search *s, const struct ti_rule *r)
 {
-    if (s->nrules < RULES_MOST)
+    if (!s->nrules) {
         s->rule[s->nrules++] = *r;
+        return;
+    }
+    for (size_t i = 0; i < s->nasked && s->nrules < 2; i++) {
+        int64_t a = 0, b = 0;
+
+        if (ti_rule_value(&s->rule[0], &s->asked[i], &a) != ti_rule_value(r, &s->asked[i], &b) ||
+            a != b) {
+            s->rule[s->nrules++] = *r;
+            s->where = i;
+        }
+    }
+}
+
+/* A rule whose constants do not follow from the inputs, or that none confirms. */
+static void keep_undetermined(struct search *s, const struct ti_rule *r, bool c0)
+{
+    if (s->too_few)
+        return;
+    s->too_few = true;
+    s->undetermined = *r;
+    s->undetermined.c0 = c0;
 }
 
 /* Find the constants of a sum of given terms, of all places but those of the largest input; a
  * constant is one of them if `c0`. */
 static void try_terms(struct search *s, struct ti_rule r, bool c0)
 {
-    struct system all = {.unknowns = r.terms + c0}, smaller;
-    int64_t out[UNKNOWNS];
+    struct ti__equations all = {.unknowns = r.terms + c0}, smaller;
+    int64_t out[TI_UNKNOWNS];
 
     for (int pass = 0; pass < 2; pass++) {
         for (size_t i = 0; i < s->n; i++) {
             const struct ti_known *k = &s->known[i];
-            wide equation[UNKNOWNS + 1];
+            wide equation[TI_UNKNOWNS + 1];
 
             if ((k->input == s->largest) != pass)
                 continue;
@@ -281,21 +251,18 @@ static void try_terms(struct search *s, struct ti_rule r, bool c0)
             if (c0)
                 equation[r.terms] = 1;
             equation[all.unknowns] = wanted(&r, k);
-            if (!add_equation(&all, equation))
+            if (!ti__equations_add(&all, equation))
                 return;
         }
         if (!pass)
             smaller = all;
     }
     if (smaller.rank < smaller.unknowns) {
-        if (all.rank == all.unknowns && !s->too_few) {
-            s->too_few = true;
-            s->undetermined = r;
-            s->undetermined.c0 = c0;
-        }
+        if (all.rank == all.unknowns)
+            keep_undetermined(s, &r, c0);
         return;
     }
-    if (!solve(&all, out, &r.d))
+    if (!ti__equations_solve(&all, out, &r.d))
         return;
     for (int t = 0; t < r.terms; t++) {
         if (out[t] == 0)
@@ -304,22 +271,45 @@ static void try_terms(struct search *s, struct ti_rule r, bool c0)
     }
     r.c0 = c0 ? out[r.terms] : 0;
     r.unknowns = all.unknowns + (r.kind == TI_RULE_PARTNER);
-    if ((r.terms == 0 || !c0 || r.c0 != 0) && is_right(s, &r))
+    if ((r.terms > 0 && c0 && r.c0 == 0) || !is_right(s, &r))
+        return;
+    if (is_confirmed(&r, s->known, s->n, NULL, 0))
         keep(s, &r);
+    else
+        keep_undetermined(s, &r, c0);
+}
+
+/* Whether all numbers are powers of two: those of ranks (axis -1), or of parts of an axis. */
+static bool are_powers(const struct search *s, int axis)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (!is_power(axis < 0 ? s->known[i].at.np : s->known[i].at.p[axis]))
+            return false;
+    for (size_t i = 0; i < s->nasked; i++)
+        if (!is_power(axis < 0 ? s->asked[i].np : s->asked[i].p[axis]))
+            return false;
+    return true;
 }
 
 /* Whether a term can be one of a rule: it has several values at the places that are known, since
- * otherwise it is a constant; and logarithms are those of powers of two. */
+ * otherwise it is a constant; and logarithms are rounded only if they need to be. */
 static bool is_useful(const struct search *s, struct ti_term t)
 {
     int64_t first = term_value(t, &s->known[0].at);
     bool varies = false;
 
+    if ((t.kind == TI_TERM_FLOOR_LOG_NP || t.kind == TI_TERM_CEIL_LOG_NP) && s->powers[TI_AXES])
+        return false;
+    if ((t.kind == TI_TERM_FLOOR_LOG_P || t.kind == TI_TERM_CEIL_LOG_P) && s->powers[t.axis])
+        return false;
+    if (t.kind == TI_TERM_LOG_NP ? !s->powers[TI_AXES]
+                                 : t.kind == TI_TERM_LOG_P && !s->powers[t.axis])
+        return false;
     for (size_t i = 0; i < s->n; i++) {
         const struct ti_spot *at = &s->known[i].at;
 
         varies |= term_value(t, at) != first;
-        if (is_no_power(t, at))
+        if (has_no_value(t, at))
             return false;
     }
     return varies;
@@ -364,13 +354,13 @@ static bool cells_of(const struct search *s, const struct ti_rule *r, int64_t *l
 {
     for (size_t i = 0; i < s->n; i++) {
         const struct ti_known *k = &s->known[i];
-        int64_t p = k->at.p[r->axis], x = k->at.x[r->axis], cells, least, most;
+        int64_t p = k->at.p[r->axis], x = k->at.x[r->axis], least, most;
+        wide of = (wide)k->value - r->c0, cells = of / r->c[0];
 
-        if ((k->value - r->c0) % r->c[0] || (cells = (k->value - r->c0) / r->c[0]) < -1 ||
-            cells > HUGE_VALUE / p / 2)
+        if (of % r->c[0] || cells < -1 || cells > HUGE_VALUE / p / 2)
             return false;
-        least = p * (cells - 1) + x + 1;
-        most = p * cells + x;
+        least = (int64_t)(p * (cells - 1)) + x + 1;
+        most = (int64_t)(p * cells) + x;
         *low = least > *low ? least : *low;
         *high = most < *high ? most : *high;
     }
@@ -429,7 +419,7 @@ static void try_cells(struct search *s, struct ti_rule r)
 /* Cells of all sizes that divide all numbers. */
 static void try_divisors(struct search *s, struct ti_rule r, int64_t each)
 {
-    for (int64_t d = 1; each % s->unit == 0 && d <= each / s->unit / d; d++) {
+    for (int64_t d = 1; each % s->unit == 0 && d <= each / s->unit / d && d < DIVISORS; d++) {
         int64_t other = each / s->unit / d;
 
         if (each / s->unit % d)
@@ -442,8 +432,8 @@ static void try_divisors(struct search *s, struct ti_rule r, int64_t each)
     }
 }
 
-/* Blocks with and without cells at their sides.  Without, a cell is a part of each number; with,
- * their differences tell its size. */
+/* Blocks with and without cells at their sides.  Without, a cell is a part of each number; with, of
+ * their differences. */
 static void try_blocks(struct search *s, int axis, bool padded)
 {
     wide each = 0, apart = 0;
@@ -453,17 +443,18 @@ static void try_blocks(struct search *s, int axis, bool padded)
         each = ti_gcd(each, s->known[i].value);
         apart = ti_gcd(apart, (wide)s->known[i].value - s->known[0].value);
     }
-    if (!apart) /* a constant is simpler */
+    if (!apart || apart >= HUGE_VALUE) /* a constant is simpler */
         return;
     if (!padded) {
         try_divisors(s, r, (int64_t)each);
         return;
     }
-    r.c[0] = (int64_t)apart;
     for (int pad = -PAD_MOST; pad <= PAD_MOST; pad++) {
-        r.c0 = (int64_t)(s->known[0].value % apart + pad * apart);
-        if (r.c0)
-            try_cells(s, r);
+        wide c0 = s->known[0].value % apart + pad * apart;
+
+        r.c0 = (int64_t)c0;
+        if (c0 && c0 < HUGE_VALUE && c0 > -HUGE_VALUE)
+            try_divisors(s, r, (int64_t)apart);
     }
 }
 
@@ -471,7 +462,8 @@ static void try_blocks(struct search *s, int axis, bool padded)
  * Parts that remain as large when there are more of them (weak scaling): each has so many cells,
  * and the first ones have one more, or the last ones one less: 8 p - 4 cells are 8 for each part
  * but the last four.  Where all inputs have as many parts, this cannot be told from a fixed number
- * of cells.
+ * of cells.  So many parts or fewer have no rule: the constants of 8 p - 4 cells do not tell
+ * whether three parts, of which four would have one less, have 20 cells or 21.
  */
 static void try_weak(struct search *s, int axis)
 {
@@ -487,8 +479,10 @@ static void try_weak(struct search *s, int axis)
         fewest = p < fewest ? p : fewest;
         most = p > most ? p : most;
     }
-    if (!apart || fewest == most)
+    if (!apart || apart >= HUGE_VALUE || least >= HUGE_VALUE || fewest == most)
         return;
+    for (size_t i = 0; i < s->nasked; i++)
+        fewest = s->asked[i].p[axis] < fewest ? s->asked[i].p[axis] : fewest;
     r.c[0] = (int64_t)apart;
     for (int less = 0; less < 2; less++) {
         int64_t low = less ? 1 - fewest : 1, high = less ? -1 : fewest - 1;
@@ -530,7 +524,10 @@ enum ti_rule_found ti_rule_find(const struct ti_known *known, size_t n, const st
 
     for (size_t i = 0; i < n; i++)
         s.largest = known[i].input > s.largest ? known[i].input : s.largest;
-    for (int unknowns = 0; unknowns <= UNKNOWNS && !s.nrules && n; unknowns++)
+    for (int axis = 0; n && axis < known[0].at.axes; axis++)
+        s.powers[axis] = are_powers(&s, axis);
+    s.powers[TI_AXES] = are_powers(&s, -1);
+    for (int unknowns = 0; unknowns <= TI_UNKNOWNS && !s.nrules && n; unknowns++)
         try_all(&s, unknowns);
     if (!s.nrules && s.no_cells.cells) {
         out[0] = s.no_cells;
@@ -539,41 +536,37 @@ enum ti_rule_found ti_rule_find(const struct ti_known *known, size_t n, const st
     out[0] = s.nrules ? s.rule[0] : s.undetermined;
     if (!s.nrules)
         return s.too_few ? TI_FOUND_TOO_FEW : TI_FOUND_NONE;
-    for (int k = 1; k < s.nrules; k++)
-        for (size_t i = 0; i < nasked; i++) {
-            int64_t a = 0, b = 0;
-            bool first = ti_rule_value(&s.rule[0], &asked[i], &a);
-
-            if (first != ti_rule_value(&s.rule[k], &asked[i], &b) || a != b) {
-                out[1] = s.rule[k];
-                *where = i;
-                return TI_FOUND_RIVALS;
-            }
-        }
-    return TI_FOUND_RULE;
+    if (s.nrules == 1)
+        return TI_FOUND_RULE;
+    out[1] = s.rule[1];
+    *where = s.where;
+    return TI_FOUND_RIVALS;
 }
 
 /* Constants follow from places alone, whatever the numbers there are: all are taken as 0. */
 bool ti_rule_is_determined(const struct ti_rule *rule, const struct ti_known *known, size_t n,
                            const struct ti_spot *more, size_t nmore)
 {
-    struct system all = {.unknowns = rule->terms + (rule->c0 != 0)};
+    struct ti__equations all = {.unknowns = rule->terms + (rule->c0 != 0)};
     int largest = 0;
+    bool is_larger = false; /* the present largest input would be one of the others */
 
     for (size_t i = 0; i < n; i++)
         largest = known[i].input > largest ? known[i].input : largest;
-    for (size_t i = 0; i < n + nmore; i++) {
+    for (size_t i = 0; i < n; i++)
+        is_larger |= known[i].input == largest && nmore && more[0].np > known[i].at.np;
+    for (size_t i = 0; i < n + (is_larger ? 0 : nmore); i++) {
         const struct ti_spot *at = i < n ? &known[i].at : &more[i - n];
-        wide equation[UNKNOWNS + 1] = {0};
+        wide equation[TI_UNKNOWNS + 1] = {0};
 
-        if (i < n && known[i].input == largest)
+        if (i < n && known[i].input == largest && !is_larger)
             continue;
         for (int t = 0; t < rule->terms; t++)
             equation[t] = term_value(rule->term[t], at);
         if (rule->c0)
             equation[rule->terms] = 1;
-        if (!add_equation(&all, equation))
+        if (!ti__equations_add(&all, equation))
             return false;
     }
-    return all.rank == all.unknowns;
+    return all.rank == all.unknowns && is_confirmed(rule, known, n, more, nmore);
 }

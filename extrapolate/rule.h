@@ -14,8 +14,8 @@
  *            where nothing else holds
  *
  * A rule counts only if the inputs determine it: it gives the number at every place, exactly; the
- * inputs without the largest one are enough to find it if it is a sum, so the largest one confirms
- * it (blocks are confirmed by the proof); and all
+ * inputs without the largest one are enough to find it if it is a sum, and one place more than it
+ * has constants confirms it (blocks are confirmed by the proof); and all
  * rules with as few unknowns that do so agree at all places of the target.  Else there is no rule,
  * and who asks is told two that disagree.
  *
@@ -40,15 +40,21 @@ struct ti_spot {
 };
 
 /* Terms of a sum: X(name, whether it has an axis, text; @ stands for the axis).  The stride of an
- * axis is the distance of ranks that are neighbours along it: p[0] * ... * p[axis - 1]. */
+ * axis is the distance of ranks that are neighbours along it: p[0] * ... * p[axis - 1].  A
+ * logarithm is rounded where numbers of parts are no powers of two: down or up, which are two
+ * rivals. */
 #define TI_TERMS(X)                                                                                \
     X(NP, false, "np")                                                                             \
     X(LOG_NP, false, "log2(np)")                                                                   \
+    X(FLOOR_LOG_NP, false, "floor(log2(np))")                                                      \
+    X(CEIL_LOG_NP, false, "ceil(log2(np))")                                                        \
     X(RANK, false, "rank")                                                                         \
     X(TRIP, false, "t")                                                                            \
     X(POW_TRIP, false, "2^t")                                                                      \
     X(P, true, "p@")                                                                               \
     X(LOG_P, true, "log2(p@)")                                                                     \
+    X(FLOOR_LOG_P, true, "floor(log2(p@))")                                                        \
+    X(CEIL_LOG_P, true, "ceil(log2(p@))")                                                          \
     X(COORDINATE, true, "@")                                                                       \
     X(STRIDE, true, "stride(@)")                                                                   \
     X(STRIDE_POW_TRIP, true, "stride(@) * 2^t")
@@ -91,7 +97,8 @@ enum ti_rule_found {
     TI_FOUND_RULE,
     TI_FOUND_NONE,     /* no rule of the family gives all numbers */
     TI_FOUND_RIVALS,   /* two rules do, and differ at the target */
-    TI_FOUND_TOO_FEW,  /* rules do, but none is determined without the largest input */
+    TI_FOUND_TOO_FEW,  /* rules do, but none is determined without the largest input, and confirmed
+                        */
     TI_FOUND_NO_CELLS, /* out[0] does, but a part of the target would have no cell */
     TI_FOUND_ONE_SHAPE /* out[0] does, but an axis has as many parts wherever the number is known,
                         * and others where it is asked for: ti_rule_find() leaves this to its caller
@@ -110,12 +117,13 @@ enum ti_rule_found ti_rule_find(const struct ti_known *known, size_t n, const st
                                 size_t nasked, int64_t unit, struct ti_rule out[2], size_t *where);
 
 /* Whether the constants of a rule with these terms, and with a constant if its c0 is not 0, follow
- * from the places that are known, but for those of the largest input, and from `nmore` others. */
+ * from the places that are known and from `nmore` of another run, but for those of the largest run,
+ * and are confirmed by one place more. */
 bool ti_rule_is_determined(const struct ti_rule *rule, const struct ti_known *known, size_t n,
                            const struct ti_spot *more, size_t nmore);
 
-/* The number at a place; false if the rule gives none there: no integer, one beyond 2^62, or the
- * logarithm of what is no power of two, which programs round up or down. */
+/* The number at a place; false if the rule gives none there: no integer, one beyond 2^62, or a
+ * power 2^t beyond 2^30. */
 bool ti_rule_value(const struct ti_rule *rule, const struct ti_spot *at, int64_t *out);
 
 /* Cells that all parts of a block have where parts remain as large: block(c, p, x) of them more,

@@ -55,7 +55,7 @@ for np in 4 8 16; do
 done
 refused "'b8' and 'b16' are of different builds of app: [1111] and [2222]" b8 b16
 mktrace --np 8 --exact --plain --iterations 7 longer
-refused 'trips of the loop: what fits is not determined without the largest input' p4 longer p16
+refused 'trips of the loop: the inputs are too few to find and confirm what fits' p4 longer p16
 mktrace --np 8 --exact --plain --iterations 5 --run-id "$(printf '%032x' 77)" run
 cp -r p8 mixed
 cp run/rank-000003.ti mixed

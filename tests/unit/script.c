@@ -12,7 +12,7 @@
 
 #include "trace/writer.h"
 
-#define NP_MAX    8
+#define NP_MAX    256
 #define SITES_MAX 16
 
 struct ti_source *script_source;

@@ -13,7 +13,7 @@
 
 #include "bundle/source.h"
 
-/* Write the trace of a script of up to 8 ranks and open it as script_source;
+/* Write the trace of a script of up to 256 ranks and open it as script_source;
  * `missing` is a rank left out, or -1.  The one before is forgotten. */
 void script_trace(int np, int missing, const char *script);
 void script_forget(void);

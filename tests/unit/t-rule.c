@@ -108,6 +108,9 @@ static const struct grid squares[] = {{2, {2, 2}}, {2, {4, 4}}, {2, {8, 8}}, {2,
 static const struct grid odd[] = {{2, {3, 5}}, {2, {4, 6}}, {2, {5, 7}}, {2, {6, 11}}};
 
 static const struct grid doubled_to_24[] = {{1, {2}}, {1, {4}}, {1, {8}}, {1, {16}}, {1, {24}}};
+static const struct grid any[] = {{1, {3}}, {1, {5}}, {1, {6}}, {1, {9}}, {1, {24}}};
+static const struct grid divisors[] = {{1, {3}}, {1, {4}}, {1, {5}}, {1, {6}}, {1, {8}}};
+static const struct grid narrow[] = {{2, {5, 5}}, {2, {6, 6}}, {2, {7, 8}}, {2, {4, 64}}};
 static const struct grid weak[] = {{2, {5, 5}}, {2, {6, 6}}, {2, {7, 8}}, {2, {32, 64}}};
 
 static int64_t eight(const struct ti_spot *at)
@@ -139,6 +142,15 @@ static int64_t stages(const struct ti_spot *at)
 static int64_t log_up(const struct ti_spot *at)
 {
     return at->np > 1 ? 64 - __builtin_clzll((uint64_t)at->np - 1) : 0;
+}
+static int64_t log_down(const struct ti_spot *at)
+{
+    return 8 * (63 - __builtin_clzll((uint64_t)at->np));
+}
+/* 3, 4, 5 and 6 parts are equal: of 240 cells, or of 60 that are four times as large. */
+static int64_t even(const struct ti_spot *at)
+{
+    return 136 + 8 * ti_block(240, at->p[0], at->x[0]);
 }
 static int64_t rim(const struct ti_spot *at)
 {
@@ -189,6 +201,8 @@ static void t_grows(void **state)
     finds(weak, 3, last_less, "40 * block(8 * px - 4, px, x)");
     finds(growing, 3, partner, "x xor px / 2");
     finds(growing, 3, neighbour, "x xor 1");
+    finds(any, 4, log_up, "ceil(log2(np))");
+    finds(any, 4, log_down, "8 * floor(log2(np))");
     finds(odd, 3, rim, "40 * block(33, py, y)");
     finds(odd, 3, last, "np - 1");
 }
@@ -196,21 +210,18 @@ static void t_grows(void **state)
 /* With squares only, nothing tells one axis from the other, unless the target is a square, too. */
 static void t_rivals(void **state)
 {
-    struct ti_rule rule[2];
-    int64_t value;
-    size_t where;
     const struct grid wide[] = {squares[0], squares[1], squares[2], {2, {8, 32}}};
 
     (void)state;
     refuses(wide, 3, south, TI_FOUND_RIVALS);
     finds(squares, 3, south, "px");
-    make(doubled_to_24, 4, log_up); /* programs round log2(24) up or down */
-    assert_int_equal(ti_rule_find(known, nknown, asked, nasked, 8, rule, &where), TI_FOUND_RULE);
-    assert_false(ti_rule_value(&rule[0], &asked[0], &value));
+    refuses(doubled_to_24, 4, log_up, TI_FOUND_RIVALS); /* programs round log2(24) up or down */
+    refuses(divisors, 4, even, TI_FOUND_RIVALS);        /* cells of 1, or of 4 */
+    refuses(narrow, 3, last_less, TI_FOUND_NONE);       /* 28 cells, or 4 parts with one less */
     refuses(growing, 3, squared,
             TI_FOUND_TOO_FEW); /* three numbers fit all that has three constants */
-    refuses(growing, 3, stages, TI_FOUND_RIVALS); /* (py + 6) / 2, if py is only 4 and 8 */
-    refuses(doubled, 4, turned, TI_FOUND_NONE);   /* a product of two things that vary */
+    refuses(growing, 3, stages, TI_FOUND_TOO_FEW); /* any line fits, if py is only 4 and 8 */
+    refuses(doubled, 4, turned, TI_FOUND_NONE);    /* a product of two things that vary */
     refuses(growing, 1, south, TI_FOUND_TOO_FEW);
     refuses(weak, 1, last_less, TI_FOUND_TOO_FEW); /* weak scaling, or a fixed number of cells */
 }
@@ -300,6 +311,64 @@ static void t_no_cells(void **state)
     assert_int_equal(rule[0].cells, 33);
 }
 
+/* Rules that differ are noticed, however many agree: 2^31 bytes of 64 parts that are equal, in
+ * cells of 8 bytes or of any multiple.  Only the largest cells leave 48 parts that are not. */
+static int64_t huge_parts(const struct ti_spot *at)
+{
+    return (INT64_C(1) << 37) / at->p[0];
+}
+static void t_many(void **state)
+{
+    static const struct grid powers[] = {{1, {2}}, {1, {4}}, {1, {8}}, {1, {64}}};
+    static const struct grid between[] = {{1, {2}}, {1, {4}}, {1, {64}}, {1, {48}}};
+
+    (void)state;
+    finds(powers, 3, huge_parts, "8 * block(17179869184, px, x)");
+    refuses(between, 3, huge_parts, TI_FOUND_RIVALS);
+}
+
+/* Numbers that no arithmetic of 64 bits holds have no rule, or a rule without a value. */
+static void t_large(void **state)
+{
+    static const int64_t large[] = {INT64_MIN, INT64_MIN + 1, -INT64_MAX / 2, -1,
+                                    1,         INT64_MAX / 2, INT64_MAX - 1,  INT64_MAX};
+    static const int n = sizeof large / sizeof *large;
+    struct ti_rule rule[2];
+    size_t where;
+    int64_t value;
+
+    (void)state;
+    make(odd, 3, eight);
+    for (int seed = 0; seed < n * n * n; seed++) {
+        for (size_t i = 0; i < nknown; i++) {
+            int pick[] = {seed % n, seed / n % n, seed / n / n};
+
+            known[i].value = large[pick[known[i].input]];
+            if (pick[0] == 4 && known[i].value < INT64_MAX)
+                known[i].value += known[i].at.x[0] % 2;
+        }
+        if (ti_rule_find(known, nknown, asked, nasked, 1, rule, &where) == TI_FOUND_RULE)
+            for (size_t i = 0; i < nasked; i++)
+                if (ti_rule_value(&rule[0], &asked[i], &value))
+                    assert_true(value < INT64_C(1) << 62 && value > -(INT64_C(1) << 62));
+        ti_product_find(known, nknown, asked, nasked, 1, rule, &where);
+    }
+}
+
+/* 2^t beyond what ranks need has no value, rather than a wrong one. */
+static void t_powers(void **state)
+{
+    struct ti_rule r = {.kind = TI_RULE_SUM, .terms = 1, .d = 1, .c = {1}};
+    struct ti_spot at = {.np = 4, .axes = 1, .p = {4}, .t = 30};
+    int64_t value;
+
+    (void)state;
+    r.term[0] = (struct ti_term){TI_TERM_POW_TRIP, 0};
+    assert_true(ti_rule_value(&r, &at, &value) && value == INT64_C(1) << 30);
+    at.t = 31;
+    assert_false(ti_rule_value(&r, &at, &value));
+}
+
 static void t_text(void **state)
 {
     struct ti_rule r = {.kind = TI_RULE_SUM, .terms = 2, .d = 3, .c0 = -1, .c = {-1, 4}};
@@ -316,7 +385,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(t_grows),    cmocka_unit_test(t_rivals),   cmocka_unit_test(t_cells),
-        cmocka_unit_test(t_products), cmocka_unit_test(t_no_cells), cmocka_unit_test(t_text),
+        cmocka_unit_test(t_products), cmocka_unit_test(t_no_cells), cmocka_unit_test(t_many),
+        cmocka_unit_test(t_large),    cmocka_unit_test(t_powers),   cmocka_unit_test(t_text),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
