@@ -151,12 +151,8 @@ static bool terms_follow(const struct places *p, const void *arg)
 {
     const struct terms *t = arg;
 
-    if (t->rule->kind == TI_RULE_BLOCK) { /* all inputs divide the axis alike */
-        for (size_t i = 0; i < p->n; i++)
-            if (p->at[i].p[t->rule->axis] != t->known[0].at.p[t->rule->axis])
-                return true;
-        return false;
-    }
+    if (t->rule->kind == TI_RULE_BLOCK) /* the inputs divide the axis alike, or in few ways */
+        return p->n && !is_known(p->m, t->rule->axis, p->at[0].p[t->rule->axis]);
     return ti_rule_is_determined(t->rule, t->known, t->n, p->at, p->n);
 }
 

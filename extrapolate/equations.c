@@ -1,4 +1,4 @@
-#include "extrapolate/equations.h"
+#include "extrapolate/rule_internal.h"
 
 #include <string.h>
 

@@ -83,7 +83,7 @@ static double side_of(const struct ti_models *m, const struct ti_spot *at, int a
 {
     const struct ti_block_axis *b = cells_along(m, axis);
 
-    return b ? (double)(b->each + ti_block(b->cells, at->p[axis], at->x[axis]))
+    return b ? (double)(b->each + ti_block_dealt(b->deal, b->cells, at->p[axis], at->x[axis]))
              : 1 / (double)at->p[axis];
 }
 
@@ -397,7 +397,7 @@ static void add_side(struct ti_wording *t, const struct ti_models *m, int axis, 
         return;
     }
     ti_wording_add(t, first ? "" : " * ");
-    ti_wording_block(t, b->cells, b->each, axis);
+    ti_wording_block(t, b->deal, b->cells, b->each, axis);
 }
 
 static void add_face(struct ti_wording *t, const struct ti_models *m, int but, bool first)

@@ -97,6 +97,7 @@ static bool find_rules(struct fitting *f, uint32_t class, size_t slot, int64_t c
             return false;
         found = ti__find_rule(f, class, slot, true, rule, &where);
         f->no_cells |= found == TI_FOUND_NO_CELLS;
+        f->rivals |= found == TI_FOUND_RIVALS && cell < 0 && trip == ALL_TRIPS;
         if (found != TI_FOUND_RULE) {
             note(f, class, slot, found, rule, where);
             return false;
@@ -286,7 +287,7 @@ static bool find_slot(struct fitting *f, uint32_t class, size_t slot)
     int64_t trips = trips_of(f, class, slot);
     bool found;
 
-    f->no_cells = false;
+    f->no_cells = f->rivals = false;
     if (find_rules_of(f, class, slot, trips))
         return true;
     if (f->m->in->class[class].slot[slot].is.kind == TI_NUMBER_VOLUME)
@@ -347,7 +348,8 @@ bool ti_model_value(const struct ti_models *m, uint32_t class, size_t slot,
 
 /* -------------------------------------------------------------------------- all -- */
 
-static void note_block(struct ti_models *m, int axis, int64_t cells, int64_t each)
+static void note_block(struct ti_models *m, int axis, enum ti_deal deal, int64_t cells,
+                       int64_t each)
 {
     for (int i = 0; i < m->in->n; i++)
         if (cells < m->grid.p[i][axis] && !each) /* a side would have no length */
@@ -356,7 +358,7 @@ static void note_block(struct ti_models *m, int axis, int64_t cells, int64_t eac
         if (m->block[b].axis == axis)
             return;
     if (m->nblocks < TI_AXES)
-        m->block[m->nblocks++] = (struct ti_block_axis){axis, cells, each};
+        m->block[m->nblocks++] = (struct ti_block_axis){axis, cells, each, deal};
 }
 
 /* Blocks that rules of numbers have, for volumes. */
@@ -370,10 +372,10 @@ static void note_blocks(struct ti_models *m)
             if (!model || model->kind != TI_MODEL_NUMBER)
                 continue;
             if (rule->kind == TI_RULE_BLOCK)
-                note_block(m, rule->axis, rule->cells, ti_rule_each(rule));
+                note_block(m, rule->axis, rule->deal, rule->cells, ti_rule_each(rule));
             if (rule->kind == TI_RULE_PRODUCT) {
-                note_block(m, rule->axis, rule->cells, 0);
-                note_block(m, rule->axis2, rule->cells2, 0);
+                note_block(m, rule->axis, TI_DEAL_FIRST, rule->cells, 0);
+                note_block(m, rule->axis2, TI_DEAL_FIRST, rule->cells2, 0);
             }
         }
 }
@@ -449,17 +451,23 @@ static bool is_fitted(const struct ti_models *m, size_t class, size_t slot)
     return false;
 }
 
-/* Find rules of all that has rules in `like`. */
-static bool find_rules_like(struct fitting *f, const struct ti_models *like)
+/* Find rules of all that has rules in `like`, but for the communicators that all programs have.
+ * *rivals: a number has several, so one of them gives another number than `like` does. */
+static bool find_rules_like(struct fitting *f, const struct ti_models *like, bool *rivals)
 {
     for (uint32_t c = 0; c < like->in->nclasses; c++)
         for (size_t s = 0; s < like->in->class[c].n; s++) {
-            bool is_volume = like->in->class[c].slot[s].is.kind == TI_NUMBER_VOLUME;
+            const struct ti_number *n = &like->in->class[c].slot[s].is;
+            bool is_volume = n->kind == TI_NUMBER_VOLUME, found;
 
-            if (is_volume && is_fitted(like, c, s))
+            if ((is_volume && is_fitted(like, c, s)) ||
+                (n->kind >= TI_NUMBER_COMM_RANK && n->of <= 1))
                 continue;
-            if (is_volume ? !find_rules_of(f, c, s, trips_of(f, c, s)) : !find_slot(f, c, s))
+            f->rivals = false;
+            found = is_volume ? find_rules_of(f, c, s, trips_of(f, c, s)) : find_slot(f, c, s);
+            if (!found && !f->rivals)
                 return false;
+            *rivals |= !found;
         }
     return true;
 }
@@ -498,9 +506,10 @@ bool ti_models_has_rival(const struct ti_models *m, const struct ti_grid *g)
 {
     struct ti_models other;
     struct fitting f = {.m = &other};
-    bool fine = begin(&f, m->in, g, m->np) && find_rules_like(&f, m), agree = true;
+    bool rivals = false, agree = true;
+    bool fine = begin(&f, m->in, g, m->np) && find_rules_like(&f, m, &rivals);
 
-    for (int64_t r = 0; r < m->np && fine; r++) {
+    for (int64_t r = 0; r < m->np && fine && !rivals; r++) {
         struct ti_spot x = ti_grid_spot(&m->grid, m->in->n, m->np, r);
         struct ti_spot y = ti_grid_spot(g, m->in->n, m->np, r);
 
@@ -508,7 +517,7 @@ bool ti_models_has_rival(const struct ti_models *m, const struct ti_grid *g)
     }
     end(&f);
     ti_models_free(&other);
-    return fine && !agree;
+    return fine && (rivals || !agree);
 }
 
 void ti_models_free(struct ti_models *m)

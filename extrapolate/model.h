@@ -67,7 +67,8 @@ struct ti_models {
     struct ti_block_axis {
         int axis;
         int64_t cells, each; /* of a rule, see ti_rule_each() */
-    } block[TI_AXES];        /* blocks that numbers have: volumes may depend on them */
+        enum ti_deal deal;
+    } block[TI_AXES]; /* blocks that numbers have: volumes may depend on them */
     int nblocks;
 };
 

@@ -2,149 +2,13 @@
 
 #include <string.h>
 
-#include "extrapolate/equations.h"
+#include "extrapolate/rule_internal.h"
 
-#define HUGE_VALUE (INT64_C(1) << 62)
-#define TRIPS_MOST 30 /* the largest t of 2^t */
-#define PAD_MOST   4  /* cells at each side of a block, and their multiples, that are tried */
+#define PAD_MOST   4     /* cells at each side of a block, and their multiples, that are tried */
+#define DEALS_MOST 65536 /* numbers of cells that are tried of one size */
 #define DIVISORS   (INT64_C(1) << 20) /* cells of more different sizes are not tried */
 
 typedef ti__wide wide;
-
-static int64_t log2_of(int64_t v)
-{
-    return v > 0 ? 63 - __builtin_clzll((uint64_t)v) : 0;
-}
-
-static int64_t stride_of(const struct ti_spot *s, int axis)
-{
-    int64_t stride = 1;
-
-    for (int i = 0; i < axis; i++)
-        stride *= s->p[i];
-    return stride;
-}
-
-static int64_t log2_up(int64_t v)
-{
-    return v > 1 ? log2_of(v - 1) + 1 : 0;
-}
-
-static int64_t term_value(struct ti_term t, const struct ti_spot *s)
-{
-    int64_t power = INT64_C(1) << (s->t < TRIPS_MOST ? s->t : TRIPS_MOST);
-
-    switch (t.kind) {
-    case TI_TERM_NP:
-        return s->np;
-    case TI_TERM_LOG_NP:
-    case TI_TERM_FLOOR_LOG_NP:
-        return log2_of(s->np);
-    case TI_TERM_CEIL_LOG_NP:
-        return log2_up(s->np);
-    case TI_TERM_RANK:
-        return s->rank;
-    case TI_TERM_TRIP:
-        return s->t;
-    case TI_TERM_POW_TRIP:
-        return power;
-    case TI_TERM_P:
-        return s->p[t.axis];
-    case TI_TERM_LOG_P:
-    case TI_TERM_FLOOR_LOG_P:
-        return log2_of(s->p[t.axis]);
-    case TI_TERM_CEIL_LOG_P:
-        return log2_up(s->p[t.axis]);
-    case TI_TERM_COORDINATE:
-        return s->x[t.axis];
-    case TI_TERM_STRIDE:
-        return stride_of(s, t.axis);
-    case TI_TERM_STRIDE_POW_TRIP:
-        return stride_of(s, t.axis) * power;
-    case TI_TERM_COUNT:
-        break;
-    }
-    return 0;
-}
-
-int64_t ti_block(int64_t n, int64_t p, int64_t x)
-{
-    int64_t rest = (n % p + p) % p;
-
-    return (n - rest) / p + (x < rest);
-}
-
-/* --------------------------------------------------------------------- value -- */
-
-static bool is_power(int64_t v)
-{
-    return !(v & (v - 1));
-}
-
-/* Whether a term has no value at a place: a logarithm that is not rounded; a power too large. */
-static bool has_no_value(struct ti_term t, const struct ti_spot *at)
-{
-    switch (t.kind) {
-    case TI_TERM_LOG_NP:
-        return !is_power(at->np);
-    case TI_TERM_LOG_P:
-        return !is_power(at->p[t.axis]);
-    case TI_TERM_POW_TRIP:
-    case TI_TERM_STRIDE_POW_TRIP:
-        return at->t > TRIPS_MOST;
-    default:
-        return false;
-    }
-}
-
-static bool sum_value(const struct ti_rule *r, const struct ti_spot *at, int64_t *out)
-{
-    wide sum = r->c0;
-
-    for (int i = 0; i < r->terms; i++) {
-        if (has_no_value(r->term[i], at))
-            return false;
-        sum += (wide)r->c[i] * term_value(r->term[i], at);
-    }
-    if (sum % r->d || sum / r->d >= HUGE_VALUE || sum / r->d <= -HUGE_VALUE)
-        return false;
-    *out = (int64_t)(sum / r->d);
-    return true;
-}
-
-bool ti_rule_value(const struct ti_rule *r, const struct ti_spot *at, int64_t *out)
-{
-    wide v;
-
-    switch (r->kind) {
-    case TI_RULE_SUM:
-        return sum_value(r, at, out);
-    case TI_RULE_PARTNER:
-        if (!sum_value(r, at, out) || *out < 0)
-            return false;
-        *out ^= at->x[r->axis];
-        return true;
-    case TI_RULE_BLOCK:
-        v = r->c0 + (wide)r->c[0] * ti_block(r->cells, at->p[r->axis], at->x[r->axis]);
-        *out = (int64_t)v;
-        return v < HUGE_VALUE && v > -HUGE_VALUE;
-    case TI_RULE_PRODUCT:
-        v = (wide)r->c[0] * (r->pad[0] + ti_block(r->cells, at->p[r->axis], at->x[r->axis]));
-        if (__builtin_mul_overflow(
-                v, r->pad[1] + ti_block(r->cells2, at->p[r->axis2], at->x[r->axis2]), &v))
-            return false;
-        *out = (int64_t)v;
-        return v < HUGE_VALUE && v > -HUGE_VALUE;
-    }
-    return false;
-}
-
-int64_t ti_rule_each(const struct ti_rule *r)
-{
-    int64_t each = r->c0 % r->c[0] ? 0 : r->c0 / r->c[0];
-
-    return each > 0 && r->cells < each ? each : 0;
-}
 
 /* ------------------------------------------------------------------ searching -- */
 
@@ -159,6 +23,7 @@ struct search {
     struct ti_rule rule[2];   /* the first one that holds, and one that differs from it ... */
     int nrules;
     size_t where;                /* ... at this place that is asked for */
+    int different;               /* numbers that are known, TI_UNKNOWNS + 1 at most */
     bool too_few;                /* a rule was not determined and confirmed ... */
     struct ti_rule undetermined; /* ... the first one of them */
     struct ti_rule no_cells; /* a block of which parts would have no cells; its cells are 0: none */
@@ -193,7 +58,7 @@ static bool is_confirmed(const struct ti_rule *r, const struct ti_known *known, 
         int k = 0;
 
         for (int t = 0; t < r->terms; t++)
-            value[t] = term_value(r->term[t], at);
+            value[t] = ti__term_value(r->term[t], at);
         while (k < nseen && memcmp(seen[k], value, sizeof value) != 0)
             k++;
         if (k == constants)
@@ -247,7 +112,7 @@ static void try_terms(struct search *s, struct ti_rule r, bool c0)
             if ((k->input == s->largest) != pass)
                 continue;
             for (int t = 0; t < r.terms; t++)
-                equation[t] = term_value(r.term[t], &k->at);
+                equation[t] = ti__term_value(r.term[t], &k->at);
             if (c0)
                 equation[r.terms] = 1;
             equation[all.unknowns] = wanted(&r, k);
@@ -283,10 +148,10 @@ static void try_terms(struct search *s, struct ti_rule r, bool c0)
 static bool are_powers(const struct search *s, int axis)
 {
     for (size_t i = 0; i < s->n; i++)
-        if (!is_power(axis < 0 ? s->known[i].at.np : s->known[i].at.p[axis]))
+        if (!ti__is_power(axis < 0 ? s->known[i].at.np : s->known[i].at.p[axis]))
             return false;
     for (size_t i = 0; i < s->nasked; i++)
-        if (!is_power(axis < 0 ? s->asked[i].np : s->asked[i].p[axis]))
+        if (!ti__is_power(axis < 0 ? s->asked[i].np : s->asked[i].p[axis]))
             return false;
     return true;
 }
@@ -295,7 +160,7 @@ static bool are_powers(const struct search *s, int axis)
  * otherwise it is a constant; and logarithms are rounded only if they need to be. */
 static bool is_useful(const struct search *s, struct ti_term t)
 {
-    int64_t first = term_value(t, &s->known[0].at);
+    int64_t first = ti__term_value(t, &s->known[0].at);
     bool varies = false;
 
     if ((t.kind == TI_TERM_FLOOR_LOG_NP || t.kind == TI_TERM_CEIL_LOG_NP) && s->powers[TI_AXES])
@@ -308,8 +173,8 @@ static bool is_useful(const struct search *s, struct ti_term t)
     for (size_t i = 0; i < s->n; i++) {
         const struct ti_spot *at = &s->known[i].at;
 
-        varies |= term_value(t, at) != first;
-        if (has_no_value(t, at))
+        varies |= ti__term_value(t, at) != first;
+        if (ti__term_has_no_value(t, at))
             return false;
     }
     return varies;
@@ -349,7 +214,8 @@ static void try_sums(struct search *s, enum ti_rule_kind kind, int axis, int ter
 
 /* --------------------------------------------------------------------- blocks -- */
 
-/* Narrow the cells, from *low to *high, to those that give these numbers. */
+/* Narrow the cells, from *low to *high, to those that give these numbers, if they are dealt FIRST;
+ * otherwise to those that may.  Of CEIL, the last part is anything. */
 static bool cells_of(const struct search *s, const struct ti_rule *r, int64_t *low, int64_t *high)
 {
     for (size_t i = 0; i < s->n; i++) {
@@ -357,10 +223,12 @@ static bool cells_of(const struct search *s, const struct ti_rule *r, int64_t *l
         int64_t p = k->at.p[r->axis], x = k->at.x[r->axis], least, most;
         wide of = (wide)k->value - r->c0, cells = of / r->c[0];
 
-        if (of % r->c[0] || cells < -1 || cells > HUGE_VALUE / p / 2)
+        if (of % r->c[0] || cells < -1 || cells > TI_RULE_HUGE / p / 2)
             return false;
-        least = (int64_t)(p * (cells - 1)) + x + 1;
-        most = (int64_t)(p * cells) + x;
+        if (r->deal == TI_DEAL_CEIL && x + 1 == p)
+            continue;
+        least = (int64_t)(p * (cells - 1)) + (r->deal == TI_DEAL_FIRST ? x + 1 : 0);
+        most = (int64_t)(p * cells) + (r->deal == TI_DEAL_FIRST ? x : p);
         *low = least > *low ? least : *low;
         *high = most < *high ? most : *high;
     }
@@ -371,7 +239,7 @@ static bool cells_of(const struct search *s, const struct ti_rule *r, int64_t *l
 static bool has_cells(const struct search *s, const struct ti_rule *r, int64_t cells)
 {
     for (size_t i = 0; i < s->nasked; i++)
-        if (ti_block(cells, s->asked[i].p[r->axis], s->asked[i].x[r->axis]) == 0)
+        if (ti_block_dealt(r->deal, cells, s->asked[i].p[r->axis], s->asked[i].x[r->axis]) == 0)
             return false;
     return true;
 }
@@ -391,29 +259,45 @@ static bool has_one_division(const struct search *s, int axis)
     return !same;
 }
 
+/* Cells that are dealt otherwise: rivals of a block where no rest tells.  The interval is small,
+ * since so many cells more would be one more for each part. */
+static void try_deals(struct search *s, struct ti_rule r)
+{
+    for (r.deal = TI_DEAL_LAST; r.deal < TI_DEAL_COUNT; r.deal++) {
+        int64_t low = 1, high = TI_RULE_HUGE;
+
+        if (!cells_of(s, &r, &low, &high) || high - low > DEALS_MOST)
+            continue;
+        for (r.cells = low; r.cells <= high; r.cells++)
+            if (is_right(s, &r) && has_cells(s, &r, r.cells))
+                keep(s, &r);
+    }
+}
+
 static void try_cells(struct search *s, struct ti_rule r)
 {
-    int64_t low = 1, high = HUGE_VALUE;
+    int64_t low = 1, high = TI_RULE_HUGE;
+    bool first = cells_of(s, &r, &low, &high);
 
-    if (!cells_of(s, &r, &low, &high))
-        return;
-    if (has_one_division(s, r.axis)) {
+    r.unknowns = r.c0 ? 3 : 2;
+    if (first && (has_one_division(s, r.axis) || (r.c0 && s->different < r.unknowns))) {
         s->undetermined = s->too_few ? s->undetermined : r;
         s->too_few = true;
         return;
     }
-    if (!has_cells(s, &r, high)) {
+    if (first && !has_cells(s, &r, high)) {
         r.cells = high;
         s->no_cells = high > s->no_cells.cells ? r : s->no_cells;
         return;
     }
-    r.unknowns = r.c0 ? 3 : 2;
-    r.cells = low;
-    keep(s, &r);
-    if (high != low) {
+    if (first) {
+        r.cells = low;
+        keep(s, &r);
         r.cells = high;
         keep(s, &r);
     }
+    if (!has_one_division(s, r.axis) && (s->nrules || s->different > r.unknowns))
+        try_deals(s, r);
 }
 
 /* Cells of all sizes that divide all numbers. */
@@ -443,7 +327,7 @@ static void try_blocks(struct search *s, int axis, bool padded)
         each = ti_gcd(each, s->known[i].value);
         apart = ti_gcd(apart, (wide)s->known[i].value - s->known[0].value);
     }
-    if (!apart || apart >= HUGE_VALUE) /* a constant is simpler */
+    if (!apart || apart >= TI_RULE_HUGE) /* a constant is simpler */
         return;
     if (!padded) {
         try_divisors(s, r, (int64_t)each);
@@ -453,7 +337,7 @@ static void try_blocks(struct search *s, int axis, bool padded)
         wide c0 = s->known[0].value % apart + pad * apart;
 
         r.c0 = (int64_t)c0;
-        if (c0 && c0 < HUGE_VALUE && c0 > -HUGE_VALUE)
+        if (c0 && c0 < TI_RULE_HUGE && c0 > -TI_RULE_HUGE)
             try_divisors(s, r, (int64_t)apart);
     }
 }
@@ -479,7 +363,7 @@ static void try_weak(struct search *s, int axis)
         fewest = p < fewest ? p : fewest;
         most = p > most ? p : most;
     }
-    if (!apart || apart >= HUGE_VALUE || least >= HUGE_VALUE || fewest == most)
+    if (!apart || apart >= TI_RULE_HUGE || least >= TI_RULE_HUGE || fewest == most)
         return;
     for (size_t i = 0; i < s->nasked; i++)
         fewest = s->asked[i].p[axis] < fewest ? s->asked[i].p[axis] : fewest;
@@ -496,6 +380,24 @@ static void try_weak(struct search *s, int axis)
 }
 
 /* ----------------------------------------------------------------------- find -- */
+
+/* How many different numbers are known.  Blocks with cells at their sides need as many as they have
+ * constants, and those that are dealt otherwise one more, unless they are rivals only. */
+static int count_different(const struct search *s)
+{
+    int64_t seen[TI_UNKNOWNS + 1];
+    int n = 0;
+
+    for (size_t i = 0; i < s->n && n <= TI_UNKNOWNS; i++) {
+        int k = 0;
+
+        while (k < n && seen[k] != s->known[i].value)
+            k++;
+        if (k == n)
+            seen[n++] = s->known[i].value;
+    }
+    return n;
+}
 
 /* Rules with `unknowns` constants. */
 static void try_all(struct search *s, int unknowns)
@@ -526,6 +428,7 @@ enum ti_rule_found ti_rule_find(const struct ti_known *known, size_t n, const st
         s.largest = known[i].input > s.largest ? known[i].input : s.largest;
     for (int axis = 0; n && axis < known[0].at.axes; axis++)
         s.powers[axis] = are_powers(&s, axis);
+    s.different = count_different(&s);
     s.powers[TI_AXES] = are_powers(&s, -1);
     for (int unknowns = 0; unknowns <= TI_UNKNOWNS && !s.nrules && n; unknowns++)
         try_all(&s, unknowns);
@@ -562,7 +465,7 @@ bool ti_rule_is_determined(const struct ti_rule *rule, const struct ti_known *kn
         if (i < n && known[i].input == largest && !is_larger)
             continue;
         for (int t = 0; t < rule->terms; t++)
-            equation[t] = term_value(rule->term[t], at);
+            equation[t] = ti__term_value(rule->term[t], at);
         if (rule->c0)
             equation[rule->terms] = 1;
         if (!ti__equations_add(&all, equation))

@@ -10,6 +10,7 @@
  *            divided into p parts, and the first n % p parts have one more than the others; n is
  *            between -p and p where parts remain as large when there are more (weak scaling): n % p
  *            is not below 0 then, so with n = -4 the last four parts have one less
+ *            other programs deal the rest otherwise (TI_DEALS): block_last, block_ceil, block_even
  *   product  c1 * (block(n, p, x) + a) * (block(m, q, y) + b): of two axes, or of one twice; only
  *            where nothing else holds
  *
@@ -71,6 +72,19 @@ struct ti_term {
     int axis;
 };
 
+/* How cells are dealt to parts: X(name, text).  The first parts have one more, or the last ones;
+ * all but the last have as many, rounded up; or part x ends at n * (x + 1) / p. */
+#define TI_DEALS(X)                                                                                \
+    X(FIRST, "block")                                                                              \
+    X(LAST, "block_last")                                                                          \
+    X(CEIL, "block_ceil")                                                                          \
+    X(EVEN, "block_even")
+
+enum ti_deal {
+#define TI_DEAL_ENUM(name, text) TI_DEAL_##name,
+    TI_DEALS(TI_DEAL_ENUM) TI_DEAL_COUNT
+};
+
 enum ti_rule_kind { TI_RULE_SUM, TI_RULE_PARTNER, TI_RULE_BLOCK, TI_RULE_PRODUCT };
 
 struct ti_rule {
@@ -79,7 +93,8 @@ struct ti_rule {
     struct ti_term term[TI_RULE_TERMS];
     int64_t c0, c[TI_RULE_TERMS], d; /* d is at least 1 */
     int axis;                        /* of a partner or block */
-    int64_t cells;                   /* n of a block */
+    int64_t cells;                   /* n of a block ... */
+    enum ti_deal deal;               /* ... and how they are dealt; those of a product: FIRST */
     int axis2;                       /* of the second block of a product ... */
     int64_t cells2;                  /* ... and its cells */
     int64_t pad[2];                  /* a and b of a product */
@@ -133,7 +148,8 @@ int64_t ti_rule_each(const struct ti_rule *rule);
 struct ti_wording;
 
 /* Add "block(33, px, x)" or, with `each` as above, "block(8 * px - 4, px, x)". */
-void ti_wording_block(struct ti_wording *t, int64_t cells, int64_t each, int axis);
+void ti_wording_block(struct ti_wording *t, enum ti_deal deal, int64_t cells, int64_t each,
+                      int axis);
 
 /* The rule in words, such as "320 + 40 * block(33, px, x)", into buf; cut if it does not fit.
  * Returns buf. */
@@ -142,7 +158,8 @@ const char *ti_rule_text(const struct ti_rule *rule, char *buf, size_t room);
 /* The greatest common divisor, of numbers of 128 bits; that of 0 and b is b. */
 __int128 ti_gcd(__int128 a, __int128 b);
 
-/* Cells of part `x` of `p` parts of `n` cells. */
+/* Cells of part `x` of `p` parts of `n` cells, n below 2^62; as they are dealt, or FIRST. */
+int64_t ti_block_dealt(enum ti_deal deal, int64_t n, int64_t p, int64_t x);
 int64_t ti_block(int64_t n, int64_t p, int64_t x);
 
 #endif

@@ -35,22 +35,25 @@ static void add_sum(struct ti_wording *t, const struct ti_rule *r)
         ti_wording_add(t, " / %" PRId64, r->d);
 }
 
-void ti_wording_block(struct ti_wording *t, int64_t cells, int64_t each, int axis)
+void ti_wording_block(struct ti_wording *t, enum ti_deal deal, int64_t cells, int64_t each,
+                      int axis)
 {
+#define DEAL_TEXT(name, text) text,
+    static const char *const texts[] = {TI_DEALS(DEAL_TEXT)};
     char x = "xyzw"[axis];
 
     if (each)
-        ti_wording_add(t, "block(%" PRId64 " * p%c %c %" PRId64 ", p%c, %c)", each, x,
+        ti_wording_add(t, "%s(%" PRId64 " * p%c %c %" PRId64 ", p%c, %c)", texts[deal], each, x,
                        cells < 0 ? '-' : '+', cells < 0 ? -cells : cells, x, x);
     else
-        ti_wording_add(t, "block(%" PRId64 ", p%c, %c)", cells, x, x);
+        ti_wording_add(t, "%s(%" PRId64 ", p%c, %c)", texts[deal], cells, x, x);
 }
 
 static void add_padded(struct ti_wording *t, int64_t cells, int axis, int64_t pad)
 {
     if (pad)
         ti_wording_add(t, "(%" PRId64 " + ", pad);
-    ti_wording_block(t, cells, 0, axis);
+    ti_wording_block(t, TI_DEAL_FIRST, cells, 0, axis);
     ti_wording_add(t, pad ? ")" : "");
 }
 
@@ -63,7 +66,7 @@ static void add_rule_block(struct ti_wording *t, const struct ti_rule *r)
     if (has_constant)
         ti_wording_add(t, "%" PRId64, r->c0);
     add_factor(t, r->c[0], !has_constant);
-    ti_wording_block(t, r->cells, each, r->axis);
+    ti_wording_block(t, r->deal, r->cells, each, r->axis);
 }
 
 const char *ti_rule_text(const struct ti_rule *r, char *buf, size_t room)

@@ -21,6 +21,7 @@ struct fitting {
     struct ti_models_told *told;
     size_t found;    /* numbers with models */
     uint32_t inputs; /* that are looked at: bits */
+    bool rivals;     /* several rules of the number that is looked at hold for all its places */
     bool no_cells;   /* a rule of the number that is looked at leaves parts without cells */
     struct place *known, *asked;
     size_t nknown, nasked;

@@ -47,8 +47,8 @@ static void make(const int64_t (*p)[2], int n, volume *v)
 {
     in = (struct ti_inputs){.n = n};
     models = (struct ti_models){.in = &in, .np = p[n][0] * p[n][1], .grid = {.axes = 2}};
-    models.block[0] = (struct ti_block_axis){0, cells, each};
-    models.block[1] = (struct ti_block_axis){1, cells, each};
+    models.block[0] = (struct ti_block_axis){0, cells, each, TI_DEAL_FIRST};
+    models.block[1] = (struct ti_block_axis){1, cells, each, TI_DEAL_FIRST};
     models.nblocks = 2;
     samples = (struct ti_fit_samples){.m = &models, .value = known, .asked = asked};
     for (int i = 0; i < n; i++) {

@@ -109,6 +109,7 @@ static const struct grid odd[] = {{2, {3, 5}}, {2, {4, 6}}, {2, {5, 7}}, {2, {6,
 
 static const struct grid doubled_to_24[] = {{1, {2}}, {1, {4}}, {1, {8}}, {1, {16}}, {1, {24}}};
 static const struct grid any[] = {{1, {3}}, {1, {5}}, {1, {6}}, {1, {9}}, {1, {24}}};
+static const struct grid no_rests[] = {{1, {2}}, {1, {4}}, {1, {8}}, {1, {24}}};
 static const struct grid divisors[] = {{1, {3}}, {1, {4}}, {1, {5}}, {1, {6}}, {1, {8}}};
 static const struct grid narrow[] = {{2, {5, 5}}, {2, {6, 6}}, {2, {7, 8}}, {2, {4, 64}}};
 static const struct grid weak[] = {{2, {5, 5}}, {2, {6, 6}}, {2, {7, 8}}, {2, {32, 64}}};
@@ -156,6 +157,22 @@ static int64_t rim(const struct ti_spot *at)
 {
     return 40 * ti_block(33, at->p[1], at->x[1]);
 }
+static int64_t last_rim(const struct ti_spot *at)
+{
+    return 40 * ti_block_dealt(TI_DEAL_LAST, 100, at->p[1], at->x[1]);
+}
+static int64_t ceil_rim(const struct ti_spot *at)
+{
+    return 40 * ti_block_dealt(TI_DEAL_CEIL, 110, at->p[1], at->x[1]);
+}
+static int64_t even_rim(const struct ti_spot *at)
+{
+    return 80 + 40 * ti_block_dealt(TI_DEAL_EVEN, 100, at->p[1], at->x[1]);
+}
+static int64_t no_rest(const struct ti_spot *at)
+{
+    return 8 * ti_block(64, at->p[0], at->x[0]);
+}
 static int64_t first_rim(const struct ti_spot *at)
 {
     return 40 * ti_block(33, at->p[0], at->x[0]);
@@ -201,10 +218,32 @@ static void t_grows(void **state)
     finds(weak, 3, last_less, "40 * block(8 * px - 4, px, x)");
     finds(growing, 3, partner, "x xor px / 2");
     finds(growing, 3, neighbour, "x xor 1");
+    finds(odd, 3, last_rim, "40 * block_last(100, py, y)");
+    finds(odd, 3, ceil_rim, "40 * block_ceil(110, py, y)");
+    finds(odd, 3, even_rim, "80 + 40 * block_even(100, py, y)");
     finds(any, 4, log_up, "ceil(log2(np))");
     finds(any, 4, log_down, "8 * floor(log2(np))");
     finds(odd, 3, rim, "40 * block(33, py, y)");
     finds(odd, 3, last, "np - 1");
+}
+
+/* Each part of `n` cells is dealt once, whatever the way. */
+static void t_deals(void **state)
+{
+    (void)state;
+    for (int64_t n = 0; n < 60; n++)
+        for (int64_t p = 1; p < 20; p++)
+            for (int deal = 0; deal < TI_DEAL_COUNT; deal++) {
+                int64_t sum = 0, part;
+
+                for (int64_t x = 0; x < p; x++) {
+                    part = ti_block_dealt((enum ti_deal)deal, n, p, x);
+                    assert_true(part >= 0 && part <= n / p + 1);
+                    assert_true(deal == TI_DEAL_CEIL || part >= n / p);
+                    sum += part;
+                }
+                assert_int_equal(sum, n);
+            }
 }
 
 /* With squares only, nothing tells one axis from the other, unless the target is a square, too. */
@@ -216,8 +255,10 @@ static void t_rivals(void **state)
     refuses(wide, 3, south, TI_FOUND_RIVALS);
     finds(squares, 3, south, "px");
     refuses(doubled_to_24, 4, log_up, TI_FOUND_RIVALS); /* programs round log2(24) up or down */
-    refuses(divisors, 4, even, TI_FOUND_RIVALS);        /* cells of 1, or of 4 */
-    refuses(narrow, 3, last_less, TI_FOUND_NONE);       /* 28 cells, or 4 parts with one less */
+    refuses(no_rests, 3, no_rest, TI_FOUND_RIVALS);     /* who gets the rest of 64 / 24? */
+    finds(no_rests, 2, no_rest, "8 * block(64, px, x)");
+    refuses(divisors, 4, even, TI_FOUND_RIVALS);  /* cells of 1, or of 4 */
+    refuses(narrow, 3, last_less, TI_FOUND_NONE); /* 28 cells, or 4 parts with one less */
     refuses(growing, 3, squared,
             TI_FOUND_TOO_FEW); /* three numbers fit all that has three constants */
     refuses(growing, 3, stages, TI_FOUND_TOO_FEW); /* any line fits, if py is only 4 and 8 */
@@ -384,9 +425,10 @@ static void t_text(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(t_grows),    cmocka_unit_test(t_rivals),   cmocka_unit_test(t_cells),
-        cmocka_unit_test(t_products), cmocka_unit_test(t_no_cells), cmocka_unit_test(t_many),
-        cmocka_unit_test(t_large),    cmocka_unit_test(t_powers),   cmocka_unit_test(t_text),
+        cmocka_unit_test(t_grows), cmocka_unit_test(t_deals),    cmocka_unit_test(t_rivals),
+        cmocka_unit_test(t_cells), cmocka_unit_test(t_products), cmocka_unit_test(t_no_cells),
+        cmocka_unit_test(t_many),  cmocka_unit_test(t_large),    cmocka_unit_test(t_powers),
+        cmocka_unit_test(t_text),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
