@@ -59,7 +59,7 @@ static void refuse(struct finding *d, uint32_t site, const char *why)
 static bool put_column(struct ti_rank_form *it, struct ti_number number, int64_t first,
                        const uint8_t *p, size_t bytes)
 {
-    const uint8_t *start = p, *end = p + bytes, *token[TI_FORM_TOKENS];
+    const uint8_t *end = p + bytes, *token[TI_FORM_TOKENS];
     uint64_t head, more;
     int n = 0;
 
@@ -92,7 +92,6 @@ static bool put_column(struct ti_rank_form *it, struct ti_number number, int64_t
         number.token++;
         put_number(it, &number, ti_unzigzag(more));
     }
-    (void)start;
     put_byte(it, '.');
     return true;
 }

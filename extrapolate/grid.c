@@ -1,14 +1,15 @@
 #include "extrapolate/grid.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-#define SHAPES_MOST 512 /* ways to divide a number of ranks among axes */
+#include "common/map.h"
 
-/* Ways to divide. */
+/* Ways to divide a number of ranks among axes. */
 struct shapes {
-    int64_t p[SHAPES_MOST][TI_AXES];
-    int n;
-    bool cut; /* there are more */
+    int64_t (*p)[TI_AXES];
+    size_t n, cap;
+    int64_t least; /* spread() of the most square ones */
 };
 
 /* How the parts of axes follow from the number of ranks. */
@@ -65,13 +66,26 @@ uint32_t ti_grid_cell(const struct ti_grid *g, const struct ti_spot *at)
 
 /* ---------------------------------------------------------------------- shapes -- */
 
+/* How far the parts are from each other: the least one of a number of ranks is the most square. */
+static int64_t spread(const int64_t *p, int axes)
+{
+    int64_t sum = 0;
+
+    for (int i = 0; i < axes; i++)
+        sum += p[i];
+    return sum;
+}
+
 static void divide(struct shapes *s, int64_t *p, int axis, int axes, int64_t rest)
 {
     if (axis + 1 == axes) {
         p[axis] = rest;
-        s->cut |= s->n == SHAPES_MOST;
-        if ((axes == 1 || rest > 1) && s->n < SHAPES_MOST)
-            memcpy(s->p[s->n++], p, sizeof s->p[0]);
+        if (axes > 1 && rest == 1)
+            return;
+        s->p = ti_grow(s->p, &s->cap, s->n + 1, sizeof *s->p);
+        memcpy(s->p[s->n++], p, sizeof s->p[0]);
+        if (s->n == 1 || spread(p, axes) < s->least)
+            s->least = spread(p, axes);
         return;
     }
     for (int64_t k = 2; k <= rest; k++)
@@ -88,16 +102,6 @@ static struct shapes shapes_of(int64_t np, int axes)
 
     divide(&s, p, 0, axes, np);
     return s;
-}
-
-/* How far the parts are from each other: the least one of a number of ranks is the most square. */
-static int64_t spread(const int64_t *p, int axes)
-{
-    int64_t sum = 0;
-
-    for (int i = 0; i < axes; i++)
-        sum += p[i];
-    return sum;
 }
 
 static bool is_ordered(const int64_t *p, int axes, bool up)
@@ -140,18 +144,13 @@ static bool is_dealt(const int64_t *p, int axes, bool up)
 /* Whether a way to divide follows a law; `same`: parts that the inputs have in common. */
 static bool follows(const struct search *s, int which, const int64_t *p, enum law law)
 {
-    const struct shapes *all = &s->shapes[which];
     int axes = s->grid.axes;
 
     switch (law) {
     case AS_SQUARE_UP:
     case AS_SQUARE_DOWN:
-        if (all->cut)
-            return false;
-        for (int k = 0; k < all->n; k++)
-            if (spread(all->p[k], axes) < spread(p, axes))
-                return false;
-        return is_ordered(p, axes, law == AS_SQUARE_UP);
+        return spread(p, axes) == s->shapes[which].least &&
+               is_ordered(p, axes, law == AS_SQUARE_UP);
     case DEALT_UP:
     case DEALT_DOWN:
         return is_dealt(p, axes, law == DEALT_UP);
@@ -214,28 +213,20 @@ static bool has_dims(const struct search *s)
     return axes == s->grid.axes;
 }
 
-/* Whether a grid of the target follows a law that all inputs follow. */
-static bool fits_target(const struct search *s, const int64_t *p)
-{
-    unsigned laws = laws_of(s, s->in->n, p, ALL_LAWS);
-
-    for (int i = 0; i < s->in->n; i++)
-        laws = laws_of(s, i, s->grid.p[i], laws);
-    return laws != 0;
-}
-
-/* Set the rival of a grid of the target: another one that follows a law of all inputs. */
-static void find_rival(struct search *s, int is)
+/* Set the rival of a grid of the target: another one that follows one of the laws. */
+static void find_rival(struct search *s, size_t is, unsigned laws)
 {
     const struct shapes *all = &s->shapes[s->in->n];
 
     memset(s->grid.rival, 0, sizeof s->grid.rival);
-    for (int k = 0; k < all->n && !s->grid.rival[0]; k++)
-        if (k != is && fits_target(s, all->p[k]))
+    for (size_t k = 0; k < all->n && !s->grid.rival[0]; k++)
+        if (k != is && laws_of(s, s->in->n, all->p[k], laws))
             memcpy(s->grid.rival, all->p[k], sizeof s->grid.rival);
 }
 
-static bool try_targets(struct search *s)
+/* Try the grids of the target; without dimensions that are given, those that follow a law of all
+ * inputs. */
+static bool try_targets(struct search *s, unsigned laws)
 {
     const struct shapes *all = &s->shapes[s->in->n];
     size_t bytes = sizeof(int64_t) * (size_t)s->grid.axes;
@@ -246,15 +237,21 @@ static bool try_targets(struct search *s)
         memcpy(s->grid.p[s->in->n], s->dims, bytes);
         return has_dims(s) && s->each(s->arg, &s->grid);
     }
-    for (int k = 0; k < all->n; k++) {
-        if (!fits_target(s, all->p[k]))
+    for (size_t k = 0; k < all->n; k++) {
+        if (!laws_of(s, s->in->n, all->p[k], laws))
             continue;
-        find_rival(s, k);
+        find_rival(s, k, laws);
         memcpy(s->grid.p[s->in->n], all->p[k], sizeof all->p[k]);
         if (s->each(s->arg, &s->grid))
             return true;
     }
     return false;
+}
+
+static void free_shapes(struct search *s)
+{
+    for (int i = 0; i <= s->in->n; i++)
+        free(s->shapes[i].p);
 }
 
 bool ti_grid_of(const struct ti_inputs *in, const struct ti_grid *g, int64_t np, int64_t p[TI_AXES])
@@ -271,12 +268,14 @@ bool ti_grid_of(const struct ti_inputs *in, const struct ti_grid *g, int64_t np,
     laws = laws_of(&s, in->n, g->p[in->n], ALL_LAWS);
     for (int i = 0; i < in->n; i++)
         laws = laws_of(&s, i, g->p[i], laws);
+    free(s.shapes[in->n].p);
     s.shapes[in->n] = shapes_of(np, g->axes);
-    for (int k = 0; k < s.shapes[in->n].n; k++)
+    for (size_t k = 0; k < s.shapes[in->n].n; k++)
         if (laws_of(&s, in->n, s.shapes[in->n].p[k], laws)) {
             memcpy(p, s.shapes[in->n].p[k], sizeof(int64_t) * TI_AXES);
             found++;
         }
+    free_shapes(&s);
     return found == 1;
 }
 
@@ -287,9 +286,9 @@ static bool try_inputs(struct search *s, int i, unsigned laws)
     int32_t class[TI_CELLS];
 
     if (i == s->in->n)
-        return try_targets(s);
+        return try_targets(s, laws);
     memcpy(class, s->grid.class, sizeof class);
-    for (int k = 0; k < s->shapes[i].n; k++) {
+    for (size_t k = 0; k < s->shapes[i].n; k++) {
         unsigned follow;
 
         memcpy(s->grid.p[i], s->shapes[i].p[k], sizeof s->grid.p[i]);
@@ -308,17 +307,19 @@ bool ti_grids_try(const struct ti_inputs *in, int64_t np, const int64_t *dims, t
     struct search s = {
         .in = in, .np = np, .dims = dims, .each = each, .arg = arg, .differing = out};
 
+    bool found = false;
+
     *out = (struct ti_differing){{0, 0}, {0, 0}};
-    for (int axes = 1; axes <= TI_AXES; axes++) {
+    for (int axes = 1; axes <= TI_AXES && !found; axes++) {
         s.grid.axes = axes;
         for (int i = 0; i <= in->n; i++)
             s.shapes[i] = shapes_of(i < in->n ? in->input[i].np : np, axes);
-        for (size_t c = 0; c < sizeof cells / sizeof *cells; c++) {
+        for (size_t c = 0; c < sizeof cells / sizeof *cells && !found; c++) {
             s.grid.cells = cells[c];
             memset(s.grid.class, -1, sizeof s.grid.class);
-            if (try_inputs(&s, 0, ALL_LAWS))
-                return true;
+            found = try_inputs(&s, 0, ALL_LAWS);
         }
+        free_shapes(&s);
     }
-    return false;
+    return found;
 }

@@ -2,9 +2,11 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/folded.h"
 #include "common/cli.h"
+#include "common/map.h"
 #include "common/order.h"
 #include "common/scratch.h"
 
@@ -67,7 +69,9 @@ static ti_status keep_sites(struct ti_class *c, struct ti_source *source, struct
     st = ti_reader_skip(r, err);
     while (!st && (site = ti_reader_string(r, TI_STRING_SITE, (int64_t)c->nsites + 1))) {
         c->site = ti_grow(c->site, &cap, c->nsites + 1, sizeof *c->site);
-        c->site[c->nsites++] = strdup(site);
+        c->site[c->nsites] = strdup(site);
+        if (!c->site[c->nsites++])
+            ti_no_memory(1, strlen(site) + 1);
     }
     ti_reader_close(r);
     return st;

@@ -44,6 +44,8 @@ static bool agree(const struct fitting *f, const struct ti_rule *a, const struct
 /* The slots of a class whose values have a rule together with those that are there: those whose
  * rules have the fewest unknowns. */
 struct matches {
+    bool may;        /* a slot may have a rule with those that are there */
+    bool never;      /* ... and another one cannot */
     size_t n, rules; /* rules: those that have only one rule */
     size_t slot;     /* the last one, and its trip */
     int64_t trip;
@@ -85,12 +87,14 @@ static bool match_slot(struct fitting *f, const struct asking *of, uint32_t othe
     if (ti__add_values(f, other, slot, -1, trip, of->out, 0))
         found = ti__find_rule(f, of->class, of->slot, false, rule, &where);
     f->nvalues = values;
+    m->never |= found == TI_FOUND_NONE;
+    m->may |= found != TI_FOUND_NONE;
     if (found != TI_FOUND_RULE && found != TI_FOUND_RIVALS)
         return false;
     if (rule[0].unknowns > of->unknowns || (m->n && rule[0].unknowns > m->unknowns))
         return true;
     if (rule[0].unknowns < m->unknowns)
-        *m = (struct matches){.n = 0};
+        *m = (struct matches){.may = m->may, .never = m->never};
     m->unknowns = rule[0].unknowns;
     m->slot = slot;
     m->trip = trip;
@@ -122,12 +126,14 @@ static struct matches match(struct fitting *f, const struct asking *of, uint32_t
 
 /* Ask the other classes, the one with the most ranks first.  A class has a rule if all slots of it
  * that match agree on it, and all classes with rules must agree; where only one slot matches, its
- * values tell more to the classes behind it. */
+ * values tell more to the classes behind it.  There is no rule if no slot of a class may have it.
+ */
 static enum ti_rule_found ask_classes(struct fitting *f, const struct asking *of,
                                       const size_t *ranks, bool *asked, struct ti_rule *out)
 {
     size_t n = f->m->in->nclasses;
     bool found = false, differ = false;
+    bool partner = ti__is_partner(&f->m->in->class[of->class].slot[of->slot].is);
 
     memset(asked, 0, n * sizeof *asked);
     asked[of->class] = true;
@@ -136,6 +142,8 @@ static enum ti_rule_found ask_classes(struct fitting *f, const struct asking *of
         struct matches m = match(f, of, other);
 
         asked[other] = true;
+        if (m.never && !m.may && !partner) /* no rule holds for both classes */
+            return TI_FOUND_NONE;
         if (m.n && m.rules == m.n && !m.differ) {
             differ = found && !agree(f, out, &m.rule);
             found = true;
@@ -145,6 +153,65 @@ static enum ti_rule_found ask_classes(struct fitting *f, const struct asking *of
             return TI_FOUND_NONE;
     }
     return differ ? TI_FOUND_RIVALS : found ? TI_FOUND_RULE : TI_FOUND_NONE;
+}
+
+/* ------------------------------------------------------------------- products -- */
+
+/* The slot of a class that is alike, counted from 0 as `nth`; its slots if there is none. */
+static size_t alike_slot(const struct ti_class *c, size_t slot, const struct ti_class *o,
+                         size_t nth)
+{
+    for (size_t s = 0; s < o->n; s++)
+        if (is_alike(c, slot, o, s) && nth-- == 0)
+            return s;
+    return o->n;
+}
+
+static size_t count_alike(const struct ti_class *c, size_t slot, const struct ti_class *o,
+                          size_t end)
+{
+    size_t n = 0;
+
+    for (size_t s = 0; s < end; s++)
+        n += is_alike(c, slot, o, s);
+    return n;
+}
+
+bool ti__take_alike(struct fitting *f, uint32_t class, size_t slot, bool same_place,
+                    const struct ti_model *model)
+{
+    const struct ti_inputs *in = f->m->in;
+    const struct ti_class *c = &in->class[class];
+    size_t nth = count_alike(c, slot, c, slot), all = count_alike(c, slot, c, c->n);
+
+    f->nvalues = 0;
+    for (uint32_t k = 0; k < in->nclasses; k++) {
+        const struct ti_class *o = &in->class[k];
+        size_t n = count_alike(c, slot, o, o->n);
+
+        if (same_place && n && n != all)
+            return false;
+        for (size_t i = same_place ? nth : 0; i < (same_place && n ? nth + 1 : n); i++)
+            if (!ti__add_values(f, k, alike_slot(c, slot, o, i), -1, ALL_TRIPS, model, 0))
+                return false;
+    }
+    return f->nvalues > 0;
+}
+
+/* Faces of a part in a grid of three axes: products, of which the ranks of one class are too few to
+ * tell them.  All classes together have one, or the slots of each class at the same place. */
+static bool find_product(struct fitting *f, uint32_t class, size_t slot, struct ti_model *out)
+{
+    struct ti_rule rule[2];
+    size_t where;
+
+    for (int same_place = 0; same_place < 2; same_place++)
+        if (ti__take_alike(f, class, slot, same_place, out) &&
+            ti__find_product(f, class, slot, rule, &where) == TI_FOUND_RULE) {
+            out->rule[0] = rule[0];
+            return true;
+        }
+    return false;
 }
 
 bool ti__find_joint(struct fitting *f, uint32_t class, size_t slot, int64_t cell, int64_t trip,
@@ -165,5 +232,6 @@ bool ti__find_joint(struct fitting *f, uint32_t class, size_t slot, int64_t cell
                                 &out->rule[0]);
     free(ranks);
     free(asked);
-    return found == TI_FOUND_RULE;
+    return found == TI_FOUND_RULE ||
+           (found == TI_FOUND_NONE && trip == ALL_TRIPS && find_product(f, class, slot, out));
 }

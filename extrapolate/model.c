@@ -11,6 +11,8 @@
 #include "extrapolate/fit.h"
 #include "extrapolate/values.h"
 
+#define TI_MODEL_MOST 0x1p62 /* volumes are below that */
+
 /* ----------------------------------------------------------------------- rules -- */
 
 /* Where a number is: "rank 3 of 16 ranks, lu+0x3516, field bytes". */
@@ -147,18 +149,31 @@ static uint32_t similar_inputs(const struct ti_models *m)
     return similar;
 }
 
+static const struct ti_model plain = {.kind = TI_MODEL_NUMBER};
+
+static bool fit_values(const struct fitting *f, struct ti_fit *fit, struct ti_fit *rival)
+{
+    const struct ti_fit_samples s = {f->m, f->value, f->nvalues, f->spot, f->nspots};
+
+    return ti_fit_find(&s, fit, rival);
+}
+
 /* Fit the values of the inputs that are looked at. */
 static bool fit_inputs(struct fitting *f, uint32_t class, size_t slot, int64_t cell, int64_t trip,
                        struct ti_fit *fit, struct ti_fit *rival)
 {
-    const struct ti_model plain = {.kind = TI_MODEL_NUMBER};
-    struct ti_fit_samples s = {.m = f->m, .asked = f->spot, .nasked = f->nspots};
+    return ti__take_values(f, class, slot, cell, trip, &plain, 0) && fit_values(f, fit, rival);
+}
 
-    if (!ti__take_values(f, class, slot, cell, trip, &plain, 0))
-        return false;
-    s.value = f->value;
-    s.nvalues = f->nvalues;
-    return ti_fit_find(&s, fit, rival);
+/* Fit the values of all classes at a call site: of a kind of ranks that one input has, or that has
+ * one number of parts of an axis, these tell more.  `error` is the most that is taken. */
+static bool fit_classes(struct fitting *f, uint32_t class, size_t slot, double error,
+                        struct ti_fit *fit, struct ti_fit *rival)
+{
+    size_t where;
+
+    return ti__take_alike(f, class, slot, false, &plain) && fit_values(f, fit, rival) &&
+           fit->error <= error && ti__steady_axis(f, &where) < 0;
 }
 
 /* Whether grids have two shapes in turn, as where all numbers of ranks are powers of two. */
@@ -175,7 +190,7 @@ static bool has_two_shapes(const struct ti_models *m)
 static bool find_fit(struct fitting *f, uint32_t class, size_t slot, int64_t cell, int64_t trip,
                      struct ti_model *out)
 {
-    struct ti_fit fit, rival;
+    struct ti_fit fit, rival, all, of_all;
     bool found, steady;
     size_t where;
 
@@ -199,6 +214,13 @@ static bool find_fit(struct fitting *f, uint32_t class, size_t slot, int64_t cel
             steady = ti__steady_axis(f, &where) >= 0;
         }
         f->inputs = UINT32_MAX;
+    }
+    if ((!found || steady) &&
+        fit_classes(f, class, slot, found ? TI_FIT_WIDE : INFINITY, &all, &of_all)) {
+        fit = all;
+        rival = of_all;
+        found = true;
+        steady = false;
     }
     if (found && steady) { /* nothing is known of other parts of it */
         fit.low = 0;
@@ -291,7 +313,8 @@ static bool find_slot(struct fitting *f, uint32_t class, size_t slot)
     if (find_rules_of(f, class, slot, trips))
         return true;
     if (f->m->in->class[class].slot[slot].is.kind == TI_NUMBER_VOLUME)
-        return by_parts(f, class, slot, true, trips, find_fit);
+        return by_parts(f, class, slot, true, trips, find_fit) ||
+               by_parts(f, class, slot, false, 0, ti__find_joint);
     if (by_parts(f, class, slot, false, 0, ti__find_joint) ||
         (trips && by_parts(f, class, slot, false, trips, ti__find_joint)))
         return true;
@@ -317,6 +340,7 @@ bool ti_model_value(const struct ti_models *m, uint32_t class, size_t slot,
     const struct ti_model *model = ti_model_at(m, class, slot, at);
     struct ti_spot here = *at;
     int64_t stride = 1, sum = 0;
+    double fitted;
 
     here.t = m->slot[class][slot].trips > 0 ? 0 : at->t;
     switch (model->kind) {
@@ -340,7 +364,10 @@ bool ti_model_value(const struct ti_models *m, uint32_t class, size_t slot,
         *out = sum - at->rank;
         return true;
     case TI_MODEL_FIT:
-        *out = llround(fmax(0, ti_fit_value(m, &model->fit, &here)));
+        fitted = fmax(0, ti_fit_value(m, &model->fit, &here));
+        if (!(fitted < TI_MODEL_MOST))
+            return false;
+        *out = llround(fitted);
         return true;
     }
     return false;

@@ -13,6 +13,7 @@ struct search {
     struct ti_rule *out;
     int found; /* 2: they differ */
     size_t *where;
+    bool new_rest; /* a rule has a rest of cells at the target only */
 };
 
 /* A factor of a product at a place; 0: the part has no cell. */
@@ -34,9 +35,24 @@ static int64_t parts(const struct search *s, int axis)
     return most;
 }
 
+/* Whether no place that is known has a rest of cells along an axis, and one that is asked for has:
+ * programs deal it in several ways. */
+static bool has_new_rest(const struct search *s, int axis, int64_t cells)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (cells % s->known[i].at.p[axis])
+            return false;
+    for (size_t i = 0; i < s->nasked; i++)
+        if (cells % s->asked[i].p[axis])
+            return true;
+    return false;
+}
+
 /* Keep a rule, or see whether it disagrees with the one that was found first. */
 static void keep(struct search *s, const struct ti_rule *r)
 {
+    if (has_new_rest(s, r->axis, r->cells) || has_new_rest(s, r->axis2, r->cells2))
+        s->new_rest = true;
     if (!s->found) {
         s->out[s->found++] = *r;
         return;
@@ -142,7 +158,7 @@ enum ti_rule_found ti_product_find(const struct ti_known *known, size_t n,
                                    const struct ti_spot *asked, size_t nasked, int64_t unit,
                                    struct ti_rule out[2], size_t *where)
 {
-    struct search s = {known, n, asked, nasked, unit, out, 0, where};
+    struct search s = {known, n, asked, nasked, unit, out, 0, where, false};
 
     if (!is_rich(known, n))
         return TI_FOUND_NONE;
@@ -151,5 +167,8 @@ enum ti_rule_found ti_product_find(const struct ti_known *known, size_t n,
             for (int64_t b = 0; b <= PAD_MOST; b++)
                 if ((a != 0) + (b != 0) == pads)
                     try_pads(&s, a, b);
-    return s.found == 0 ? TI_FOUND_NONE : s.found == 1 ? TI_FOUND_RULE : TI_FOUND_RIVALS;
+    return s.found == 0   ? TI_FOUND_NONE
+           : s.found == 2 ? TI_FOUND_RIVALS
+           : s.new_rest   ? TI_FOUND_TOO_FEW
+                          : TI_FOUND_RULE;
 }

@@ -198,18 +198,28 @@ static int all_terms(const struct search *s, struct ti_term *out)
     return n;
 }
 
+/* Rounded logarithms are steps, which fit few inputs by chance: they stand alone. */
+static bool is_rounded(struct ti_term t)
+{
+    return t.kind == TI_TERM_FLOOR_LOG_NP || t.kind == TI_TERM_CEIL_LOG_NP ||
+           t.kind == TI_TERM_FLOOR_LOG_P || t.kind == TI_TERM_CEIL_LOG_P;
+}
+
 static void try_sums(struct search *s, enum ti_rule_kind kind, int axis, int terms, bool c0)
 {
     struct ti_term term[TI_TERM_COUNT * TI_AXES] = {{TI_TERM_NP, 0}};
     int n = all_terms(s, term);
 
     for (int a = 0; a < (terms > 0 ? n : 1); a++)
-        for (int b = terms > 1 ? a + 1 : 0; b < (terms > 1 ? n : 1); b++)
+        for (int b = terms > 1 ? a + 1 : 0; b < (terms > 1 ? n : 1); b++) {
+            if (terms > 1 && (is_rounded(term[a]) || is_rounded(term[b])))
+                continue;
             try_terms(
                 s,
                 (struct ti_rule){
                     .kind = kind, .axis = axis, .terms = terms, .term = {term[a], term[b]}, .d = 1},
                 c0);
+        }
 }
 
 /* --------------------------------------------------------------------- blocks -- */

@@ -8,7 +8,7 @@ struct search {
     const struct ti_inputs *in;
     int64_t np;
     struct ti_models *models;
-    bool found;
+    bool found, has_dims;
     struct ti_models_told told;
 };
 
@@ -18,7 +18,8 @@ static bool divide_alike(const struct ti_grid *a, const struct ti_grid *b, int i
     return a->axes == b->axes && memcmp(a->p, b->p, sizeof a->p[0] * (size_t)(inputs + 1)) == 0;
 }
 
-/* Take the first grid that has models, and see whether others do that give other numbers. */
+/* Take the first grid that has models, and see whether others do that give other numbers.  Where
+ * dimensions are given, the grids of the inputs follow no law, so that there are too many. */
 static bool try_grid(void *arg, const struct ti_grid *g)
 {
     struct search *s = arg;
@@ -32,7 +33,7 @@ static bool try_grid(void *arg, const struct ti_grid *g)
     s->found = ti_models_find(s->in, g, s->np, s->models, &s->told);
     if (!s->found)
         ti_models_free(s->models);
-    return s->found && g->rival[0];
+    return s->found && (s->has_dims || g->rival[0]);
 }
 
 /* Write parts as "8 x 16"; those behind the last axis are 0. */
@@ -70,7 +71,7 @@ static ti_status refuse_rival(struct ti_models *m, struct ti_err *err)
 ti_status ti_models_search(const struct ti_inputs *in, int64_t np, const int64_t *dims,
                            struct ti_models *out, struct ti_err *err)
 {
-    struct search s = {.in = in, .np = np, .models = out};
+    struct search s = {.in = in, .np = np, .models = out, .has_dims = dims != NULL};
     struct ti_differing differing;
     char text[700];
 

@@ -43,20 +43,21 @@ bool ti__is_partner(const struct ti_number *n)
 static bool wanted(const struct place *p, int64_t v, const struct ti_model *m, int axis,
                    int64_t *out)
 {
-    int64_t partner = p->at.rank + v;
+    int64_t partner;
 
     switch (m->kind) {
     case TI_MODEL_NUMBER:
         *out = v;
         return true;
     case TI_MODEL_SHIFTED:
-        *out = v + p->at.x[m->axis];
-        return true;
+        return !__builtin_add_overflow(v, p->at.x[m->axis], out);
     case TI_MODEL_PLACE:
+        if (__builtin_add_overflow(p->at.rank, v, &partner) || partner < 0 || partner >= p->at.np)
+            return false;
         for (int i = 0; i < axis; i++)
-            partner = partner < 0 ? -1 : partner / p->at.p[i];
+            partner /= p->at.p[i];
         *out = partner % p->at.p[axis];
-        return partner >= 0 && p->at.rank + v < p->at.np;
+        return true;
     case TI_MODEL_NONE:
     case TI_MODEL_FIT:
         break;
@@ -160,18 +161,27 @@ int ti__steady_axis(const struct fitting *f, size_t *where)
     return -1;
 }
 
+enum ti_rule_found ti__find_product(const struct fitting *f, uint32_t class, size_t slot,
+                                    struct ti_rule out[2], size_t *where)
+{
+    const struct ti_number *n = &f->m->in->class[class].slot[slot].is;
+
+    if (n->kind != TI_NUMBER_FIELD || n->token > 1 ||
+        (n->field != TI_F_BYTES && n->field != TI_F_BYTES2))
+        return TI_FOUND_NONE;
+    return ti_product_find(f->value, f->nvalues, f->spot, f->nspots, unit_of(f, class, slot), out,
+                           where);
+}
+
 enum ti_rule_found ti__find_rule(const struct fitting *f, uint32_t class, size_t slot,
                                  bool products, struct ti_rule out[2], size_t *where)
 {
-    const struct ti_number *n = &f->m->in->class[class].slot[slot].is;
-    int64_t unit = unit_of(f, class, slot);
     enum ti_rule_found found =
-        ti_rule_find(f->value, f->nvalues, f->spot, f->nspots, unit, out, where);
+        ti_rule_find(f->value, f->nvalues, f->spot, f->nspots, unit_of(f, class, slot), out, where);
     int axis;
 
-    if (products && found == TI_FOUND_NONE && n->kind == TI_NUMBER_FIELD && n->token <= 1 &&
-        (n->field == TI_F_BYTES || n->field == TI_F_BYTES2))
-        found = ti_product_find(f->value, f->nvalues, f->spot, f->nspots, unit, out, where);
+    if (products && found == TI_FOUND_NONE)
+        found = ti__find_product(f, class, slot, out, where);
     axis = found == TI_FOUND_RULE ? ti__steady_axis(f, where) : -1;
     if (axis < 0)
         return found;

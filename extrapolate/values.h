@@ -59,9 +59,19 @@ int ti__steady_axis(const struct fitting *f, size_t *where);
 enum ti_rule_found ti__find_rule(const struct fitting *f, uint32_t class, size_t slot,
                                  bool products, struct ti_rule out[2], size_t *where);
 
+/* Take the values of all classes: of all slots of the same kind at the same call site; or, with
+ * `same_place`, of those that have as many such slots before and behind them.  False: there are
+ * none, or no rule can give them. */
+bool ti__take_alike(struct fitting *f, uint32_t class, size_t slot, bool same_place,
+                    const struct ti_model *model);
+
+/* Find a product of f->value, if the slot is the bytes of a message. */
+enum ti_rule_found ti__find_product(const struct fitting *f, uint32_t class, size_t slot,
+                                    struct ti_rule out[2], size_t *where);
+
 /* Corners and edges have few ranks, which determine little: find a rule that other classes have,
  * too, for the numbers of their slots of the same kind at the same call site, or of the same
- * communicator. */
+ * communicator; or a product for those of all classes. */
 bool ti__find_joint(struct fitting *f, uint32_t class, size_t slot, int64_t cell, int64_t trip,
                     struct ti_model *out);
 
