@@ -8,3 +8,5 @@ ti-extrapolate_libs := $(libdw_libs)
 rule_src := $(addprefix extrapolate/,rule.c rule_value.c rule_text.c equations.c product.c)
 t-rule_src := $(rule_src)
 t-fit_src := extrapolate/fit.c $(rule_src)
+t-form_src := extrapolate/form.c
+t-joint_src := $(addprefix extrapolate/,model.c values.c joint.c decide.c grid.c fit.c) $(rule_src)
