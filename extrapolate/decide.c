@@ -6,14 +6,15 @@
 #include "common/map.h"
 #include "extrapolate/fit.h"
 
+#define ANY_CLASS  UINT32_MAX
 #define TIMES_MOST 4 /* a trace of more ranks than so many times the largest input is not named */
 
 /* Places of a run with some number of ranks: those that have the class. */
 struct places {
     const struct ti_models *m;
-    uint32_t class;
-    int64_t cell; /* -1: all */
-    bool *has;    /* the classes of the target */
+    uint32_t class; /* ANY_CLASS: all */
+    int64_t cell;   /* -1: all */
+    bool *has;      /* the classes of the target */
     struct ti_spot *at;
     size_t n, cap;
 };
@@ -89,7 +90,8 @@ static bool take_places(struct places *p, int64_t np, int least)
         struct ti_spot at = ti_grid_spot(&g, in->n, np, r);
         uint32_t cell = ti_grid_cell(&g, &at);
 
-        if (g.class[cell] != (int32_t)p->class || (p->cell >= 0 && cell != p->cell))
+        if ((p->class != ANY_CLASS && g.class[cell] != (int32_t)p->class) ||
+            (p->cell >= 0 && cell != p->cell))
             continue;
         p->at = ti_grow(p->at, &p->cap, p->n + 1, sizeof *p->at);
         p->at[p->n++] = at;
@@ -197,5 +199,24 @@ static bool has_any(const struct places *p, const void *arg)
 
 int64_t ti_decides_any(const struct ti_models *m, bool smaller)
 {
-    return find(m, 0, -1, smaller, has_any, NULL);
+    return find(m, ANY_CLASS, -1, smaller, has_any, NULL);
+}
+
+struct parts {
+    int axis;
+    int64_t n;
+};
+
+static bool has_other_parts(const struct places *p, const void *arg)
+{
+    const struct parts *parts = arg;
+
+    return p->n && p->at[0].p[parts->axis] != parts->n;
+}
+
+int64_t ti_decides_parts(const struct ti_models *m, uint32_t class, int axis, int64_t n)
+{
+    const struct parts parts = {axis, n};
+
+    return find(m, class, -1, true, has_other_parts, &parts);
 }

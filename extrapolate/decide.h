@@ -24,6 +24,9 @@ int64_t ti_decides_terms(const struct ti_models *m, uint32_t class, const struct
 int64_t ti_decides_fits(const struct ti_models *m, uint32_t class, int64_t cell,
                         const struct ti_fit *a, const struct ti_fit *b, double apart);
 
+/* Ranks of class `class` have another number of parts of an axis than n. */
+int64_t ti_decides_parts(const struct ti_models *m, uint32_t class, int axis, int64_t n);
+
 /* One more input of this grid; `smaller`: also one with fewer ranks than all others. */
 int64_t ti_decides_any(const struct ti_models *m, bool smaller);
 

@@ -67,7 +67,7 @@ static void note(struct fitting *f, uint32_t class, size_t slot, enum ti_rule_fo
                  ": p%c is %" PRId64 " in all inputs that have such ranks, and %" PRId64
                  " in the new run",
                  "xyzw"[axis], was, is);
-        np = ti_decides_any(f->m, true);
+        np = ti_decides_parts(f->m, class, axis, was);
     } else if (found == TI_FOUND_RIVALS) {
         snprintf(told->why + at, sizeof told->why - at,
                  ": both '%s' and '%s' fit, and differ at rank %" PRId64 " of %" PRId64,
