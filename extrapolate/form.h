@@ -7,8 +7,8 @@
  *   - Calls have no symbols: each has the fields of its symbol, and those with a column.
  *   - Siblings that repeat, as the stages of a hypercube do, are one unrolled loop.  The form has
  * its body once; the numbers have its trips, and then those of the body, trip by trip.  So the form
- *     does not depend on how many there are: where one rank has such a loop, another one with the
- *     body alone passes it once (ti_form_unroll()).
+ *     does not depend on how many trips there are: where one rank has such a loop, another one with
+ *     the body alone makes one trip (ti_form_unroll()).
  *
  * The numbers of a column are those of its tokens (fold/column.h): its first value, then for each
  * run its length, difference and stride, and for each repetition how many runs there are.  Volumes

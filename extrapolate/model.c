@@ -11,7 +11,8 @@
 #include "extrapolate/fit.h"
 #include "extrapolate/values.h"
 
-#define TI_MODEL_MOST 0x1p62 /* volumes are below that */
+#define VOLUME_MOST 0x1p62  /* volumes are below that */
+#define TRIPS_MOST  1048576 /* of an unrolled loop, whose calls are written one by one */
 
 /* ----------------------------------------------------------------------- rules -- */
 
@@ -347,7 +348,8 @@ bool ti_model_value(const struct ti_models *m, uint32_t class, size_t slot,
     case TI_MODEL_NONE:
         return false;
     case TI_MODEL_NUMBER:
-        return ti_rule_value(&model->rule[0], &here, out);
+        return ti_rule_value(&model->rule[0], &here, out) &&
+               (m->in->class[class].slot[slot].is.kind != TI_NUMBER_TIMES || *out <= TRIPS_MOST);
     case TI_MODEL_SHIFTED:
         if (!ti_rule_value(&model->rule[0], &here, out))
             return false;
@@ -365,7 +367,7 @@ bool ti_model_value(const struct ti_models *m, uint32_t class, size_t slot,
         return true;
     case TI_MODEL_FIT:
         fitted = fmax(0, ti_fit_value(m, &model->fit, &here));
-        if (!(fitted < TI_MODEL_MOST))
+        if (!(fitted < VOLUME_MOST))
             return false;
         *out = llround(fitted);
         return true;

@@ -7,8 +7,8 @@
  * the other side of the diagonal.
  *
  * Grids of two shapes in turn, such as squares and those that are twice as wide, are two families:
- * a number that has no rule in all inputs may have one in those whose ranks are the target's
- * divided by a power of 4.
+ * a number without a rule in all inputs may have one in the inputs of the target's family, whose
+ * numbers of ranks are the target's divided by a power of 4.
  *
  * Volumes are real: where no rule gives them, a sum of terms is fitted, and its error told.
  */

@@ -14,11 +14,11 @@
  *   product  c1 * (block(n, p, x) + a) * (block(m, q, y) + b): of two axes, or of one twice; only
  *            where nothing else holds
  *
- * A rule counts only if the inputs determine it: it gives the number at every place, exactly; the
- * inputs without the largest one are enough to find it if it is a sum, and one place more than it
- * has constants confirms it (blocks are confirmed by the proof); and all
- * rules with as few unknowns that do so agree at all places of the target.  Else there is no rule,
- * and who asks is told two that disagree.
+ * A rule counts only if the inputs determine it.  It gives the number at every place, exactly.  A
+ * sum is found without the largest input, and fits one place more than it has constants.  A block
+ * with cells at its sides has as many different numbers as constants; the proof confirms blocks.
+ * All rules with as few constants that hold agree at all places of the target.  Else there is no
+ * rule, and two that disagree are told.
  *
  * Source: ScalaExtrap (Wu and Mueller, PPoPP 2011) finds parameters of stencils from four sizes;
  * the family, the proof by the largest input and the demand that rules agree are ours.
@@ -115,9 +115,10 @@ enum ti_rule_found {
     TI_FOUND_TOO_FEW,  /* rules do, but none is determined without the largest input, and confirmed
                         */
     TI_FOUND_NO_CELLS, /* out[0] does, but a part of the target would have no cell */
-    TI_FOUND_ONE_SHAPE /* out[0] does, but an axis has as many parts wherever the number is known,
-                        * and others where it is asked for: ti_rule_find() leaves this to its caller
-                        */
+    /* out[0] does, but its axis has one number of parts wherever the number is known, and another
+     * one where it is asked for.  ti__find_rule() finds this out; ti_rule_find() never returns it.
+     */
+    TI_FOUND_ONE_SHAPE
 };
 
 /*
