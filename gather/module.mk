@@ -1,7 +1,7 @@
 # gather: traces from nodes into bundles.
 progs += ti-gather
 gather_tree_src := $(addprefix gather/fetch/,tree.c tree_cost.c tree_assume.c)
-gather_fetch_src := $(addprefix gather/fetch/,fetch.c result.c plan.c loop.c connect.c transfer.c merged.c receive.c window.c listing.c \
+gather_fetch_src := $(addprefix gather/fetch/,fetch.c result.c plan.c loop.c connect.c transfer.c merged.c receive.c window.c listing.c announced.c \
               checksums.c removal.c copies.c abandon.c senders.c requests.c failures.c gathering.c nodes.c) \
               $(gather_tree_src)
 gather_says_src := gather/report.c gather/show.c

@@ -9,7 +9,8 @@
 void ti__abandon(struct ti__peer *p, const struct ti_err *why);
 
 /* The node sent `what`, which makes no sense: abandons and disconnects it. */
-void ti__protocol_error(struct ti__peer *p, const char *what);
+void ti__protocol_error(struct ti__peer *p, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* Abandons nodes that answer but make no progress on a request. */
 void ti__abandon_stuck(struct ti__gathering *g);

@@ -6,6 +6,7 @@
 
 #include "common/crc32c.h"
 #include "gather/fetch/abandon.h"
+#include "gather/fetch/announced.h"
 #include "gather/fetch/copies.h"
 #include "gather/fetch/failures.h"
 #include "gather/fetch/removal.h"
@@ -183,6 +184,7 @@ void ti__on_crc(struct ti__peer *p, const json_t *j)
             break;
         }
         ti_ranges_add(&seen, rank);
+        ti__announced(p->gathering, rank, bytes);
         on_one_crc(p, rank, bytes, (uint32_t)json_integer_value(json_array_get(one, 2)));
     }
     drop_unanswered(p, &asked, &seen);

@@ -13,9 +13,9 @@
 #include "gather/fetch/requests.h"
 #include "gather/fetch/transfer.h"
 
-#define FAILURES_MAX    3    /* consecutive failures of a node itself, without data in between */
-#define RETRIES_MAX     16   /* of a node in all */
-#define BACKOFF_S       0.2  /* before the second attempt; then doubled each time */
+#define FAILURES_MAX 3   /* failures of a node itself with nothing gained in between */
+#define RETRIES_MAX  16  /* of a node in all */
+#define BACKOFF_S    0.2 /* before the second attempt; then doubled each time */
 
 /* --- when a connection ends ----------------------------------------------- */
 
@@ -77,7 +77,7 @@ static bool may_retry(struct ti__peer *p, enum ti_channel_end end)
     int64_t parent = p->conn_parent;
     bool direct = parent < 0;
 
-    p->failures = p->result->bytes > p->bytes_before ? 1 : p->failures + 1;
+    p->failures = p->gained ? 1 : p->failures + 1;
     if (p->result->retries >= RETRIES_MAX || p->failures >= FAILURES_MAX ||
         (direct && (!p->ready || end == TI_CHANNEL_LOCAL)))
         return false;
@@ -228,7 +228,7 @@ static void open_conn(struct ti__peer *p, struct ti_conn *through)
     p->conn_parent = p->result->parent;
     p->window.trip = 0; /* measured on another path */
     p->result->depth = 1 + (through ? g->peer[p->result->parent].result->depth : 0);
-    p->bytes_before = p->result->bytes;
+    p->gained = 0;
     p->result->state = TI_FETCH_CONNECTING;
 }
 

@@ -3,7 +3,7 @@
  *
  *     gathering.h, failures.h state of all, nodes and ranks; why ranks could not be fetched
  *     requests.h, senders.h  what a node was asked for; which node sends a rank
- *     abandon.h              nodes that are given up
+ *     abandon.h, announced.h nodes that are given up; what a node may send
  *     copies.h, removal.h, checksums.h, listing.h   copies of a rank's trace; --remove
  *     transfer.h, merged.h, receive.h, window.h     requests and receives traces
  *     connect.h              opens connections and hands messages on
@@ -51,6 +51,8 @@ struct ti__rank {
     uint32_t crc;
     int64_t bytes, mtime;
     uint64_t inode;
+    int64_t most;  /* bytes: the largest length that a node announced, in a list or with a CRC */
+    uint8_t begun; /* times that the sender sent it from its first byte on */
 };
 
 #define TI__LOCAL_COPY (-2) /* instead of a node: a file that was here before the fetch */
@@ -71,10 +73,11 @@ struct ti__peer {
     struct ti_conn *conn; /* NULL: none */
     bool ready;
     double retry_at;                  /* ti_now(); it is not connected earlier */
-    int failures;                     /* of this node itself, since data last arrived from it */
+    int failures;                     /* of this node itself, since something was gained */
     int64_t conn_parent;              /* node through which the connection goes; -1: from here */
     bool adopted;                     /* being connected through another node than before */
-    int64_t bytes_before;             /* result->bytes when the connection was opened */
+    bool listed_again;                /* because a rank had grown since the list */
+    int64_t gained; /* bytes of this connection that had not come before, and whole ranks */
     int64_t sent_before, link_before; /* bytes of earlier connections */
     bool loss_counted;                /* in f->lost */
 
@@ -100,9 +103,11 @@ struct ti__peer {
     double progress_at;      /* g->clock of the last progress on a request */
     int64_t progress_bytes;  /* g->f->bytes at that time */
     size_t partial_bytes;    /* of an incomplete frame, at the last look */
+    double partial_since;    /* g->clock when that frame began */
+    double asked_at;         /* g->clock when the current "send" or "list" was requested */
+    int64_t asked_bytes;     /* g->f->bytes at that time */
     int64_t crc_bytes;       /* that the node must read for the requested CRCs */
     int64_t read_bytes; /* that it must read before it sends: parts to resume, ranks to merge */
-    int64_t ticks;      /* notices "merging" of the current "send" */
     bool removing;           /* TI__REMOVE: a "remove" is under way ... */
     struct ti_ranges being_removed;   /* ... of these ranks */
     struct ti_ranges remove_answered; /* ranks of earlier "remove" requests */

@@ -1,6 +1,7 @@
 #include "gather/fetch/listing.h"
 
 #include "gather/fetch/abandon.h"
+#include "gather/fetch/announced.h"
 #include "gather/fetch/copies.h"
 #include "gather/fetch/removal.h"
 #include "gather/fetch/senders.h"
@@ -9,6 +10,8 @@ void ti__ask_list(struct ti__peer *p)
 {
     p->listing = TI__ASKED;
     ti__made_progress(p);
+    p->asked_at = p->progress_at;
+    p->asked_bytes = p->progress_bytes;
     ti_ranges_clear(&p->have); /* from a listing that was interrupted */
     ti__request(p, json_pack("{s:s, s:i, s:s, s:s}", "do", "list", "id", 1, "directory",
                              p->node->directory, "run_id", p->gathering->nodes.run_id));
@@ -97,6 +100,7 @@ void ti__on_listed(struct ti__peer *p, const json_t *j)
             continue;
         ti__made_progress(p);
         ti_ranges_add(&p->have, rank);
+        ti__announced(g, rank, bytes);
         if (g->kind == TI__REMOVE)
             ti__check_removable(p, rank, bytes);
         else if (g->rank[rank].reference == TI__LOCAL_COPY)

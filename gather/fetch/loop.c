@@ -80,6 +80,20 @@ static bool update_states(struct ti__gathering *g)
     return over;
 }
 
+/* Lists again on each node whose list is not known. */
+static void list_again(struct ti__gathering *g)
+{
+    for (int64_t i = 0; i < g->nodes.n; i++) {
+        struct ti__peer *p = &g->peer[i];
+
+        if (p->listing != TI__UNASKED || !ti__in_tree(p) || ti__abandoned(p))
+            continue;
+        ti__wake(p);
+        if (p->ready)
+            ti__ask_list(p);
+    }
+}
+
 /* In a removal: list the files once more on each node that has copies of ranks of which the bundle
  * has another node's record.  Returns whether there is such a node. */
 static bool list_copies(struct ti__gathering *g)
@@ -93,10 +107,8 @@ static bool list_copies(struct ti__gathering *g)
             continue;
         any = true;
         p->listing = TI__UNASKED;
-        ti__wake(p);
-        if (p->ready)
-            ti__ask_list(p);
     }
+    list_again(g);
     return any;
 }
 
@@ -122,13 +134,14 @@ static bool second_round(struct ti__gathering *g)
             continue;
         ti__assign_sender(g, r);
         if (rank->sender < 0 && p && ti__in_tree(p) && !ti__abandoned(p) && !p->no_directory) {
-            rank->sender = p->i;
+            p->listing = TI__UNASKED; /* a length bounds what it may send */
+            rank->sender = p->i;      /* or it says why it cannot */
             ti_ranges_add(&p->to_send, r);
             p->result->wanted++;
-            ti__wake(p);
         }
         any = any || rank->sender >= 0;
     }
+    list_again(g);
     return any;
 }
 

@@ -5,6 +5,7 @@
 
 #include "bundle/node_traces.h"
 #include "gather/fetch/abandon.h"
+#include "gather/fetch/announced.h"
 #include "gather/fetch/requests.h"
 #include "session/messages.h"
 
@@ -56,6 +57,10 @@ void ti__begin_merged(struct ti__peer *p, const json_t *merged, int64_t bytes)
         return;
     }
     p->merging = false; /* one for each request */
+    if (!ti__may_begin_merged(p, bytes)) {
+        p->nmerged = 0;
+        return;
+    }
     p->merged_bytes = 0;
     for (int64_t i = 0; i < p->nmerged; i++) {
         struct ti__rank *r = &p->gathering->rank[p->merged[i].rank];

@@ -24,6 +24,7 @@ void ti__received(struct ti__peer *p, int64_t rank)
     g->rank[rank].state = TI__RECEIVED;
     g->f->fetched++;
     p->result->ranks++;
+    p->gained++;
     if (g->settings->arrived)
         g->settings->arrived(rank, g->settings->arg);
 }

@@ -49,6 +49,7 @@ void ti__assign_sender(struct ti__gathering *g, int64_t rank)
         return;
     p = &g->peer[sender];
     r->sender = sender;
+    r->begun = 0;
     ti_ranges_add(&p->to_send, rank);
     p->result->wanted++;
     p->result->wanted_bytes += r->bytes;

@@ -5,22 +5,20 @@
 #include "common/cli.h"
 #include "common/clock.h"
 #include "gather/fetch/abandon.h"
+#include "gather/fetch/announced.h"
 #include "gather/fetch/failures.h"
 #include "gather/fetch/merged.h"
 #include "gather/fetch/requests.h"
 #include "gather/fetch/senders.h"
 #include "session/messages.h"
+#include "trace/rankname.h"
 
 /* Nodes that send at a time.  Each costs a window of data in flight (gather/fetch/window.h), a
  * partial frame and an open file; fewer nodes fill any link. */
-#define SENDING_MAX  128
-#define RANGES_MAX   2000 /* of one "send", so that it fits into a frame */
-#define RESUMED_MAX  1000 /* the same */
-#define SEND_ID      3
-/* A notice "merging" comes after each 0.25 s of processor time, and merging takes some 0.2 s for
- * each MiB.  So many count as progress on one "send": for 10 minutes, and 20 times that. */
-#define TICKS_MIN  2400
-#define TICK_BYTES (64 * 1024)
+#define SENDING_MAX 128
+#define RANGES_MAX  2000 /* of one "send", so that it fits into a frame */
+#define RESUMED_MAX 1000 /* the same */
+#define SEND_ID     3
 
 /* --- requests ------------------------------------------------------------ */
 
@@ -77,10 +75,11 @@ static void ask_send(struct ti__peer *p)
     json_t *from = json_array();
 
     p->read_bytes = 0;
-    p->ticks = 0;
     ti_ranges_clear(&p->answered);
     divide(p, from);
     ti__made_progress(p);
+    p->asked_at = p->progress_at;
+    p->asked_bytes = p->progress_bytes;
     p->gathering->dirty = true;
     if (!p->requested.n) {
         json_decref(from);
@@ -124,7 +123,7 @@ void ti__start_sends(struct ti__gathering *g)
 
 void ti__on_merging(struct ti__peer *p)
 {
-    if (p->requested.n && p->merging && p->ticks++ < TICKS_MIN + p->read_bytes / TICK_BYTES)
+    if (p->requested.n && p->merging)
         ti__made_progress(p);
 }
 
@@ -152,6 +151,8 @@ void ti__on_sending(struct ti__peer *p, const json_t *j)
         ti__begin_merged(p, merged, bytes);
         return;
     }
+    if (!ti__may_begin(p, rank, from, bytes))
+        return;
     p->result->wanted_bytes +=
         bytes - g->rank[rank].bytes; /* if the file changed since the listing */
     g->rank[rank].bytes = bytes;
@@ -170,15 +171,21 @@ void ti__on_sending(struct ti__peer *p, const json_t *j)
 
 void ti__on_data(struct ti__peer *p, uint32_t rank, const void *data, size_t bytes)
 {
-    int64_t more;
+    int64_t more, at = p->in.at + (int64_t)bytes;
+    char name[TI_RANK_NAME_BYTES];
     double now;
 
     if (p->in.fd < 0 || p->in.rank != rank) {
         ti__protocol_error(p, "traces nobody asked for");
         return;
     }
-    if (p->in.at + (int64_t)bytes > p->in.size) {
-        ti__protocol_error(p, "more of a trace than there is");
+    if (at > p->in.size) {
+        ti__protocol_error(p, "it announced %" PRId64 " bytes of %s and sent %" PRId64, p->in.size,
+                           p->nmerged ? "its merged trace" : ti_rank_name(rank, name), at);
+        return;
+    }
+    if ((int64_t)bytes > p->window.owed) {
+        ti__protocol_error(p, "%" PRId64 " bytes without credit", (int64_t)bytes - p->window.owed);
         return;
     }
     if (!ti_receive_data(&p->in, data, bytes)) {
@@ -188,6 +195,8 @@ void ti__on_data(struct ti__peer *p, uint32_t rank, const void *data, size_t byt
     now = ti_now();
     p->result->bytes += (int64_t)bytes;
     p->gathering->f->bytes += (int64_t)bytes;
+    if (!p->nmerged && p->gathering->rank[rank].begun <= 1)
+        p->gained += (int64_t)bytes;
     if (bytes) {
         ti__made_progress(p);
         p->gathering->data_at = p->gathering->clock;

@@ -4,7 +4,9 @@
  *
  * Timeouts of the work that goes over connections stand where that work is:
  * gather/fetch/abandon.c and connect.c, acquire/run/nodes_watch.c and the files beside it,
- * node/serve.c; and those of SSH's transports in remote/.
+ * node/serve.c; and those of SSH's transports in remote/.  abandon.c also has the limit for a node
+ * that makes progress: it depends on the bytes that came, and on those that the node listed and is
+ * to merge.
  *
  * Options come first: `--silence` of ti-acquire and `--timeout` of ti-gather set `silence_s` of
  * struct ti_conns_config.  "Silence" is time without any byte from the other side, measured with

@@ -9,14 +9,17 @@ cd "$here/../.." || exit 1
 command -v python3 >/dev/null || { echo "no python3"; exit 77; }
 command -v unzip >/dev/null || { echo "there is no unzip"; exit 77; }
 
-# nodes N NP: NP ranks on N nodes, of two sites; kept/ has all traces
+# nodes N NP [OPTION]...: NP ranks on N nodes, of two sites, with these options of mktrace; kept/
+# has all traces
 nodes() {
-    local i sites=()
+    local i sites=() n=$1 np=$2
+    shift 2
+    [ $# -gt 0 ] || set -- --iterations 200 --noise 100000
     rm -rf mode sent kept ./*.tib && mkdir mode sent kept
-    traces_of "$1" "$2" --iterations 200 --noise 100000
+    traces_of "$n" "$np" "$@"
     cp -p node*/* kept/
     change 'nodes.*.host=@name' "nodes.*.via=[\"python3\", \"-IBS\", \"$here/gather_node.py\", \"{node}\"]"
-    for ((i = 0; i < $1; i++)); do sites[i]="nodes.$i.site=\"s$((i % 2))\""; done
+    for ((i = 0; i < n; i++)); do sites[i]="nodes.$i.site=\"s$((i % 2))\""; done
     change "${sites[@]}"
 }
 # come RANKS...: these are here, as they were written, and no others
@@ -29,21 +32,55 @@ come() {
 
 # what makes no sense ends the node that says it, and no other
 wrong() {
+    nodes 3 9
+    bytes=$(stat -c %s kept/rank-000001.ti)
     while IFS='|' read -r mode ranks text; do
         nodes 3 9
         echo "$mode" >mode/node0
         run 1 ti-gather --trust run -o run.tib
         says err "$text"
+        run 1 ti-info --verify run.tib
+        says out " missing: "
         # shellcheck disable=SC2086
         come $ranks
-    done <<'END'
-more 1|0 3 4 5 6 7 8|node 'node0' of s0, ranks 1-2: what ti-node sends makes no sense: more of a trace than there is
+    done <<END
+more 1|0 3 4 5 6 7 8|node 'node0' of s0, ranks 1-2: what ti-node sends makes no sense: it announced $bytes bytes of rank-000001.ti and sent $((bytes + 17))
+longer 1|0 3 4 5 6 7 8|node 'node0' of s0, ranks 1-2: what ti-node sends makes no sense: it listed rank-000001.ti with $bytes bytes and sends 3221225472
 other 1|0 3 4 5 6 7 8|ranks 1-2: what ti-node sends makes no sense: traces nobody asked for
 twice|3 4 5 6 7 8|ranks 0-2: what ti-node sends makes no sense: a list with a rank that is none, or is there twice
 beyond|3 4 5 6 7 8|a list with a rank that is none
 flip|3 4 5 6 7 8|ranks 0-2: it came damaged, twice
 flip 1|0 2 3 4 5 6 7 8|rank 1: it came damaged, twice
 END
+}
+
+# a node is held to what it announced; nothing more of it is written
+held() {
+    local size part
+    # a length that is seen late is no reason
+    for mode in "half 1" half; do
+        nodes 3 9
+        echo "$mode" >mode/node0
+        run 0 ti-gather --trust run -o run.tib
+        come 0 1 2 3 4 5 6 7 8
+    done
+    # one byte of a trace that has much more comes without credit
+    nodes 3 9
+    head -c 1000000 /dev/urandom >>node0/rank-000001.ti
+    echo uncredited >mode/node0
+    run 1 ti-gather --trust run -o run.tib
+    says err "ranks 1-2: what ti-node sends makes no sense: "
+    says err " bytes without credit"
+    part=run/rank-000001.ti.part
+    size=$(stat -c %s $part 2>/dev/null || echo 0)
+    [ "$size" -lt 1000000 ] || fail "$size bytes of what came without credit were written"
+    # what begins again and again is not tried again for ever, though bytes come each time
+    nodes 3 9
+    echo "again 1" >mode/node0
+    run 1 ti-gather --trust run -o run.tib
+    come 0 3 4 5 6 7 8
+    says err "node 'node0' of s0, ranks 1-2: "
+    [ "$(grep -c "^1 0 " sent/node0)" = 3 ] || fail "sent again: $(cat sent/node0)"
 }
 
 # once is no reason: damaged, too short, or ended in the middle; what had come is not sent again
@@ -396,19 +433,26 @@ rude() {
 # nobody for ever, and what others have is had from them
 stuck_at() {
     local nothing="it answers, but made no progress in 30 s"
-    nodes 3 9
+    case $1 in
+        merges | drips) nodes 3 9 --iterations 1 ;; # each byte gives time
+        *) nodes 3 9 ;;
+    esac
     [ "$1" = remove ] && run 0 ti-gather --trust run -o run.tib
-    [ "$1" = remove ] || [ "$1" = merges ] || cp -p node0/rank-000001.ti node2/
+    [[ $1 = remove || $1 = merges || $1 = drips ]] || cp -p node0/rank-000001.ti node2/
     node=0
     [ "$1" != crc ] || node=2
     echo "hang $1" >mode/node$node
-    [ "$1" != merges ] || echo merges >mode/node0
+    [ "$1" != merges ] && [ "$1" != drips ] || echo "$1" >mode/node0
     case $1 in
         merges)
             run 1 "${patient[@]}" ti-gather --trust --timeout 3 --merge node run -o run.tib
-            says err "ranks 0-2: $nothing"
+            grep -qE "ranks 0-2: it did not finish in [34][0-9] s, in which [0-9]+ bytes of traces" err || fail "$(cat err)"
             run 1 ti-info --verify run.tib
             says out "3 ranks missing: 0-2"
+            ;;
+        drips)
+            run 1 "${patient[@]}" ti-gather --trust --timeout 3 run -o run.tib
+            grep -qE "ranks 0-2: it did not finish in [34][0-9] s, in which [0-9]+ bytes of traces" err || fail "$(cat err)"
             ;;
         remove)
             run 0 "${patient[@]}" ti-gather --trust --timeout 3 --remove --force run -o run.tib
@@ -430,7 +474,7 @@ stuck_at() {
 }
 stuck() {
     local what pids=()
-    for what in list send crc remove merges; do
+    for what in list send crc remove merges drips; do
         (mkdir $what && cd $what && stuck_at $what && exit $failed) &
         pids+=($!)
     done
@@ -485,7 +529,8 @@ flip-once|0|6|0 1 2|3 ranks had to be sent again
 merged-lacks|0|6|0 1 2|3 ranks had to be sent again
 die|0|9||fetched 9 of 9 ranks from 3 nodes
 flip|1|6||ranks 0-2: it came damaged, twice
-more|1|6||ranks 0-2: what ti-node sends makes no sense: more of a trace than there is
+more|1|6||bytes of its merged trace and sent
+merged-longer|1|6||ranks 0-2: what ti-node sends makes no sense: a merged trace of 3221225472 bytes, whose files have
 merged-again|1|6||ranks 0-2: what ti-node sends makes no sense: a merged trace nobody asked for
 merged-other|1|6||ranks 0-2: what ti-node sends makes no sense: a merged trace nobody asked for
 END
@@ -517,7 +562,7 @@ END
 }
 
 # each in a folder of its own, some at a time: nodes that are slow are waited for
-parts=(stuck slow wrong once elsewhere parts stale unknown shared alike late lost given_up told together removed
+parts=(stuck slow wrong held once elsewhere parts stale unknown shared alike late lost given_up told together removed
     rude foreign crashed merged)
 for part in "${parts[@]}"; do
     (mkdir "$part" && cd "$part" && "$part" && exit $failed) >"$part.out" 2>&1 || touch "$part.failed" &

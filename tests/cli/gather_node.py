@@ -18,6 +18,11 @@ The file mode/NODE, if there is one, has one line that says how the node goes wr
     die-crc-once         does so once
     rude                 answers with an error that commands a terminal and is long
     more [RANK]          sends more of a trace than it said
+    longer [RANK]        sends 3 GiB of a trace that it listed with its length
+    half [RANK]          lists a trace with half of its length, once
+    uncredited           sends all at once, whatever it is let
+    again [RANK]         sends a trace from its first byte each time, and ends before the last
+    drips [RANK]         sends a byte of a trace each half second
     other [RANK]         sends a trace that was not asked for
     shorter [RANK]       has a trace become shorter while it is sent, once
     die [RANK]           ends in the middle of a trace, once
@@ -32,6 +37,7 @@ The file mode/NODE, if there is one, has one line that says how the node goes wr
     merged-again         the same, but sends the merged trace once more
     merged-other         says that a rank is in the merged trace which was not asked for
     merged-lacks         says so of a rank that was asked for, and is not in it
+    merged-longer        sends a merged trace of 3 GiB
 A merged trace counts as the trace of its first rank.
 """
 import json
@@ -69,6 +75,35 @@ def asked_first(rank):
 
 
 lock = threading.Lock()
+source = sys.stdin.buffer
+credit = 0  # bytes of traces that it may send
+later = []  # requests that came while it sent
+
+
+def read_request():
+    head = source.read(20)
+    if len(head) < 20:
+        os._exit(0)
+    return json.loads(source.read(struct.unpack("<I", head[12:16])[0]))
+
+
+def say_data(rank, data):
+    """Send the bytes, as far as it has credit, and wait for more."""
+    global credit
+    while data:
+        while not credit:
+            q = read_request()
+            if q["do"] in ("more", "beat"):
+                answer(q)
+            else:
+                later.append(q)
+        n = min(len(data), 128 * 1024, len(data) if mode[0] == "uncredited" else credit)
+        if mode[0] == "drips":
+            n = 1
+            time.sleep(0.5)
+        say(DATA, data[:n], stream=rank)
+        credit -= min(n, credit)
+        data = data[n:]
 
 
 def say(kind, payload, stream=0):
@@ -119,6 +154,9 @@ def do_list(q):
             time.sleep(0.05)
         time.sleep(0.3)
     found = traces(q["directory"]) if there else []
+    if mode[0] == "half" and once():
+        for trace in found:
+            trace[1] //= 2 if len(mode) == 1 or trace[0] == int(mode[1]) else 1
     if mode[0] == "keeps-late" and once():  # its first one is seen late
         found = found[1:]
     if mode[0] == "twice":
@@ -180,23 +218,28 @@ def send_data(q, rank, have, data, **more):
     begin, crc = have.get(rank, (0, 0))
     if begin > len(data) or crc32c(data[:begin]) != crc:
         begin = 0
+    goes_wrong = mode[0] and mode[0] not in ("hang", "dawdle", "dribble", "keeps-late") and (len(mode) == 1 or int(mode[1]) == rank)
+    if goes_wrong and mode[0] in ("longer", "merged-longer"):
+        tell(what="sending", rank=rank, bytes=3 << 30, **{"from": 0}, **more)
+        while True:
+            say_data(rank, bytes(128 * 1024))
+    if goes_wrong and mode[0] == "again":
+        begin = 0
     tell(what="sending", rank=rank, bytes=len(data), **{"from": begin}, **more)
     if more and (mode[0] == "merged-error" or mode[0] == "merged-again" and once()):
         tell(what="sent", rank=rank, error="cannot read it")
         return
-    goes_wrong = mode[0] and mode[0] not in ("hang", "dawdle", "dribble", "keeps-late") and (len(mode) == 1 or int(mode[1]) == rank)
     if goes_wrong and mode[0] == "more":
         data += b"more than it said"
     if goes_wrong and mode[0] == "other":
         say(DATA, b"a trace nobody asked for", stream=rank + 1)
     sent = data[begin:]
-    if goes_wrong and (mode[0] == "die-always" or mode[0] in ("die", "shorter") and once()):
+    if goes_wrong and (mode[0] in ("die-always", "again") or mode[0] in ("die", "shorter") and once()):
         sent = data[begin:len(data) // 2]
-    for i in range(0, len(sent), 128 * 1024):
-        say(DATA, sent[i:i + 128 * 1024], stream=rank)
+    say_data(rank, sent)
     with open("sent/" + name, "a") as log:
         print(rank, begin, len(sent), file=log)
-    if len(sent) < len(data) - begin and mode[0] in ("die", "die-always"):
+    if len(sent) < len(data) - begin and mode[0] in ("die", "die-always", "again"):
         os._exit(1)
     if len(sent) < len(data) - begin:
         tell(what="sent", rank=rank, error="it became shorter while it was sent")
@@ -209,6 +252,8 @@ def send_data(q, rank, have, data, **more):
 
 
 def do_send(q):
+    global credit
+    credit = q["credit"]
     if hangs("send"):
         return
     have = {r: (n, crc) for r, n, crc in q.get("from", [])}
@@ -239,27 +284,23 @@ def beat(every_s):
 
 def do_beat(q):
     tell(what="beat", id=q["id"])
-    if mode[0] in ("hang", "dawdle") and threading.active_count() == 1:
+    if mode[0] in ("hang", "dawdle", "drips") and threading.active_count() == 1:
         threading.Thread(target=beat, args=(q["every_ms"] / 1000,), daemon=True).start()
 
 
 def do_more(q):
-    """It sends all at once, whatever it is let."""
+    global credit
+    credit += q["credit"]
 
 
-def requests():
-    source = sys.stdin.buffer
-    while True:
-        head = source.read(20)
-        if len(head) < 20:
-            return
-        yield json.loads(source.read(struct.unpack("<I", head[12:16])[0]))
+def answer(q):
+    {"list": do_list, "crc": do_crc, "send": do_send, "remove": do_remove,
+     "beat": do_beat, "more": do_more}[q["do"]](q)
 
 
 if mode[0] == "dead":
     sys.exit("%s: no such host" % name)
 say(HELLO, json.dumps({"tiara": "test", "protocol": 3, "host": name, "pid": os.getpid(),
                        "family": "x86_64", "folder": "/", "shipped": False}).encode())
-for request in requests():
-    {"list": do_list, "crc": do_crc, "send": do_send, "remove": do_remove,
-     "beat": do_beat, "more": do_more}[request["do"]](request)
+while True:
+    answer(later.pop(0) if later else read_request())

@@ -34,11 +34,12 @@ volatile sig_atomic_t ti_gather_stop;
 /* How the nodes behave; the present one is number `node` of `nodes`. */
 static struct {
     int64_t np, nodes;
-    bool lists;    /* what is there: else nothing */
-    bool copies;   /* and what the next node has as well, in files of its own */
-    bool fails;    /* every other one, when it is to send */
-    int64_t crcs;  /* ranks whose checksums were asked for */
-    int64_t sends; /* ranks that were to be sent */
+    bool lists;     /* what is there: else nothing */
+    bool copies;    /* and what the next node has as well, in files of its own */
+    bool fails;     /* every other one, when it is to send */
+    int64_t crcs;   /* ranks whose checksums were asked for */
+    int64_t sends;  /* ranks that were to be sent */
+    int64_t listed; /* times that a node was asked what is there */
 } these;
 
 struct ti_conn {
@@ -171,6 +172,7 @@ static void answer_list(struct ti_conn *w)
                                                     (json_int_t)(1 + w->node), 7, 1));
         }
     say(w, json_pack("{s:s, s:i, s:o}", "is", "listed", "id", 1, "traces", traces));
+    these.listed++;
     say(w, json_pack("{s:s, s:i, s:b}", "is", "list", "id", 1, "exists", 1));
 }
 
@@ -294,7 +296,7 @@ static void fetch(struct ti_fetch *f)
 
     assert_non_null(mkdtemp(folder));
     write_run(folder);
-    these.crcs = these.sends = 0;
+    these.crcs = these.sends = these.listed = 0;
     began = cpu_seconds();
     assert_int_equal(ti_nodes_read(folder, &nodes, &err), TI_OK);
     assert_int_equal(ti_fetch(&nodes, &settings, false, f, &err), TI_OK);
@@ -346,6 +348,7 @@ static void test_nothing_there(void **state)
     these.nodes = 1000;
     fetch(&f);
     assert_int_equal(these.sends, these.np);
+    assert_int_equal(these.listed, 2 * these.nodes); /* once more before that */
     are_told(&f, "no trace", "no trace");
     ti_fetch_free(&f);
 }
