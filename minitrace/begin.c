@@ -30,6 +30,7 @@
 
 #include "minitrace/begin.h"
 #include "minitrace/recorders/shared.h"
+#include "trace/foreign.h"
 
 #define DEFAULT_DIR "tiara.run"
 #define PATH_BYTES  4096
@@ -218,8 +219,15 @@ static SHORT_LIVED const char *trace_dir(struct ti_err *err)
 
     if (!name || !name[0])
         name = DEFAULT_DIR;
-    if (mkdir(name, 0777) != 0 && errno != EEXIST) {
+    if (mkdir(name, 0700) != 0 && errno != EEXIST) {
         ti_err_errno(err, TI_ERR_IO, "cannot create the trace directory '%s'", name);
+        return NULL;
+    }
+    if (ti_is_foreign(name)) {
+        ti_err_set(err, TI_ERR_IO,
+                   "the trace directory '%s' belongs to another user, in a folder that everybody "
+                   "can write to",
+                   name);
         return NULL;
     }
     if (!absolute(name, dir, sizeof dir))

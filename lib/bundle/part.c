@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "bundle/output.h"
+#include "trace/foreign.h"
 
 #define FORCE_HINT "--force replaces it"
 
@@ -46,6 +47,13 @@ static ti_status create(struct ti_part *p, struct ti_err *err)
     if (fstat(p->fd, &is) != 0 || lstat(p->path, &named) != 0 || !S_ISREG(is.st_mode) ||
         is.st_dev != named.st_dev || is.st_ino != named.st_ino)
         return ti_err_set(err, TI_ERR_IO, "'%s' was taken by somebody else", p->path);
+    if (ti_is_foreign(p->path)) {
+        ti_err_set(err, TI_ERR_IO,
+                   "'%s' belongs to another user, in a folder that everybody can write to",
+                   p->path);
+        ti_err_hint(err, "give another name with -o");
+        return TI_ERR_IO;
+    }
     if (!ti_output_begins(p->fd, &is)) {
         ti_err_set(err, TI_ERR_IO, "'%s' is there and is not part of a bundle", p->path);
         ti_err_hint(err, "move it away, or give another name with -o");

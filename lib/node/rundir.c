@@ -14,6 +14,7 @@
 #include "common/write.h"
 #include "node/launch.h"
 #include "node/machine.h"
+#include "trace/foreign.h"
 #include "trace/rankname.h"
 #include "trace/trace.h"
 
@@ -184,6 +185,19 @@ static ti_status claim(struct ti_rundir *d, bool force, struct ti_err *err)
     return st == TI_OK && force ? look_in(d, is_run, true, count, claimed, err) : st;
 }
 
+static ti_status check_foreign(const char *path, struct ti_err *err)
+{
+    if (!ti_is_foreign(path))
+        return TI_OK;
+    ti_err_set(err, TI_ERR_INPUT,
+               "the run directory '%s' belongs to another user, in a folder that everybody can "
+               "write to",
+               path);
+    ti_err_hint(err,
+                "its owner could read and replace traces; --trace-dir takes another directory");
+    return TI_ERR_INPUT;
+}
+
 ti_status ti_rundir_peek(const char *path, bool force, struct ti_err *err)
 {
     struct ti_rundir *d = calloc(1, sizeof *d);
@@ -191,11 +205,14 @@ ti_status ti_rundir_peek(const char *path, bool force, struct ti_err *err)
 
     if (!d)
         return ti_err_errno(err, TI_ERR_IO, "cannot look at '%s'", path);
+    d->fd = -1;
     snprintf(d->given, sizeof d->given, "%s", path);
-    d->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (d->fd >= 0)
+    st = check_foreign(path, err);
+    if (st == TI_OK)
+        d->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (st == TI_OK && d->fd >= 0)
         st = may_use(d, force, is_of_run(d), err);
-    else if (errno != ENOENT)
+    else if (st == TI_OK && errno != ENOENT)
         st = ti_err_errno(err, TI_ERR_INPUT, "cannot use the run directory '%s'", path);
     ti_rundir_close(d);
     free(d);
@@ -212,10 +229,12 @@ ti_status ti_rundir_open(const char *path, bool force, struct ti_rundir *d, stru
         return ti_err_set(err, TI_ERR_USAGE, "the run directory's name is %s",
                           *path ? "too long" : "empty");
     strcpy(d->given, path);
-    if (mkdir(path, 0777) == 0)
+    if (mkdir(path, 0700) == 0)
         d->created = true;
     else if (errno != EEXIST)
         return ti_err_errno(err, TI_ERR_IO, "cannot create the run directory '%s'", path);
+    if (check_foreign(path, err) != TI_OK)
+        return TI_ERR_INPUT;
     d->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (d->fd < 0)
         return ti_err_errno(err, errno == ENOTDIR ? TI_ERR_INPUT : TI_ERR_IO,

@@ -191,6 +191,8 @@ class Runs(NodeTest):
     def test_directory_is_the_runs_alone_and_goes_when_empty(self):
         node = self.serve()
         directory = self.opened(node, scratch=[self.scratch + "/tmp-of-run"])
+        mode = os.stat(directory).st_mode & 0o777
+        self.assertEqual(mode, 0o700, oct(mode))
         mode = os.stat(directory + "/NODE.json").st_mode & 0o777
         self.assertEqual(mode, 0o600, oct(mode))
         self.assertTrue(os.path.isdir(self.scratch + "/tmp-of-run"))
