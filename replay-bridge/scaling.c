@@ -297,7 +297,7 @@ static void print_worst(const struct scaling *s)
 static void print_text(const struct scaling *s)
 {
     int last = s->r.n - 1;
-    char factor[64];
+    char factor[64] = "";
 
     print_sizes(s);
     if (s->r.o->quiet)
@@ -307,8 +307,9 @@ static void print_text(const struct scaling *s)
     print_worst(s);
     ti_replays_print_common(&s->r);
     putchar('\n');
-    snprintf(factor, sizeof factor, s->weak ? "" : " times %.0f/%.0f", ranks_of(&s->r, 0),
-             ranks_of(&s->r, last));
+    if (!s->weak)
+        snprintf(factor, sizeof factor, " times %.0f/%.0f", ranks_of(&s->r, 0),
+                 ranks_of(&s->r, last));
     ti_print_wide(
         stdout, ti_width(s->r.o->width),
         "lost is the mean time of the %.0f ranks less the ideal time, which is that of %.0f "
