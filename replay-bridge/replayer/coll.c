@@ -325,8 +325,8 @@ static void post_neighbours(struct ti_replayer *p, const struct ti_event *ev,
 /* Bytes of the block that this rank sends to itself, which SMPI moves in no time. */
 static int64_t own_block(const struct ti_event *ev, const struct ti_replay_comm *c)
 {
-    if (c->one_for_two)
-        return 0; /* between two groups */
+    if (!SIMULATED || c->one_for_two) /* MPI copies itself; between two groups nobody does */
+        return 0;
     switch (ti_op_base(ev->op)) {
     case TI_OP_GATHER:
     case TI_OP_GATHERV:
@@ -344,9 +344,10 @@ static int64_t own_block(const struct ti_event *ev, const struct ti_replay_comm 
     default:
         return 0;
     }
-    return ti_op_is(ev->op, TI_T_COUNTS_GIVEN)
-               ? ti_vec_at(&ev->vec[0], c->rank) * ev->arg[TI_F_ESIZE]
-               : ev->arg[TI_F_BYTES];
+    if (!ti_op_is(ev->op, TI_T_COUNTS_GIVEN))
+        return ev->arg[TI_F_BYTES];
+    return c->rank < (int64_t)ev->vec[0].len ? ti_vec_at(&ev->vec[0], c->rank) * ev->arg[TI_F_ESIZE]
+                                             : 0;
 }
 
 void ti_replay_collective(struct ti_replayer *p, const struct ti_event *ev, enum ti_form form,

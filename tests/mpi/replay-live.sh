@@ -154,6 +154,7 @@ cat >"$tmp/list" <<END
 3 datatypes
 3 disk split 1000 $tmp/files
 3 disk iwrite 1000 $tmp/files
+4 faces 8 8 8
 3 regular plain
 3 regular fork
 2 foreign alternate
