@@ -34,7 +34,7 @@ says out "comm=2 bytes=16 esize=4 root=0 site=\"app+0x1020\""
 run 0 ti-info --rank 1 --dump --call-sites --debug-dir .:nowhere a.tib
 says out "comm=2 bytes=16 esize=4 root=0 site=\"app+0x1020\""
 run 2 ti-info --rank 1 --dump --debug-dir . a.tib
-says err '--debug-dir is for --call-sites, --rates, --phases, --imbalance, --timeline, --trips and --at'
+says err '--debug-dir is for --call-sites, --rates, --phases, --imbalance, --compare, --timeline, --trips and --at'
 run 0 ti-info --rank 3 --dump a.tib
 says out "isend comm=0 peer=null tag=7"
 run 0 ti-info --dump a.tib

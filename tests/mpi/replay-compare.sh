@@ -216,7 +216,7 @@ python3 -c '
 import json
 o = json.load(open("out"))
 assert o["status"] == 3 and "base" in o["error"] and o["trace"] is None, o' || fail 'the error in JSON'
-head -c 200 base >cut
+head -c 200 base >"cut"
 replay 3 base --versus cut
 says err cut
 finish

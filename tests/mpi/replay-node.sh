@@ -13,7 +13,7 @@ clock_of() { sed -n 's/^clock at end: *\([0-9.]*\) s$/\1/p' "$tmp/out"; }
 
 # takes EXPRESSION TRACE OPTION...: the replay takes so many seconds, by awk.
 takes() {
-    replay "$tmp/${@:2}"
+    replay "$tmp/$2" "${@:3}"
     awk -v is="$(clock_of)" "BEGIN { d = is - ($1); exit !(is > 0 && d <= 2e-12 && -d <= 2e-12) }" ||
         { fail "${*:2}: '$(clock_of)' s, not $1 = $(awk "BEGIN { printf \"%.12f\", ($1) }")"; cat "$tmp/err"; }
 }
