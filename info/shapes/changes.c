@@ -251,7 +251,7 @@ static void put_change(const struct info_changes *c, const struct row *r, struct
             ti_table_text(t, "%s", change_text(r, k, text, sizeof text));
 }
 
-/* What a trace calls a loop or call site; NULL: it has none. */
+/* The name of a loop or call site in a trace; NULL: the trace does not have it. */
 static const char *name_in(const struct info_changes *c, const struct row *r, bool phase, int trace,
                            char *text, size_t bytes)
 {

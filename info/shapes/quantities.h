@@ -1,5 +1,5 @@
 /*
- * What the loops and calls of a trace add up to: volumes, messages, bytes, calls.
+ * Sums over the loops and calls of a trace: volumes, messages, bytes, calls.
  */
 #ifndef TI_INFO_SHAPES_QUANTITIES_H
 #define TI_INFO_SHAPES_QUANTITIES_H

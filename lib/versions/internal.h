@@ -1,5 +1,5 @@
 /*
- * What sites.c and phases.c share.
+ * The parts of a comparison that sites.c and phases.c share.
  */
 #ifndef TI_VERSIONS_INTERNAL_H
 #define TI_VERSIONS_INTERNAL_H

@@ -190,7 +190,7 @@ struct item {
     bool inside; /* of those that are equal to it, which have an outer loop more */
 };
 
-/* What is in a phase, or in the whole program. */
+/* The contents of a phase, or of the whole program. */
 struct level {
     struct ti_versions *v;
     bool numbers; /* call sites that come again are told apart */

@@ -166,7 +166,7 @@ static const struct ti__own_site *old_site(const struct two *w, size_t i)
     return &w->v->joint[w->old[i]].is;
 }
 
-/* What a pair is worth: 0 if it is none. */
+/* The worth of a pair: 0 if it is none. */
 static int64_t worth(const struct two *w, size_t i, size_t k)
 {
     const struct ti__own_site *a = old_site(w, i), *b = w->new[k];
