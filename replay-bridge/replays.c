@@ -9,7 +9,7 @@
 #include "common/ranges.h"
 #include "fold/record_layout.h"
 
-static const char *const keys[TI_SPENT_ON] = {"computing_s", "communicating_s", "waiting_s"};
+const char *const ti_spent_keys[TI_SPENT_ON] = {"computing_s", "communicating_s", "waiting_s"};
 
 const char *ti_replays_path(const struct ti_replays *r, int trace)
 {
@@ -82,7 +82,7 @@ static struct ti_spent spent_of(const struct ti_replays *r, int trace, const jso
     struct ti_spent spent;
 
     for (int k = 0; k < TI_SPENT_ON; k++)
-        spent.on[k] = ti_json_number(j, keys[k]) / ranks;
+        spent.on[k] = ti_json_number(j, ti_spent_keys[k]) / ranks;
     return spent;
 }
 
@@ -118,7 +118,7 @@ static void set_rest(struct ti_replay_part *p, const char *rest, const char *key
     p->key = key;
 }
 
-/* What ranks spend in all, on average. */
+/* All that a rank spends, on average. */
 static struct ti_spent all_of(const struct ti_replays *r, int trace)
 {
     struct ti_spent all = {{0}};

@@ -12,6 +12,7 @@
 
 /* Seconds of a rank: the mean over all ranks, and over all runs of --runs. */
 enum ti_spent_on { TI_ON_COMPUTING, TI_ON_COMMUNICATING, TI_ON_WAITING, TI_SPENT_ON };
+extern const char *const ti_spent_keys[TI_SPENT_ON]; /* of JSON, here and in profiles */
 
 struct ti_spent {
     double on[TI_SPENT_ON];
@@ -74,6 +75,14 @@ typedef double ti_replay_change(const struct ti_replays *r, const struct ti_repl
  * change, up to which parts are printed, but more than is due to rounding. */
 size_t *ti_replays_order(const struct ti_replays *r, const struct ti_replay_part *part, size_t n,
                          ti_replay_change *change, double *least);
+
+/* Adds to the object of a part what a command tells of it; `of` is the command's own. */
+typedef void ti_replay_tell(const void *of, const struct ti_replay_part *p, json_t *j);
+
+/* The loops, or else the call sites, the largest change first, without those that change by less
+ * than `least`.  The rests become members of `rests`, unless they are there. */
+json_t *ti_replays_parts_json(const struct ti_replays *r, bool loop, ti_replay_change *change,
+                              double least, ti_replay_tell *tell, const void *of, json_t *rests);
 
 #define TI_REPLAYS_ROWS 10 /* parts that are printed; JSON has all */
 

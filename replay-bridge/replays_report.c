@@ -1,4 +1,4 @@
-/* What the reports of several replays share (replays.h). */
+/* The common parts of the reports of several replays (replays.h). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 
 #define SITE_BYTES 700
 
-/* What a trace calls a part; NULL: it does not have it. */
+/* The name of a part in a trace; NULL: the trace does not have it. */
 static const char *name_in(const struct ti_replays *r, const struct ti_replay_part *p, bool loop,
                            int trace, char *text, size_t bytes)
 {
@@ -145,6 +145,32 @@ size_t *ti_replays_order(const struct ti_replays *r, const struct ti_replay_part
     put_in_order(s, n, TI_VERSIONS_NONE, order, 0);
     free(s);
     return order;
+}
+
+json_t *ti_replays_parts_json(const struct ti_replays *r, bool loop, ti_replay_change *change,
+                              double least, ti_replay_tell *tell, const void *of, json_t *rests)
+{
+    const struct ti_replay_part *part = loop ? r->loop : r->site;
+    size_t n = loop ? r->nloops : r->nsites;
+    json_t *list = json_array();
+    double unused;
+    size_t *order = ti_replays_order(r, part, n, change, &unused);
+
+    for (size_t i = 0; i < n; i++) {
+        const struct ti_replay_part *p = &part[order[i]];
+        json_t *j;
+
+        if (p->rest ? json_object_get(rests, p->key) != NULL : fabs(change(r, p)) < least)
+            continue;
+        j = p->rest ? json_object() : ti_replays_name_json(r, p, loop);
+        tell(of, p, j);
+        if (p->rest)
+            json_object_set_new(rests, p->key, j);
+        else
+            json_array_append_new(list, j);
+    }
+    free(order);
+    return list;
 }
 
 double ti_replays_rounding(const struct ti_replays *r)

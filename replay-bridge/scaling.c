@@ -357,9 +357,9 @@ static void add_losses(const struct scaling *s, const double *seconds, json_t *j
     json_object_set_new(j, "efficiency", efficiency);
 }
 
-static void add_part(const struct scaling *s, const struct ti_replay_part *p, json_t *j)
+static void add_part(const void *of, const struct ti_replay_part *p, json_t *j)
 {
-    static const char *const keys[TI_SPENT_ON] = {"computing_s", "communicating_s", "waiting_s"};
+    const struct scaling *s = of;
 
     json_object_set_new(j, "time_s", ti_replays_numbers(&s->r, p->s));
     add_losses(s, p->s, j);
@@ -368,29 +368,8 @@ static void add_part(const struct scaling *s, const struct ti_replay_part *p, js
 
         for (int i = 0; i < s->r.n; i++)
             json_array_append_new(list, json_real(p->spent[i].on[k]));
-        json_object_set_new(j, keys[k], list);
+        json_object_set_new(j, ti_spent_keys[k], list);
     }
-}
-
-static json_t *parts_json(const struct scaling *s, const struct ti_replay_part *part, size_t n,
-                          bool loop, json_t *rests)
-{
-    json_t *list = json_array();
-    double least;
-    size_t *order = ti_replays_order(&s->r, part, n, last_loss, &least);
-
-    for (size_t i = 0; i < n; i++) {
-        const struct ti_replay_part *p = &part[order[i]];
-        json_t *j = p->rest ? json_object() : ti_replays_name_json(&s->r, p, loop);
-
-        add_part(s, p, j);
-        if (p->rest)
-            json_object_set_new(rests, p->key, j);
-        else
-            json_array_append_new(list, j);
-    }
-    free(order);
-    return list;
 }
 
 static void print_json(const struct scaling *s)
@@ -405,8 +384,10 @@ static void print_json(const struct scaling *s)
     json_object_set_new(out, "mean_time_s", ti_replays_numbers(&s->r, s->r.mean));
     add_losses(s, s->r.mean, out);
     json_object_set_new(out, "efficiency", list_of(s, efficiency_of));
-    json_object_set_new(out, "loops", parts_json(s, s->r.loop, s->r.nloops, true, out));
-    json_object_set_new(out, "sites", parts_json(s, s->r.site, s->r.nsites, false, out));
+    json_object_set_new(out, "loops",
+                        ti_replays_parts_json(&s->r, true, last_loss, 0, add_part, s, out));
+    json_object_set_new(out, "sites",
+                        ti_replays_parts_json(&s->r, false, last_loss, 0, add_part, s, out));
     ti_replays_print_json(&s->r, "scaling", out);
 }
 

@@ -156,48 +156,24 @@ static void print_text(const struct ti_replays *r)
 
 /* ------------------------------------------------------------------- JSON -- */
 
-static void add_part(const struct ti_replays *r, const struct ti_replay_part *p, json_t *j)
+static void add_part(const void *of, const struct ti_replay_part *p, json_t *j)
 {
-    static const char *const keys[TI_SPENT_ON] = {"computing_s", "communicating_s", "waiting_s"};
+    const struct ti_replays *r = of;
     double whole = r->mean[0] - r->mean[1], by = change(r, p);
 
     json_object_set_new(j, "time_s", ti_replays_numbers(r, p->s));
     json_object_set_new(j, "difference_s", json_real(by));
     json_object_set_new(j, "share", whole > 0 || whole < 0 ? json_real(by / whole) : json_null());
     for (int k = 0; k < TI_SPENT_ON && !(p->rest && !p->spent[0].on[k] && !p->spent[1].on[k]); k++)
-        json_object_set_new(j, keys[k], json_pack("[f, f]", p->spent[0].on[k], p->spent[1].on[k]));
-}
-
-/* The parts that differ, the largest difference first. */
-static json_t *parts_json(const struct ti_replays *r, const struct ti_replay_part *part, size_t n,
-                          bool loop, json_t *rests)
-{
-    json_t *list = json_array();
-    double least;
-    size_t *order = ti_replays_order(r, part, n, change, &least);
-
-    for (size_t i = 0; i < n; i++) {
-        const struct ti_replay_part *p = &part[order[i]];
-        double by = change(r, p);
-        json_t *j;
-
-        if (p->rest ? json_object_get(rests, p->key) != NULL : fabs(by) < ti_replays_rounding(r))
-            continue;
-        j = p->rest ? json_object() : ti_replays_name_json(r, p, loop);
-        add_part(r, p, j);
-        if (p->rest)
-            json_object_set_new(rests, p->key, j);
-        else
-            json_array_append_new(list, j);
-    }
-    free(order);
-    return list;
+        json_object_set_new(j, ti_spent_keys[k],
+                            json_pack("[f, f]", p->spent[0].on[k], p->spent[1].on[k]));
 }
 
 static void print_json(const struct ti_replays *r)
 {
     struct ti_interval d = differences(r);
     json_t *out = ti_replays_json(r);
+    double least = ti_replays_rounding(r);
 
     json_object_set_new(out, "difference_s", json_real(d.median));
     json_object_set_new(out, "difference_pct",
@@ -206,8 +182,10 @@ static void print_json(const struct ti_replays *r)
     if (r->nruns > 1)
         json_object_set_new(out, "differences", ti_interval_json(&d));
     json_object_set_new(out, "mean_difference_s", json_real(r->mean[0] - r->mean[1]));
-    json_object_set_new(out, "loops", parts_json(r, r->loop, r->nloops, true, out));
-    json_object_set_new(out, "sites", parts_json(r, r->site, r->nsites, false, out));
+    json_object_set_new(out, "loops",
+                        ti_replays_parts_json(r, true, change, least, add_part, r, out));
+    json_object_set_new(out, "sites",
+                        ti_replays_parts_json(r, false, change, least, add_part, r, out));
     ti_replays_print_json(r, "versus", out);
 }
 
