@@ -32,12 +32,9 @@ static bool has_watts(const struct ti_replay_options *o, const struct ti_replay_
 /* The host that has more ranks than cores; NULL: none is known to. */
 static const struct ti_host *crowded(const struct ti_replay_result *res)
 {
-    size_t none = 0;
-    int64_t *ranks = ti_grow(NULL, &none, res->hosts.n, sizeof *ranks);
+    int64_t *ranks = ti_place_count(&res->hosts, res->host_of, res->np);
     const struct ti_host *found = NULL;
 
-    for (int64_t rank = 0; rank < res->np; rank++)
-        ranks[res->host_of[rank]]++;
     for (size_t i = 0; !found && i < res->hosts.n; i++)
         if (res->hosts.list[i].cores && ranks[i] > res->hosts.list[i].cores)
             found = &res->hosts.list[i];

@@ -7,12 +7,12 @@
 #include <unistd.h>
 
 #include "common/cli.h"
-#include "common/map.h"
 #include "common/scratch.h"
 #include "replay-bridge/platform/picture.h"
 #include "replay-bridge/platform/platform.h"
 #include "replay-bridge/platform/shape.h"
 #include "replay-bridge/report.h"
+#include "replay-bridge/simulation/engines.h"
 #include "replay-bridge/simulation/simulate.h"
 
 #define CROSSTRAFFIC 0.05 /* of SimGrid's network model */
@@ -89,14 +89,10 @@ void ti_replay_name_platform(const struct ti_replay_options *o, struct ti_replay
 /* The most ranks on a host. */
 static int64_t most_ranks(const struct ti_replay_result *res)
 {
-    size_t room = 0;
-    int64_t most = 1, *ranks = ti_grow(NULL, &room, res->hosts.n, sizeof *ranks);
+    int64_t most = 1, *ranks = ti_place_count(&res->hosts, res->host_of, res->np);
 
     for (size_t i = 0; i < res->hosts.n; i++)
-        ranks[i] = 0;
-    for (int64_t rank = 0; rank < res->np; rank++)
-        if (++ranks[res->host_of[rank]] > most)
-            most = ranks[res->host_of[rank]];
+        most = ranks[i] > most ? ranks[i] : most;
     free(ranks);
     return most;
 }
@@ -112,6 +108,7 @@ static void limit_loopback(const struct ti_replay_options *o, bool sites, struct
                        ? ti_unit_value(speeds->loopback_shared, TI_UNIT_BANDWIDTH)
                    : calibrated ? ti_ranks_value(calibrated, speeds->most_ranks)
                                 : 0;
+    double back = CROSSTRAFFIC;
     struct ti_err none;
 
     if (!(limit > 0))
@@ -119,8 +116,8 @@ static void limit_loopback(const struct ti_replay_options *o, bool sites, struct
     for (int i = 0; i < o->ncfg; i++)
         if (!strcmp(o->cfg[i], "network/crosstraffic:0") ||
             !strcmp(o->cfg[i], "network/crosstraffic:no"))
-            limit /= 1 + CROSSTRAFFIC;
-    snprintf(text, 32, "%.15gBps", limit * (1 + CROSSTRAFFIC));
+            back = 0;
+    snprintf(text, 32, "%.15gBps", limit * (1 + back));
     speeds->loopback_shared = text;
     if (!sites && ti_platform_check(&o->topology, speeds, &none) != TI_OK)
         speeds->loopback_shared = NULL;
@@ -139,6 +136,8 @@ static ti_status make_platform(const struct ti_replay_options *o, struct ti_repl
         return st;
     wan.nodes = &speeds;
     speeds.most_ranks = most_ranks(res);
+    if (!(res->engine->serves & TI_SERVES_RATES)) /* a calibrated one */
+        speeds.contention = NULL;
     limit_loopback(o, res->sites, &speeds, limit);
     if (res->sites)
         ti_platform_write_sites(f, res->sites, &wan);

@@ -532,12 +532,10 @@ ti_status ti_replay_calibrate(struct ti_replay_options *o, struct ti_err *err)
         o->speeds.loopback_bandwidth = c->loopback_bandwidth;
         o->speeds.loopback_latency = c->loopback_latency;
     }
-    if (ti_engine_asked(o)->serves & TI_SERVES_RATES) {
-        if (!o->contention_given && !o->times && !o->no_compute && !o->rate)
-            o->speeds.contention = c->contention;
-        if (!o->copy_rate && *c->copy)
-            o->copy_rate = c->copy;
-    }
+    if (!o->contention_given && !o->platform && !o->times && !o->no_compute && !o->rate)
+        o->speeds.contention = c->contention;
+    if (!o->copy_rate && *c->copy)
+        o->copy_rate = c->copy;
     if (c->file.network.eager >= 0 && !ti_calibrated_eager_given(o->cfg, o->ncfg))
         o->eager_bytes = c->file.network.eager < INT_MAX ? c->file.network.eager + 1 : INT_MAX;
     return ti__replay_calibrate_noise(o, err);

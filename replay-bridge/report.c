@@ -313,6 +313,8 @@ static json_t *noise_json(const struct ti_noise *n)
 static void add_simulation(json_t *j, const struct ti_replay_options *o,
                            const struct ti_replay_result *res)
 {
+    const bool rates = res->engine && (res->engine->serves & TI_SERVES_RATES);
+
     if (!o->show && res->np)
         json_object_set_new(j, "engine", json_string(res->engine->name));
     if (res->collectives)
@@ -335,9 +337,9 @@ static void add_simulation(json_t *j, const struct ti_replay_options *o,
         json_object_set_new(j, "seed", json_integer(o->seed));
     if (o->reduce_rate)
         json_object_set_new(j, "reduce_rate", json_string(o->reduce_rate));
-    if (o->copy_rate)
+    if (o->copy_rate && rates)
         json_object_set_new(j, "copy_rate", json_string(o->copy_rate));
-    if (o->speeds.contention)
+    if (o->speeds.contention && rates)
         json_object_set_new(j, "contention", json_string(o->speeds.contention));
     if (res->platform[0])
         json_object_set_new(j, "platform", ti_json_text(res->platform));

@@ -235,6 +235,16 @@ uint32_t *ti_place(const struct ti_hosts *hosts, const struct ti_placement *plac
     return slot;
 }
 
+int64_t *ti_place_count(const struct ti_hosts *hosts, const uint32_t *host_of, int64_t np)
+{
+    size_t none = 0;
+    int64_t *ranks = ti_grow(NULL, &none, hosts->n, sizeof *ranks);
+
+    for (int64_t rank = 0; rank < np; rank++)
+        ranks[host_of[rank]]++;
+    return ranks;
+}
+
 void ti_place_write(const struct ti_hosts *hosts, const uint32_t *host_of, int64_t np, FILE *out)
 {
     for (int64_t rank = 0; rank < np; rank++)

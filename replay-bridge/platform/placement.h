@@ -44,6 +44,9 @@ ti_status ti_placement_read(const char *path, int64_t np, const struct ti_hosts 
  * (ti_hosts_enough()). */
 uint32_t *ti_place(const struct ti_hosts *hosts, const struct ti_placement *placement, int64_t np);
 
+/* The number of ranks on each host; free() it. */
+int64_t *ti_place_count(const struct ti_hosts *hosts, const uint32_t *host_of, int64_t np);
+
 /* Writes the name of the host of each rank, one per line. */
 void ti_place_write(const struct ti_hosts *hosts, const uint32_t *host_of, int64_t np, FILE *out);
 

@@ -24,26 +24,27 @@ const char *ti_engine_lacks(unsigned serves, const struct ti_replay_options *o)
         unsigned what;
         bool given;
         const char *option;
-    } list[] = {{TI_SERVES_SMPIRUN, o->links, "--links"},
-                {TI_SERVES_SMPIRUN, o->collectives != NULL, "--collectives"},
-                {TI_SERVES_SMPIRUN, o->ncfg > 0, "--cfg"},
-                {TI_SERVES_SMPIRUN, o->keep != NULL, "--keep"},
-                {TI_SERVES_WILDCARDS, o->any, "--wildcards any"},
-                {TI_SERVES_RATES, o->reduce_rate != NULL, "--reduce-rate"},
-                {TI_SERVES_RATES, o->copy_rate != NULL, "--copy-rate"},
-                {TI_SERVES_RATES, o->speeds.contention != NULL, "--contention"},
-                {TI_SERVES_PROFILE, o->profile, "--profile"},
-                {TI_SERVES_PROFILE, o->causes, "--causes"},
-                {TI_SERVES_PROFILE, o->versus != NULL, "--versus"},
-                {TI_SERVES_PROFILE, o->scaling != TI_SCALING_NONE, "--scaling"},
-                {TI_SERVES_TIMELINE, o->timeline != NULL, "--timeline"},
-                {TI_SERVES_NOISE, ti_noise_any(&o->noise) || o->noise.calibration, "--noise"},
-                {TI_SERVES_JOBS, o->copies > 1 || (o->ntraces > 1 && !ti_replay_compares(o)),
-                 "more than one job"},
-                {TI_SERVES_JOBS, o->start_text != NULL, "--start"},
-                {TI_SERVES_STEADY, o->steady != NULL, "--steady"},
-                {TI_SERVES_ENERGY, o->speeds.watts.given, "--watts"},
-                {TI_SERVES_DISKS, o->speeds.disk.bandwidth > 0, "--disk"}};
+    } list[] = {
+        {TI_SERVES_SMPIRUN, o->links, "--links"},
+        {TI_SERVES_SMPIRUN, o->collectives != NULL, "--collectives"},
+        {TI_SERVES_SMPIRUN, o->ncfg > 0, "--cfg"},
+        {TI_SERVES_SMPIRUN, o->keep != NULL, "--keep"},
+        {TI_SERVES_WILDCARDS, o->any, "--wildcards any"},
+        {TI_SERVES_RATES, o->reduce_rate != NULL, "--reduce-rate"},
+        {TI_SERVES_RATES, o->copy_rate && o->copy_rate != o->calibrated.copy, "--copy-rate"},
+        {TI_SERVES_RATES, o->contention_given && o->speeds.contention, "--contention"},
+        {TI_SERVES_PROFILE, o->profile, "--profile"},
+        {TI_SERVES_PROFILE, o->causes, "--causes"},
+        {TI_SERVES_PROFILE, o->versus != NULL, "--versus"},
+        {TI_SERVES_PROFILE, o->scaling != TI_SCALING_NONE, "--scaling"},
+        {TI_SERVES_TIMELINE, o->timeline != NULL, "--timeline"},
+        {TI_SERVES_NOISE, ti_noise_any(&o->noise) || o->noise.calibration, "--noise"},
+        {TI_SERVES_JOBS, o->copies > 1 || (o->ntraces > 1 && !ti_replay_compares(o)),
+         "more than one job"},
+        {TI_SERVES_JOBS, o->start_text != NULL, "--start"},
+        {TI_SERVES_STEADY, o->steady != NULL, "--steady"},
+        {TI_SERVES_ENERGY, o->speeds.watts.given, "--watts"},
+        {TI_SERVES_DISKS, o->speeds.disk.bandwidth > 0, "--disk"}};
 
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
         if (list[i].given && !(list[i].what & serves))

@@ -145,7 +145,7 @@ static ti_status command(const struct ti_replay_options *o, struct ti_replay_res
     add(args, "--wildcards", o->any ? "any" : NULL);
     add(args, "--reduce-rate", o->reduce_rate);
     add(args, "--copy-rate", o->copy_rate);
-    if (o->speeds.contention && !o->platform)
+    if (o->speeds.contention)
         ti_args_add(args, "--contention");
     snprintf(seed, sizeof seed, "%" PRId64, o->seed);
     add(args, "--seed", o->seed ? seed : NULL);

@@ -143,6 +143,12 @@ takes '1e-6 + 1.000016e-3' exchange "${on[@]}" --calibration "$tmp/old.conf"
 takes '1e-6 + 1.000016e-3' exchange "${on[@]}" --calibration "$tmp/c.conf" --loopback 1GBps,1us
 replay "$tmp/alltoall" "${on[@]}" --calibration "$tmp/old.conf"
 takes "$(clock_of) + .500016e-3 + .25e-3" alltoall "${on[@]}" --calibration "$tmp/c.conf"
+# SimGrid's own replay has no copies and no contention, and takes the rest; so does a given platform
+takes '1e-6 + 2.000032e-3' exchange "${on[@]}" --calibration "$tmp/c.conf" --engine stock
+replay "$tmp/exchange" "${on[@]}" --calibration "$tmp/c.conf" --keep "$tmp/kept" &&
+    replay "$tmp/compute" --platform "$tmp/kept/platform.xml" --ranks-per-host 2 --json --calibration "$tmp/c.conf" ||
+    { fail 'a calibration and a platform'; cat "$tmp/err"; }
+grep -q contention "$tmp/out" && fail 'tells of a contention that a given platform does not have'
 # its speeds are for volumes in instructions, and these are in nanoseconds
 read -r a b <<<"$(volumes compute)"
 takes "$b" compute --calibration "$tmp/c.conf" --ranks-per-host 2 --cores 2
