@@ -1,5 +1,5 @@
 /*
- * What ranks of a node share: the bandwidth of messages among them, and that of copies.
+ * The memory that ranks of a node share: the bandwidth of their messages, and that of copies.
  */
 #ifndef TI_REPLAY_BRIDGE_CALIBRATE_MEMORY_H
 #define TI_REPLAY_BRIDGE_CALIBRATE_MEMORY_H
