@@ -26,10 +26,16 @@ struct options {
     struct ti_launcher launcher;
     struct ti_trial program; /* words == 0: none */
     int64_t nruns, repeats, largest, segments;
-    const char *output, *measure;
+    const char *output, *measure; /* files to write, or NULL */
     bool no_network, force, json, quiet;
     enum ti_progress_form progress;
 };
+
+/* Which of the two things is done; at least one is. */
+static bool calibrates(const struct options *o)
+{
+    return o->output != NULL;
+}
 
 #define TI_OPT_STRUCT struct options
 
@@ -46,8 +52,9 @@ static const struct ti_opt opts[] = {
      "[default: auto]",
      TI_OPT_TEXT(program.counter)},
     {0, "measure", "FILE",
-     "do not calibrate: time untraced runs of PROGRAM, and\n"
-     "write FILE for ti-replay --against",
+     "time untraced runs of PROGRAM, and write FILE for\n"
+     "ti-replay --against; calibrate only with --output: the\n"
+     "runs of both kinds then take turns",
      TI_OPT_TEXT(measure)},
     TI_OPT_HEADING("Messages"),
     {0, "no-network", NULL,
@@ -69,7 +76,9 @@ static const struct ti_opt opts[] = {
     {'x', "env", "VAR[=VALUE]", "pass a variable to the ranks, as mpirun does",
      TI_OPT_ARGS(launcher.where)},
     TI_OPT_HEADING("Output"),
-    {'o', "output", "FILE", "calibration file to write [default: calibration.conf]",
+    {'o', "output", "FILE",
+     "calibration file to write [default: calibration.conf,\n"
+     "with --measure: none]",
      TI_OPT_TEXT(output)},
     {0, "force", NULL, "replace FILE", TI_OPT_FLAG(force)},
     {'q', "quiet", NULL, "print only errors and warnings, no tables", TI_OPT_FLAG(quiet)},
@@ -98,14 +107,21 @@ static const struct ti_cli cli = {
 /* TI_CLI_END to go on, else the exit status. */
 static int check_options(const struct options *o)
 {
-    const char *written = o->measure ? o->measure : o->output;
+    const char *written = o->output && !o->no_network ? o->output : NULL;
 
     if (!o->program.words && (o->measure || o->no_network))
         return (int)ti_cli_usage(&cli, "%s needs a program",
                                  o->measure ? "--measure" : "--no-network");
-    if (o->measure && o->no_network)
-        return (int)ti_cli_usage(&cli, "--measure does not calibrate: --no-network has no effect");
-    if (!o->force && !o->no_network && access(written, F_OK) == 0)
+    if (!calibrates(o) && o->no_network)
+        return (int)ti_cli_usage(&cli, "--measure does not calibrate without --output: "
+                                       "--no-network has no effect");
+    if (o->output && o->measure && strcmp(o->output, o->measure) == 0)
+        return (int)ti_cli_usage(&cli, "--output and --measure are the same file");
+    if (o->force)
+        return TI_CLI_END;
+    if (o->measure && access(o->measure, F_OK) == 0)
+        written = o->measure;
+    if (written && access(written, F_OK) == 0)
         return (int)ti_cli_usage(&cli, "'%s' is there already; --force replaces it", written);
     return TI_CLI_END;
 }
@@ -119,10 +135,11 @@ static int parse(struct options *o, int argc, char **argv)
     o->repeats = 50;
     o->largest = 4 << 20;
     o->segments = 8;
-    o->output = "calibration.conf";
     st = ti_cli_parse(&cli, argc, argv, o);
     if (st != TI_CLI_END)
         return st;
+    if (!o->output && !o->measure)
+        o->output = "calibration.conf";
     o->program.program = argv + ti_cli_operand();
     o->program.words = argc - ti_cli_operand();
     return check_options(o);
@@ -301,7 +318,8 @@ static ti_status read_former(const struct options *o, struct ti_calibration *c, 
     return ti_calibration_read(o->output, c, NULL, err);
 }
 
-static ti_status calibrate(const struct options *o, struct ti_err *err)
+/* `measured` gets untraced runs of the program, unless it is NULL. */
+static ti_status calibrate(const struct options *o, json_t *measured, struct ti_err *err)
 {
     struct ti_samples s = {0};
     struct ti_calibration c;
@@ -317,8 +335,9 @@ static ti_status calibrate(const struct options *o, struct ti_err *err)
     if (!st && !o->no_network)
         st = calibrate_noise(o, &c, json, err);
     if (!st)
-        st = o->program.words ? ti_rate_of_program(&o->launcher, &o->program, o->nruns, &c, err)
-                              : ti_rate_of_burst(&o->launcher, &s, o->repeats, &c, err);
+        st = o->program.words
+                 ? ti_rate_of_program(&o->launcher, &o->program, o->nruns, measured, &c, err)
+                 : ti_rate_of_burst(&o->launcher, &s, o->repeats, &c, err);
     if (!st && !o->quiet && !o->json)
         print_speed(&c);
     if (!st)
@@ -336,10 +355,25 @@ static ti_status calibrate(const struct options *o, struct ti_err *err)
     return st;
 }
 
-/* Measuring takes minutes, so check first that the file can be written. */
-static ti_status check_output(const struct options *o, struct ti_err *err)
+static ti_status measure(const struct options *o, struct ti_err *err)
 {
-    const char *path = o->measure ? o->measure : o->output, *slash = strrchr(path, '/');
+    json_t *measured = json_array();
+    bool table = !o->quiet && !o->json;
+    ti_status st =
+        calibrates(o) ? calibrate(o, measured, err)
+                      : ti_rate_measure(&o->launcher, &o->program, o->nruns, !table, measured, err);
+
+    if (!st)
+        st = ti_rate_write(o->measure, &o->program, measured, o->json && !calibrates(o), err);
+    if (!st && calibrates(o))
+        ti_say("the times of untraced runs are in '%s'", o->measure);
+    json_decref(measured);
+    return st;
+}
+
+static ti_status check_output(const char *path, struct ti_err *err)
+{
+    const char *slash = strrchr(path, '/');
     char folder[PATH_MAX] = ".";
     bool there = access(path, F_OK) == 0;
 
@@ -350,6 +384,14 @@ static ti_status check_output(const struct options *o, struct ti_err *err)
     return access(there ? path : folder, there ? W_OK : W_OK | X_OK) == 0
                ? TI_OK
                : ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
+}
+
+/* Measuring takes minutes, so check first that the files can be written. */
+static ti_status check_outputs(const struct options *o, struct ti_err *err)
+{
+    ti_status st = o->output ? check_output(o->output, err) : TI_OK;
+
+    return !st && o->measure ? check_output(o->measure, err) : st;
 }
 
 int main(int argc, char **argv)
@@ -365,13 +407,11 @@ int main(int argc, char **argv)
     ti_stop_catch();
     st = ti_launcher_find(&o.launcher, &err);
     if (!st)
-        st = check_output(&o, &err);
+        st = check_outputs(&o, &err);
     if (!st)
         st = ti_scratch_open(NULL, &err);
     if (!st)
-        st = o.measure ? ti_rate_measure(&o.launcher, &o.program, o.nruns, o.measure,
-                                         o.quiet || o.json, o.json, &err)
-                       : calibrate(&o, &err);
+        st = o.measure ? measure(&o, &err) : calibrate(&o, NULL, &err);
     ti_args_free(&o.launcher.where);
     ti_scratch_close();
     if (!st && fflush(stdout) != 0)

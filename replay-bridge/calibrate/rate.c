@@ -65,16 +65,47 @@ static int list_kinds(int64_t np, struct kind *kind)
     return n;
 }
 
-/* All kinds of trials in turn.  *nkinds becomes 1 if the cores cannot be chosen. */
-static ti_status time_kinds(const struct ti_launcher *r, const struct ti_trial *program,
-                            int64_t runs, double instructions, struct kind *kind, int *nkinds,
+static json_t *run_json(const struct ti_trial_result *ran, int64_t np)
+{
+    json_t *ranks = json_array();
+
+    for (int64_t rank = 0; rank < np; rank++)
+        json_array_append_new(ranks, json_real(ran->span[rank].seconds));
+    return json_pack("{s:f, s:o, s:o}", "time_s", ran->longest, "start_skew_s",
+                     ran->start_skew >= 0 ? json_real(ran->start_skew) : json_null(), "ranks_s",
+                     ranks);
+}
+
+/* Times one run that records nothing, the nth of `runs`, and appends it to `measured`. */
+static ti_status time_whole(const struct ti_launcher *r, const struct ti_trial *program,
+                            int64_t nth, int64_t runs, json_t *measured,
                             struct ti_trial_result *ran, struct ti_err *err)
+{
+    struct ti_trial run = *program;
+    ti_status st;
+
+    run.counter = "cputime";
+    run.whole = true;
+    run.label = "timing the program, untraced";
+    run.nth = nth;
+    run.nruns = runs;
+    st = ti_trial_run(r, &run, ran, err);
+    if (!st)
+        json_array_append_new(measured, run_json(ran, program->np));
+    return st;
+}
+
+/* All kinds of trials in turn, and one that records nothing, unless `measured` is NULL.  *nkinds
+ * becomes 1 if the cores cannot be chosen. */
+static ti_status time_kinds(const struct ti_launcher *r, const struct ti_trial *program,
+                            int64_t runs, double instructions, json_t *measured, struct kind *kind,
+                            int *nkinds, struct ti_trial_result *ran, struct ti_err *err)
 {
     struct ti_trial run = *program;
     ti_status st = TI_OK;
 
     run.counter = "cputime";
-    for (int64_t i = 0; i < runs && !st; i++)
+    for (int64_t i = 0; i < runs && !st; i++) {
         for (int k = 0; k < *nkinds && !st; k++) {
             run.cores = kind[k].cores;
             run.label = run.cores ? "timing the program on fewer cores" : "timing the program";
@@ -86,6 +117,9 @@ static ti_status time_kinds(const struct ti_launcher *r, const struct ti_trial *
                 kind[k].rate[kind[k].n++] = ran->volume > 0 ? 1e9 * instructions / ran->volume : 0;
             }
         }
+        if (!st && measured)
+            st = time_whole(r, program, i, runs, measured, ran, err);
+    }
     return st;
 }
 
@@ -118,7 +152,8 @@ static char *speeds_of(struct kind *kind, int nkinds, int64_t np)
 }
 
 ti_status ti_rate_of_program(const struct ti_launcher *r, const struct ti_trial *program,
-                             int64_t runs, struct ti_calibration *c, struct ti_err *err)
+                             int64_t runs, json_t *measured, struct ti_calibration *c,
+                             struct ti_err *err)
 {
     struct kind *kind = calloc(KINDS_MAX, sizeof *kind);
     struct ti_trial_result *ran = malloc(sizeof *ran);
@@ -130,7 +165,7 @@ ti_status ti_rate_of_program(const struct ti_launcher *r, const struct ti_trial 
                      : ti_err_errno(err, TI_ERR_IO, "cannot measure '%s'", program->program[0]);
     if (!st) {
         set_text(&c->host.counter, ran->counter);
-        st = time_kinds(r, program, runs, ran->volume, kind, &nkinds, ran, err);
+        st = time_kinds(r, program, runs, ran->volume, measured, kind, &nkinds, ran, err);
     }
     free(ran);
     if (!st) {
@@ -216,55 +251,35 @@ ti_status ti_rate_of_burst(const struct ti_launcher *r, const struct ti_samples 
 
 /* --------------------------------------------------------------- measure -- */
 
-static json_t *run_json(const struct ti_trial_result *ran, int64_t np)
-{
-    json_t *ranks = json_array();
-
-    for (int64_t rank = 0; rank < np; rank++)
-        json_array_append_new(ranks, json_real(ran->span[rank].seconds));
-    return json_pack("{s:f, s:o, s:o}", "time_s", ran->longest, "start_skew_s",
-                     ran->start_skew >= 0 ? json_real(ran->start_skew) : json_null(), "ranks_s",
-                     ranks);
-}
-
-static ti_status measure(const struct ti_launcher *r, const struct ti_trial *program, int64_t runs,
-                         bool quiet, json_t *list, struct ti_err *err)
+ti_status ti_rate_measure(const struct ti_launcher *r, const struct ti_trial *program, int64_t runs,
+                          bool quiet, json_t *measured, struct ti_err *err)
 {
     struct ti_trial_result *ran = malloc(sizeof *ran);
-    struct ti_trial run = *program;
     ti_status st = TI_OK;
 
     if (!ran)
         return ti_err_errno(err, TI_ERR_IO, "cannot measure '%s'", program->program[0]);
-    run.counter = "cputime";
-    run.whole = true;
-    run.label = "timing the program";
-    run.nruns = runs;
     for (int64_t i = 0; i < runs && !st; i++) {
-        run.nth = i;
-        st = ti_trial_run(r, &run, ran, err);
-        if (!st) {
-            json_array_append_new(list, run_json(ran, program->np));
-            if (!quiet)
-                printf("run %" PRId64 ": %.6f s\n", i + 1, ran->longest);
-        }
+        st = time_whole(r, program, i, runs, measured, ran, err);
+        if (!st && !quiet)
+            printf("run %" PRId64 ": %.6f s\n", i + 1, ran->longest);
     }
     ti_progress_end(!st);
     free(ran);
     return st;
 }
 
-ti_status ti_rate_measure(const struct ti_launcher *r, const struct ti_trial *program, int64_t runs,
-                          const char *path, bool quiet, bool json, struct ti_err *err)
+ti_status ti_rate_write(const char *path, const struct ti_trial *program, json_t *measured,
+                        bool json, struct ti_err *err)
 {
-    json_t *list = json_array(), *all, *words = json_array();
-    ti_status st = measure(r, program, runs, quiet, list, err);
+    json_t *words = json_array(), *all;
+    ti_status st = TI_OK;
 
     for (int i = 0; i < program->words; i++)
         json_array_append_new(words, json_string(program->program[i]));
-    all = json_pack("{s:s, s:o, s:I, s:o}", "format", "tiara-measured", "program", words, "np",
-                    (json_int_t)program->np, "runs", list);
-    if (!st && (!all || json_dump_file(all, path, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) != 0))
+    all = json_pack("{s:s, s:o, s:I, s:O}", "format", "tiara-measured", "program", words, "np",
+                    (json_int_t)program->np, "runs", measured);
+    if (!all || json_dump_file(all, path, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) != 0)
         st = ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
     if (!st && json && json_dumpf(all, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) == 0)
         putchar('\n');

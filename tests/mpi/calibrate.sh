@@ -58,9 +58,30 @@ assert abs(values[-1] / float(keys["speed"]) - 1) < 1e-6 and values[0] >= float(
 P
 fi
 
+# Calibrated and measured by the same command, with as many runs of each kind; neither file is
+# replaced by mistake.
+if [ -x "$o/blocks/lu" ]; then
+    calibrate -o both.conf --measure both.json --no-network -c blocks -r 3 "$o/blocks/lu" S 5 ||
+        { fail '--output with --measure'; cat err; }
+    grep -q '^speed = ' both.conf || fail 'no rate beside the real times'
+    grep -q "untraced runs are in 'both.json'" err || { fail 'does not say where the times are'; cat err; }
+    python3 - both.json <<'P' || fail 'not three runs'
+import json, sys
+real = json.load(open(sys.argv[1]))
+assert len(real["runs"]) == 3 and real["program"][1:] == ["S", "5"] and real["np"] == 2, real
+P
+    for files in 'other.conf both.json' 'both.conf other.json' 'other.x other.x'; do
+        calibrate -o "${files% *}" --measure "${files#* }" -c blocks "$o/blocks/lu" S 5
+        [ $? -eq 2 ] || fail "writes $files"
+    done
+    [ -z "$(ls other.* 2>/dev/null)" ] || fail 'leaves files'
+fi
+calibrate --measure x.json --no-network "$o/examples/ring" 2
+[ $? -eq 2 ] || fail '--no-network without anything that it belongs to'
+
 # Real times, and what a replay makes of them.
 calibrate --measure real.json -r 2 --progress json "$o/examples/ring" 2 || { fail "--measure"; cat out err; }
-grep -q '"step":"timing the program","done":2,"of":2,"unit":"runs"' err || { fail 'no progress of runs'; cat err; }
+grep -q '"step":"timing the program, untraced","done":2,"of":2,"unit":"runs"' err || { fail 'no progress of runs'; cat err; }
 python3 - real.json <<'P' || fail 'no common start of the ranks'
 import json, sys
 for run in json.load(open(sys.argv[1]))["runs"]:
