@@ -101,14 +101,20 @@ static bool put_column(struct ti_rank_form *it, struct ti_number number, int64_t
 static void put_mean(struct finding *d, struct ti_rank_form *it, struct ti_number number,
                      const struct ti_shape_column *c, uint32_t site)
 {
+    static const struct ti_bounds bounds = {0, INT64_MAX};
+    const uint64_t first = (uint64_t)c->first;
+    uint64_t runs = TI_RUNS_MAX, sum;
     struct ti_column_stats stats;
 
     if (!c->tokens)
         refuse(d, site, "its volumes are not exact");
-    else if (!ti_column_stats((uint64_t)c->first, c->blob.data, c->blob.n, c->n, &stats))
+    else if (!ti_column_stats(first, c->blob.data, c->blob.n, c->n, &stats))
         refuse(d, site, "its record is malformed");
+    else if (!ti_column_sum(first, c->blob.data, c->blob.n, c->n, &bounds, &runs, &sum) ||
+             sum > UINT64_C(1) << 62)
+        refuse(d, site, "its volumes add up to more than 2^62");
     else
-        put_number(it, &number, stats.n ? (int64_t)((stats.sum + stats.n / 2) / stats.n) : 0);
+        put_number(it, &number, c->n ? (int64_t)((sum + c->n / 2) / c->n) : 0);
 }
 
 static int64_t plain(const void *list, int64_t i)

@@ -43,23 +43,29 @@ void ti_making_start(struct ti_making *r, const struct ti_models *m, const struc
 
 void ti_making_refuse(struct ti_making *r, const char *why)
 {
-    r->why = r->why ? r->why : why;
+    if (r->why)
+        return;
+    r->why = why;
+    r->site = r->slot ? ti_slot_site(r->c, (r->slot < r->c->n ? r->slot : r->c->n) - 1) : "";
 }
 
 ti_status ti_making_fails(const struct ti_making *r, struct ti_err *err)
 {
-    return ti_err_set(err, TI_ERR_INPUT, "rank %" PRId64 " of %" PRId64 ": %s", r->at.rank,
-                      r->at.np, r->why);
+    return ti_err_set(err, TI_ERR_INPUT,
+                      "%" PRId64 " ranks cannot be extrapolated: rank %" PRId64 "%s%s: %s",
+                      r->at.np, r->at.rank, *r->site ? ", " : "", r->site, r->why);
 }
 
 int64_t ti_making_next(struct ti_making *r)
 {
+    size_t slot = r->slot++;
     int64_t v = 0;
 
-    if (r->slot < r->c->n && !ti_model_value(r->m, r->class, r->slot, &r->at, &v))
+    if (slot < r->c->n && !ti_model_value(r->m, r->class, slot, &r->at, &v))
         ti_making_refuse(
             r, "a rule gives no number there (no integer, or log2 of what is no power of two)");
-    r->slot++;
+    if (slot < r->c->n && r->c->slot[slot].is.kind == TI_NUMBER_VOLUME && v < 0)
+        ti_making_refuse(r, "a rule gives a volume below 0");
     return v;
 }
 

@@ -23,14 +23,16 @@ struct ti_making {
     const struct ti_template *t;
     uint32_t class;
     struct ti_spot at;
-    size_t slot;     /* the next one */
-    const char *why; /* it cannot be made; NULL: nothing is known against it */
+    size_t slot;      /* the next one */
+    const char *why;  /* it cannot be made; NULL: nothing is known against it */
+    const char *site; /* the call site of the number of which that was noted */
 };
 
 void ti_making_start(struct ti_making *r, const struct ti_models *m, const struct ti_template *t,
                      int64_t rank);
 
-/* Note why it cannot be made, unless that is known; set the error that says so. */
+/* Note why it cannot be made, for the number taken last, unless that is known; set the error that
+ * says so. */
 void ti_making_refuse(struct ti_making *r, const char *why);
 ti_status ti_making_fails(const struct ti_making *r, struct ti_err *err);
 

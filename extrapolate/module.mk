@@ -9,4 +9,6 @@ rule_src := $(addprefix extrapolate/,rule.c rule_value.c rule_text.c equations.c
 t-rule_src := $(rule_src)
 t-fit_src := extrapolate/fit.c $(rule_src)
 t-form_src := extrapolate/form.c
+t-volumes_src := $(filter-out extrapolate/main.c,$(ti-extrapolate_src)) tests/unit/script.c tests/unit/fold_script.c
+$(O)/tests/unit/t-volumes: LDLIBS += $(libdw_libs)
 t-joint_src := $(addprefix extrapolate/,model.c values.c joint.c decide.c grid.c fit.c) $(rule_src)

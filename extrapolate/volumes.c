@@ -1,13 +1,18 @@
 #include "extrapolate/volumes.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/map.h"
 #include "common/scratch.h"
 #include "extrapolate/making.h"
+#include "fold/record_layout.h"
 
 #define DEPTH_MOST 64
+#define TRIPS_MOST ((double)TI_RECORD_EVENTS)
+#define RANK_MOST  0x1p62 /* volume of a rank */
+#define ALL_MOST   0x1p64 /* volume of all ranks, which tools add up as an integer */
 
 /* How often the calls of a rank are executed: in each loop around the place that is looked at. */
 struct counting {
@@ -86,12 +91,19 @@ static double count_trips(struct counting *c, uint32_t node)
     int64_t each = ti_making_next(&c->r);
 
     ti_making_blob(&c->r, &column.blob, &blob);
-    if (!blob.n || !ti_column_stats((uint64_t)each, blob.data, blob.n, (uint64_t)passes, &stats))
-        trips = (double)each * passes;
-    else
+    trips = (double)each * passes;
+    if (blob.n && ti_column_stats((uint64_t)each, blob.data, blob.n, (uint64_t)passes, &stats)) {
         trips = (double)stats.sum;
+        if ((double)stats.max * passes >= 0x1p64) /* the sum is not known */
+            trips = 2 * TRIPS_MOST;
+        each = stats.min;
+    }
     free(blob.data);
-    return trips;
+    if (each < 1)
+        ti_making_refuse(&c->r, "a loop would have a pass without trips");
+    else if (!(trips <= TRIPS_MOST))
+        ti_making_refuse(&c->r, "its loops would have more than 2^44 events");
+    return c->r.why ? 1 : trips;
 }
 
 /* Count the steps from `step` to the end of their loop; returns the step behind it. */
@@ -142,11 +154,22 @@ static ti_status count_rank(const struct ti_models *m, const struct ti_template 
                             int64_t rank, struct ti_target_volumes *to, struct ti_err *err)
 {
     struct counting c = {.to = to, .executed = {1}};
+    double before = to->all.is;
 
     ti_making_start(&c.r, m, templates, rank);
     while (c.r.slot < c.r.c->n && c.r.c->slot[c.r.slot].is.kind >= TI_NUMBER_COMM_RANK)
         c.r.slot++;
     count_steps(&c, 0);
+    if (!c.r.why && !(to->all.is - before <= RANK_MOST))
+        return ti_err_set(err, TI_ERR_INPUT,
+                          "%" PRId64 " ranks cannot be extrapolated: the volume of rank %" PRId64
+                          " would be more than 2^62",
+                          m->np, rank);
+    if (!c.r.why && !(to->all.is < ALL_MOST))
+        return ti_err_set(err, TI_ERR_INPUT,
+                          "%" PRId64 " ranks cannot be extrapolated: their volumes would add up to "
+                          "2^64 or more",
+                          m->np);
     return c.r.why ? ti_making_fails(&c.r, err) : TI_OK;
 }
 
