@@ -10,7 +10,9 @@ t-folded_src := $(merger_src) tests/unit/programs.c tests/unit/records.c
 t-killed_src := tests/unit/programs.c
 t-view_src := $(merger_src) tests/unit/programs.c tests/unit/records.c
 t-trips_src := $(trips_src) $(callsite_src) $(sound_src) $(merger_src) tests/unit/programs.c
-$(O)/tests/unit/t-trips: LDLIBS += $(libdw_libs)
+t-versions_src := $(versions_src) $(trips_src) $(callsite_src) $(sound_src) $(merger_src) tests/unit/script.c \
+                  tests/unit/fold_script.c
+$(O)/tests/unit/t-trips $(O)/tests/unit/t-versions: LDLIBS += $(libdw_libs)
 t-quality_src := $(merger_src)
 t-seek_src := $(merger_src) tests/unit/programs.c tests/unit/records.c
 t-shape_src := $(merger_src) tests/unit/programs.c

@@ -1,4 +1,5 @@
 /* Call sites of several traces (versions/versions.h). */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,14 @@ size_t ti_versions_site(struct ti_versions *v, int trace, uint32_t op, const cha
 
 /* ---------------------------------------------------------------- the place -- */
 
+/* A number from 0 to INT_MAX, so that differences of lines are in range. */
+static int line_number(const char *text)
+{
+    long n = strtol(text, NULL, 10);
+
+    return n < 0 ? 0 : n > INT_MAX ? INT_MAX : (int)n;
+}
+
 /* Find the module and the offset of "module+0xoffset [build-id]", or the file and the line of
  * "file:line". */
 static void read_text(struct ti_versions *v, struct ti__own_site *s)
@@ -49,7 +58,7 @@ static void read_text(struct ti_versions *v, struct ti__own_site *s)
         return;
     }
     colon = strrchr(text, ':');
-    s->line = colon ? atoi(colon + 1) : 0;
+    s->line = colon ? line_number(colon + 1) : 0;
     snprintf(part, sizeof part, ":%.*s", (int)(colon ? colon - text : end - text), text);
     s->function = ti_names_add(&v->functions, part);
 }
