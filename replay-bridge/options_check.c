@@ -104,6 +104,7 @@ static int check_compared(const struct ti_replay_options *o)
                          : o->against       ? "against"
                          : o->any           ? "wildcards any"
                                             : NULL;
+    struct ti_err err = {0};
 
     if (o->versus && o->scaling)
         return (int)ti_cli_usage(&ti_replay_cli, "--versus or --scaling, not both");
@@ -116,8 +117,13 @@ static int check_compared(const struct ti_replay_options *o)
     if (o->ntraces > TI_SCALING_SIZES)
         return (int)ti_cli_usage(&ti_replay_cli, "--scaling: %d traces are more than %d",
                                  o->ntraces, TI_SCALING_SIZES);
-    if (option)
-        return (int)ti_cli_usage(&ti_replay_cli, "--%s cannot be given with --%s", option, mode);
+    if (option) {
+        ti_err_set(&err, TI_ERR_USAGE, "--%s cannot be given with --%s", option, mode);
+        if (!strcmp(option, "trips"))
+            ti_err_hint(&err, "change each trace first, and compare what this writes: "
+                              "ti-info --trips LOOP=N TRACE -o CHANGED");
+        return (int)ti_cli_reject(&ti_replay_cli, &err);
+    }
     if (o->sweep.runs && o->seed_given)
         return (int)ti_cli_usage(&ti_replay_cli,
                                  "--runs %lld replays with the seeds 0 to %lld: --seed cannot be "

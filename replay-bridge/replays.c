@@ -28,6 +28,8 @@ static ti_status run(struct ti_replays *r, const struct ti_replay_options *o, co
     ti_args_add(&base, "--profile");
     ti_study_open_traces(&r->study, &o->sweep.sweep, &base, path, r->n);
     r->study.all_or_none = true;
+    r->study.step = "comparing";
+    r->study.unit = r->nruns > 1 ? "runs" : "traces";
     r->study.runner = o->sweep.runner;
     st = ti_study_run(&r->study, ti_sweep_jobs(&o->sweep, &r->study), o->verbose, err);
     ti_args_free(&base);

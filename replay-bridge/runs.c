@@ -101,6 +101,8 @@ ti_status ti_runs_command(const struct ti_replay_options *o, const struct ti_rep
         ti_study_open(&study, &o->sweep.sweep, &o->sweep.base, res->trace->source, NULL, err);
 
     study.all_or_none = true;
+    study.step = "repeating";
+    study.unit = "runs";
     study.runner = o->sweep.runner;
     if (!st)
         st = ti_study_run(&study, ti_sweep_jobs(&o->sweep, &study), o->verbose, err);

@@ -155,6 +155,8 @@ static ti_status measure(const struct ti_replay_options *o, struct ti_source *tr
     st = ti_study_open(&study, &c.sweep, &o->sweep.base, trace, NULL, err);
     study.runs = c.runs;
     study.all_or_none = true;
+    study.step = "searching";
+    study.unit = "replays";
     study.runner = o->sweep.runner;
     if (!st)
         st = ti_study_run(&study, ti_sweep_jobs(&c, &study), o->verbose, err);

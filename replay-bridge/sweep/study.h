@@ -40,6 +40,7 @@ struct ti_study {
     int64_t n, done, failed;      /* points; points with a result; points that failed in this run */
     int64_t other_trace;          /* points whose recorded result is of another trace */
     int64_t runs; /* the last choice is the seed of so many runs, which belong together; 0: no */
+    const char *step, *unit; /* of the progress, such as "sweeping" and "points" */
     const char *runner; /* shell command to which the command of a point is added; NULL: none */
     bool all_or_none;   /* after a point has failed, no more are started */
 };

@@ -207,8 +207,8 @@ static void tell_progress(const struct pool *pool)
 {
     const struct ti_study *study = pool->study;
 
-    ti_progress_show(&(struct ti_progress){.step = "sweeping",
-                                           .unit = study->all_or_none ? "runs" : "points",
+    ti_progress_show(&(struct ti_progress){.step = study->step,
+                                           .unit = study->unit,
                                            .done = study->done + study->failed,
                                            .of = study->n,
                                            .note = study->failed ? "some failed" : NULL});

@@ -238,6 +238,8 @@ ti_status ti_sweep_command(const struct ti_sweep_command *c, struct ti_source *t
     ti_status st = ti_study_open(&study, &c->sweep, &c->base, trace, c->dir, err);
 
     study.runs = c->runs;
+    study.step = "sweeping";
+    study.unit = "points";
     study.runner = c->runner;
     if (!st)
         st = c->list ? list(&study) : run(c, &study, err);

@@ -205,6 +205,12 @@ for option in '--copies 2' '--trips a.c:7=3' '--sweep speed=1Gf,2Gf' '--keep k' 
     replay 2 base --versus slow $option
     says err "cannot be given with --versus"
 done
+# --trips is for one trace: what ti-info writes can be compared
+replay 2 base --versus slow --trips 'a.c:7=3'
+says err 'hint: change each trace first, and compare what this writes: ti-info --trips LOOP=N TRACE'
+"$o/ti-info" -q --trips 'a.c:7=30' base -o longer || fail 'ti-info --trips'
+replay 0 longer --versus trips
+says out 'difference:     +0 s (+0.00 %)'
 replay 2 base --versus slow --runs 3 --seed 1
 says err "--seed cannot be given too"
 replay 4 base --versus nothing

@@ -34,8 +34,19 @@ objects steps err | tail -n 1 | grep -q '^ti-replay replaying' || { fail 'no ste
 replay --progress json four --sweep speed=1Gf,2Gf,4Gf -o study
 objects steps err >got
 grep -qx 'ti-replay sweeping: 3 of 3 points' got || { fail 'no step sweeps'; cat got err; }
-replay --progress json four --runs 3 --noise 0.1
-objects steps err | grep -qx 'ti-replay sweeping: 3 of 3 runs' || { fail 'no step runs'; cat err; }
+# shows STEP ARGUMENT...: several replays show what they are for, and how many are done
+shows() {
+    local step=$1
+    shift
+    replay --progress json four "$@"
+    objects steps err | grep -qx "ti-replay $step" || { fail "no step '$step': $*"; cat err; }
+}
+"$o/tests/mktrace" --np 2 --plain --iterations 2000 two
+shows 'repeating: 3 of 3 runs' --runs 3 --noise 0.1
+shows 'comparing: 2 of 2 traces' --versus four
+shows 'comparing: 4 of 4 runs' --versus four --runs 2 --noise 0.1
+shows 'comparing: 2 of 2 traces' two --scaling
+shows 'searching: 2 of 2 replays' --tolerance latency=5%
 
 # The line is removed before the result; elsewhere there is none.
 replay --quiet four
