@@ -100,8 +100,8 @@ static int64_t most_ranks(const struct ti_replay_result *res)
 /* The limit of all messages within a host: from the option, else from the calibration for as many
  * ranks as there are on a host, where the topology can have one.  SimGrid lets each message use
  * CROSSTRAFFIC of its bandwidth on the way back, which is the same link here. */
-static void limit_loopback(const struct ti_replay_options *o, bool sites, struct ti_speeds *speeds,
-                           char text[32])
+static void limit_loopback(const struct ti_replay_options *o, struct ti_replay_result *res,
+                           struct ti_speeds *speeds, char text[32])
 {
     const char *calibrated = o->loopback_given ? NULL : o->calibrated.file.network.shared;
     double limit = speeds->loopback_shared
@@ -119,8 +119,10 @@ static void limit_loopback(const struct ti_replay_options *o, bool sites, struct
             back = 0;
     snprintf(text, 32, "%.15gBps", limit * (1 + back));
     speeds->loopback_shared = text;
-    if (!sites && ti_platform_check(&o->topology, speeds, &none) != TI_OK)
+    if (!res->sites && ti_platform_check(&o->topology, speeds, &none) != TI_OK)
         speeds->loopback_shared = NULL;
+    else
+        res->loopback_shared_Bps = limit;
 }
 
 static ti_status make_platform(const struct ti_replay_options *o, struct ti_replay_result *res,
@@ -135,10 +137,10 @@ static ti_status make_platform(const struct ti_replay_options *o, struct ti_repl
     if (st)
         return st;
     wan.nodes = &speeds;
-    speeds.most_ranks = most_ranks(res);
+    speeds.most_ranks = res->most_ranks = most_ranks(res);
     if (!(res->engine->serves & TI_SERVES_RATES)) /* a calibrated one */
         speeds.contention = NULL;
-    limit_loopback(o, res->sites, &speeds, limit);
+    limit_loopback(o, res, &speeds, limit);
     if (res->sites)
         ti_platform_write_sites(f, res->sites, &wan);
     else

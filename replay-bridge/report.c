@@ -159,6 +159,43 @@ static void print_steady(const struct ti_replay_options *o, const struct ti_repl
             o, "timeline:", "what was simulated, on a clock without what was left out");
 }
 
+/* Whether the engine has the values of a calibration that SimGrid's own replay lacks. */
+static bool serves_rates(const struct ti_replay_result *res)
+{
+    return res->engine && (res->engine->serves & TI_SERVES_RATES);
+}
+
+/* Whether ranks share hosts of a platform whose loopback is given or calibrated. */
+static bool has_loopback(const struct ti_replay_options *o, const struct ti_replay_result *res)
+{
+    return res->most_ranks > 1 && (o->loopback_given || *o->calibrated.loopback_bandwidth);
+}
+
+/* What ranks of a host share, as far as it is given or calibrated. */
+static void print_shared(const struct ti_replay_options *o, const struct ti_replay_result *res)
+{
+    const struct ti_speeds *s = &o->speeds;
+    char a[TI_UNIT_BYTES_MOST], b[TI_UNIT_BYTES_MOST], c[TI_UNIT_BYTES_MOST];
+
+    if (s->contention && serves_rates(res) && res->most_ranks > 1)
+        ti_replay_print_line(
+            o, "contention:", "%lld ranks of a host that compute have %.3g %% of the speed each",
+            (long long)res->most_ranks, 100 * ti_ranks_value(s->contention, res->most_ranks));
+    if (has_loopback(o, res))
+        ti_replay_print_line(
+            o, "loopback:", "%s, %s%s%s%s",
+            ti_unit_format_text(s->loopback_bandwidth, TI_UNIT_BANDWIDTH, a, sizeof a),
+            ti_unit_format_text(s->loopback_latency, TI_UNIT_LATENCY, b, sizeof b),
+            res->loopback_shared_Bps > 0 ? "; " : "",
+            res->loopback_shared_Bps > 0
+                ? ti_unit_format(res->loopback_shared_Bps, TI_UNIT_BANDWIDTH, c, sizeof c)
+                : "",
+            res->loopback_shared_Bps > 0 ? " for all messages of a host" : "");
+    if (o->copy_rate && serves_rates(res))
+        ti_replay_print_line(o, "copies:", "%s within a rank",
+                             ti_unit_format_text(o->copy_rate, TI_UNIT_BANDWIDTH, a, sizeof a));
+}
+
 /* The lines of the result. */
 static void print_summary(const struct ti_replay_options *o, const struct ti_replay_result *res)
 {
@@ -175,6 +212,7 @@ static void print_summary(const struct ti_replay_options *o, const struct ti_rep
                          ti_format_count(res->actions, a, sizeof a));
     ti_replay_print_untimed(o, &all, res->engine->name);
     ti_replay_print_line(o, "platform:", "%s", res->platform_text);
+    print_shared(o, res);
     if (o->speeds.disk.bandwidth > 0)
         ti_replay_print_line(o, "disk:", "%s%s", ti_disk_text(&o->speeds.disk, disk),
                              o->speeds.disk.shared ? "" : ", in each host");
@@ -309,12 +347,19 @@ static json_t *noise_json(const struct ti_noise *n)
                      n->core > 0 ? n->core : 0, "node", n->node > 0 ? n->node : 0);
 }
 
+static json_t *loopback_json(const struct ti_replay_options *o, const struct ti_replay_result *res)
+{
+    return json_pack(
+        "{s:f, s:f, s:o}", "bandwidth_bytes_per_s",
+        ti_unit_value(o->speeds.loopback_bandwidth, TI_UNIT_BANDWIDTH), "latency_s",
+        ti_unit_value(o->speeds.loopback_latency, TI_UNIT_LATENCY), "shared_bytes_per_s",
+        res->loopback_shared_Bps > 0 ? json_real(res->loopback_shared_Bps) : json_null());
+}
+
 /* Jobs, ranks and platform of the simulation. */
 static void add_simulation(json_t *j, const struct ti_replay_options *o,
                            const struct ti_replay_result *res)
 {
-    const bool rates = res->engine && (res->engine->serves & TI_SERVES_RATES);
-
     if (!o->show && res->np)
         json_object_set_new(j, "engine", json_string(res->engine->name));
     if (res->collectives)
@@ -337,10 +382,12 @@ static void add_simulation(json_t *j, const struct ti_replay_options *o,
         json_object_set_new(j, "seed", json_integer(o->seed));
     if (o->reduce_rate)
         json_object_set_new(j, "reduce_rate", json_string(o->reduce_rate));
-    if (o->copy_rate && rates)
+    if (o->copy_rate && serves_rates(res))
         json_object_set_new(j, "copy_rate", json_string(o->copy_rate));
-    if (o->speeds.contention && rates)
+    if (o->speeds.contention && serves_rates(res))
         json_object_set_new(j, "contention", json_string(o->speeds.contention));
+    if (has_loopback(o, res))
+        json_object_set_new(j, "loopback", loopback_json(o, res));
     if (res->platform[0])
         json_object_set_new(j, "platform", ti_json_text(res->platform));
     ti_shape_add_values(j, &o->speeds.watts, &o->speeds.disk);

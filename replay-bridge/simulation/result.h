@@ -50,6 +50,8 @@ struct ti_replay_result {
     char platform[PATH_MAX + 256]; /* description in words, with all digits */
     char platform_text[PATH_MAX + 256]; /* the same for people */
     char platform_file[PATH_MAX];  /* file name for smpirun */
+    int64_t most_ranks;            /* on a host, of a generated platform */
+    double loopback_shared_Bps;    /* limit of all messages within a host of one; 0: none */
     bool watts;                    /* the platform has the power of hosts */
     const char *no_energy;         /* why their energy is not known all the same; NULL: it is */
     const struct ti_engine *engine;

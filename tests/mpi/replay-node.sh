@@ -157,7 +157,31 @@ python3 - "$tmp/out" <<'P' || { fail 'json has not what was used'; cat "$tmp/out
 import json, sys
 j = json.load(open(sys.argv[1]))
 assert j["copy_rate"] == "2e+09Bps", j
+assert j["loopback"] == {"bandwidth_bytes_per_s": 1e9, "latency_s": 1e-6,
+                         "shared_bytes_per_s": 1e9}, j
 P
+# text names them, where ranks share a host
+summary() { # OPTION...
+    replay "$tmp/exchange" --ranks-per-host 2 "$@" || fail "$*: $(cat "$tmp/err")"
+    grep -E '^(contention|loopback|copies):' "$tmp/out" >"$tmp/lines"
+    cmp -s "$tmp/lines" - || { fail "other lines: $*"; cat "$tmp/out"; }
+}
+summary --calibration "$tmp/c.conf" <<'END'
+loopback:       1 GB/s, 1 us; 1 GB/s for all messages of a host
+copies:         2 GB/s within a rank
+END
+summary --calibration "$tmp/c.conf" --contention 1:1,2:0.75 --loopback 2GBps,3us --copy-rate 4GBps <<'END'
+contention:     2 ranks of a host that compute have 75 % of the speed each
+loopback:       2 GB/s, 3 us
+copies:         4 GB/s within a rank
+END
+summary --calibration "$tmp/c.conf" --engine stock <<'END'
+loopback:       1 GB/s, 1 us; 1 GB/s for all messages of a host
+END
+summary --calibration "$tmp/c.conf" --ranks-per-host 1 <<'END'
+copies:         2 GB/s within a rank
+END
+summary </dev/null
 
 # ---- what is refused ----
 
