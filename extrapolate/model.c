@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/map.h"
 #include "event/symbol.h"
@@ -34,27 +35,50 @@ static size_t put_where(const struct fitting *f, uint32_t class, size_t slot, ch
     return bytes < 0 ? 0 : (size_t)bytes < room ? (size_t)bytes : room - 1;
 }
 
-/* Note why a number has no rule, unless a grid before went further, or a reason before says more:
- * rules that are not determined say which trace would help. */
+/* Whether a reason is worth more than the one before. */
+static bool tells_more(const struct fitting *f, enum ti_says how)
+{
+    const struct ti_models_told *told = f->told;
+    int axes = 0;
+
+    while (axes < TI_AXES && told->p[axes])
+        axes++;
+    if (!told->why[0])
+        return true;
+    if (told->how > TI_SAYS_NOTHING_FITS && f->m->grid.axes > axes)
+        return false;
+    return f->found > told->found || (f->found == told->found && how > told->how);
+}
+
+static void set_reason(struct fitting *f, enum ti_says how)
+{
+    struct ti_models_told *told = f->told;
+
+    told->found = f->found;
+    told->how = how;
+    told->hint[0] = '\0';
+    memset(told->p, 0, sizeof told->p);
+    for (int axis = 0; axis < f->m->grid.axes; axis++)
+        told->p[axis] = f->m->grid.p[f->m->in->n][axis];
+}
+
+/* Note why a number has no rule. */
 static void note(struct fitting *f, uint32_t class, size_t slot, enum ti_rule_found found,
                  const struct ti_rule *rule, size_t where)
 {
     struct ti_models_told *told = f->told;
     char a[200], b[200];
-    static const int says[] = {[TI_FOUND_TOO_FEW] = 1,
-                               [TI_FOUND_RIVALS] = 2,
-                               [TI_FOUND_NO_CELLS] = 3,
-                               [TI_FOUND_ONE_SHAPE] = 3};
-    int how = says[found];
+    static const enum ti_says says[] = {[TI_FOUND_NONE] = TI_SAYS_NOTHING_FITS,
+                                        [TI_FOUND_TOO_FEW] = TI_SAYS_TOO_FEW,
+                                        [TI_FOUND_RIVALS] = TI_SAYS_RIVALS,
+                                        [TI_FOUND_NO_CELLS] = TI_SAYS_WHY,
+                                        [TI_FOUND_ONE_SHAPE] = TI_SAYS_WHY};
     int64_t np = 0;
     size_t at;
 
-    if (!told || f->inputs != UINT32_MAX || f->found < told->found ||
-        (f->found == told->found && told->why[0] && told->how >= how))
+    if (!told || f->inputs != UINT32_MAX || !tells_more(f, says[found]))
         return;
-    told->found = f->found;
-    told->how = how;
-    told->hint[0] = '\0';
+    set_reason(f, says[found]);
     at = put_where(f, class, slot, told->why, sizeof told->why);
     if (found == TI_FOUND_NO_CELLS) {
         snprintf(told->why + at, sizeof told->why - at,
@@ -437,9 +461,11 @@ static bool begin(struct fitting *f, const struct ti_inputs *in, const struct ti
     ti__find_places(f);
     for (size_t k = 0; k < f->nasked; k++)
         if (g->class[f->asked[k].cell] < 0) {
-            if (f->told && !f->told->why[0]) /* else another grid went further */
+            if (f->told && tells_more(f, TI_SAYS_NO_PLACE)) {
+                set_reason(f, TI_SAYS_NO_PLACE);
                 snprintf(f->told->why, sizeof f->told->why,
                          "no input has a rank at a place like rank %zu's", k);
+            }
             return false;
         }
     return true;

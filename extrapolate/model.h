@@ -72,12 +72,24 @@ struct ti_models {
     int nblocks;
 };
 
-/* Why there are no models: what went furthest of all grids that were tried.  Zeroed at first. */
+/* How much a reason says: rules that are not determined say which trace would help. */
+enum ti_says {
+    TI_SAYS_NO_PLACE,
+    TI_SAYS_NOTHING_FITS,
+    TI_SAYS_TOO_FEW, /* from here on, the grid may be right */
+    TI_SAYS_RIVALS,
+    TI_SAYS_WHY
+};
+
+/* Why there are no models: of the grid that went furthest.  A grid with more axes counts only if
+ * nothing known fits in those before it: three axes, of which one has no parts that differ, have
+ * rules for what two axes leave undetermined.  Zeroed at first. */
 struct ti_models_told {
-    size_t found;   /* numbers that had models */
-    int how;        /* how much the reason says */
-    char why[1024]; /* "": no grid fits the forms of the ranks */
-    char hint[512]; /* what would help; "": not known */
+    size_t found; /* numbers that had models */
+    enum ti_says how;
+    int64_t p[TI_AXES]; /* the target in that grid; 0 behind the last axis */
+    char why[1024];     /* "": no grid fits the forms of the ranks */
+    char hint[512];     /* what would help; "": not known */
 };
 
 /* Find the models in a grid.  False: a number has none, and *told says why, unless another grid

@@ -271,8 +271,8 @@ ti_status ti_proof_find(const struct ti_models *m, const int64_t *dims, const ch
     }
     st = make(in, dims, scratch, &volume, &why);
     if (st == TI_ERR_INPUT) {
-        refuse(out, "without the largest input: %.550s%s%.100s", why.text, why.hint[0] ? "; " : "",
-               why.hint);
+        refuse(out, "without the largest input: %.550s%s%.*s", why.text, why.hint[0] ? "; " : "",
+               (int)strcspn(why.hint, ";"), why.hint);
         unlink(scratch);
         return ti_stop_check(err);
     }

@@ -47,6 +47,8 @@ PROGRAMS = {
     # numbers near 2^63
     "large": lambda np, p, x: 2**63 - 1 - x[0],
     "larger": lambda np, p, x: 2**62 + 2**40 * np,
+    # calls that depend on the place
+    "places": lambda np, p, x: 8 * block(100, p[1], x[1]),
 }
 
 
@@ -62,6 +64,11 @@ def main():
         print(f"{rank} init")
         print(f"{rank} sendrecv v=100 site=app+0x10 comm=0 peer=0 tag=1 bytes={size} esize=1 "
               f"rpeer=0 rtag=1 rbytes={size} resize=1")
+        for axis in range(axes if name == "places" else 0):
+            for side in (0, p[axis] - 1):
+                if x[axis] != side:
+                    print(f"{rank} sendrecv v=50 site=app+0x{2 + axis}{min(side, 1)} comm=0 peer=0 "
+                          "tag=2 bytes=8 esize=1 rpeer=0 rtag=2 rbytes=8 resize=1")
         print(f"{rank} finalize")
 
 

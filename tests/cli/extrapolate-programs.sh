@@ -49,6 +49,15 @@ says err 'field bytes: '
 extrapolate 3 larger 1 4 5 6 8
 says err 'field bytes: '
 
+# of several grids, the one of the reason is named; three axes, of which one
+# is two parts in all runs, are not taken in place of two that are not determined
+extrapolate 3 places 2 16 24 96
+says err '96 ranks cannot be extrapolated: in a grid of 4 x 24, rank 0 of 16 ranks, size of the communicator: '
+says err '--dims says what the grid is; no rules were found for 8 x 12'
+run 3 ti-extrapolate places.16 places.24 --np 96 --dims 8x12 -o made
+says err 'in a grid of 8 x 12, rank 0 of 16 ranks, rank in the communicator: px is 4 in all inputs'
+! grep -q -e '--dims' err || fail "a hint at what was given: $(cat err)"
+
 # more than 512 ways to divide 5,040 ranks among three axes: none of them is overlooked
 traces axes 3 8 12 18 27
 run 3 ti-extrapolate axes.8 axes.12 axes.18 axes.27 --np 5040 --explain
