@@ -13,4 +13,4 @@ class Figure(NamedTuple):
     function: Callable  # of Inputs, or with `each` of Inputs and one result; returns what is drawn
     caption: str
     command: str  # with {trace} for the trace
-    each: str = ""  # "replays" or "studies": drawn once for each of these
+    each: str = ""  # a list of Inputs, such as "replays": drawn once for each of these

@@ -1,5 +1,6 @@
 """The figures of the report, in their order.  README.md says how to add one."""
 
+import figures_compared as c
 import figures_replay as r
 import figures_trace as t
 from figure import Figure
@@ -46,6 +47,22 @@ FIGURES = [
     Figure("Other machines", "Tolerance", r.tolerance,
            "How much worse a value may be before the program is slower.",
            "ti-replay {trace} ... --tolerance OPTION=1% --json"),
+    Figure("Comparisons", "Where the simulated time differs", c.versus_loops,
+           "How much longer or less long a rank spends in each loop of this trace than of the other one, on "
+           "average, with the loops in it. Bars add up to the difference.",
+           "ti-replay {trace} --versus OTHER ... --json", "versus"),
+    Figure("Comparisons", "Which calls take longer or less long", c.versus_calls,
+           "The same by call, with the computing before it.",
+           "ti-replay {trace} --versus OTHER ... --json", "versus"),
+    Figure("Comparisons", "Scaling", c.scaling,
+           "Simulated time, speedup and efficiency with more ranks.",
+           "ti-replay {trace} MORE... --scaling ... --json", "scaling"),
+    Figure("Comparisons", "Where scaling loses time", c.losses,
+           "The time of a rank beyond the ideal one in each loop, on average, with the most ranks.",
+           "ti-replay {trace} MORE... --scaling ... --json", "scaling"),
+    Figure("Comparisons", "What differs in the trace", c.quantities,
+           "How much more or less all ranks compute, send and call in each loop, the largest change first.",
+           "ti-info --compare OTHER {trace} --json", "changes"),
     Figure("The trace", "What each rank does", t.by_rank,
            "Volume of compute bursts, events, and bytes of messages by rank. Flat is balanced.",
            "ti-info --rank N {trace}"),

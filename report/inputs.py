@@ -58,6 +58,7 @@ HINTS = {  # the command that makes what an option takes
     "replay": "\nhint: ti-replay TRACE ... --profile --causes --links --json >FILE makes one",
     "study": "\nhint: ti-replay TRACE ... --sweep OPTION=VALUES -o DIR makes one",
     "skew": "\nhint: ti-skew --np N --json PROGRAM >FILE makes one",
+    "comparison": "\nhint: ti-replay TRACE --versus OTHER ... --json >FILE makes one",
     "timeline": "\nhint: ti-replay TRACE ... --timeline FILE.csv makes one",
     "platform": "\nhint: ti-replay ... --show-platform=FILE.svg makes one"}
 
@@ -85,6 +86,9 @@ class Inputs:
         self.debug_dir = None
         self.replays = []  # (name of the file, result of ti-replay --json)
         self.studies = []  # (name of the folder, results.json)
+        self.versus = []  # (name of the file, result of ti-replay --versus --json)
+        self.scaling = []  # the same of --scaling
+        self.changes = []  # the same of ti-info --compare --json
         self.skew = None
         self.timeline = None  # path of a timeline in CSV
         self.picture = None  # path of a drawn platform in SVG
@@ -219,6 +223,15 @@ class Inputs:
             raise Fault(f"'{path}' is not the result of a sweep: it lacks points or sweep"
                         + HINTS["study"])
         self.studies.append((os.path.basename(folder.rstrip("/")), result))
+
+    def add_comparison(self, path):
+        result = parse(read_text(path, "comparison"), path, "comparison")
+        for kind in ("versus", "scaling", "changes"):
+            if isinstance(result.get(kind), dict):
+                getattr(self, kind).append((os.path.basename(path), result))
+                return
+        raise Fault(f"'{path}' is not a result of ti-replay --versus or --scaling, nor of ti-info --compare"
+                    + HINTS["comparison"])
 
     def set_skew(self, path):
         self.skew = parse(read_text(path, "skew"), path, "skew")

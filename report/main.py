@@ -16,6 +16,8 @@ OPTIONS = [
     ("", "replay", "FILE", "a result of ti-replay --json, best with --profile, --causes and\n--links; "
      "may be given several times"),
     ("", "study", "DIR", "the folder of a sweep, ti-replay --sweep -o DIR; may be given\nseveral times"),
+    ("", "comparison", "FILE", "a result of ti-replay --versus or --scaling, or of\nti-info --compare, with --json; "
+     "may be given several times"),
     ("", "timeline", "FILE", "a timeline in CSV, of ti-replay --timeline FILE.csv"),
     ("", "platform", "FILE", "a drawn platform, of ti-replay --show-platform=FILE.svg\n"
      "[default: that of the first replay, if it was generated]"),
@@ -46,7 +48,7 @@ TAIL = """
 The page needs no network and no other file.
 Exit status: 0 fine, 2 usage, 3 an input is malformed, 4 local I/O.
 More: man ti-report"""
-SEVERAL = ("replay", "study")
+SEVERAL = ("replay", "study", "comparison")
 D3 = ["/usr/share/nodejs/d3/dist/d3.min.js", "/usr/share/javascript/d3/d3.min.js"]
 LICENCE = """Copyright Mike Bostock, licence BSD-3-Clause.
 Redistribution and use in source and binary forms, with or without modification, are permitted provided
@@ -184,6 +186,8 @@ def gathered(values, trace, tools):
         d.add_replay(path)
     for folder in values.get("study", []):
         d.add_study(folder)
+    for path in values.get("comparison", []):
+        d.add_comparison(path)
     if "skew" in values:
         d.set_skew(values["skew"])
     return d

@@ -117,8 +117,18 @@ def replays(d):
     return [text if len(names) == len(told) else f"{text} ({', '.join(names)})" for text, names in found.items()]
 
 
+def comparisons(d):
+    """Doubts about comparisons of simulated times."""
+    out = ["Unproven: the simulated times that are compared were not compared with real runs."] if d.versus or d.scaling else []
+    for name, result in d.versus:
+        low, high = (result["versus"].get("differences") or {}).get("interval_s") or (1, 1)
+        if low <= 0 <= high:
+            out.append(f"Unproven: the difference of simulated times may be noise, its interval has 0 in it ({name}).")
+    return out
+
+
 def count_of(value):
     return words.ranks(value) if isinstance(value, list) else f"{value} ranks"
 
 
-SECTIONS = {"The trace": trace, "The replay": replays}
+SECTIONS = {"The trace": trace, "The replay": replays, "Comparisons": comparisons}

@@ -1,6 +1,6 @@
 # report: ti-report, in Python; its parts are in a folder beside it.
 report_parts := $(addprefix report/,main.py inputs.py machine.py words.py marks.py figure.py figures.py figures_trace.py \
-                figures_replay.py answer.py picture.py frames.py page.py base.js charts.js canvas.js page.js page.css)
+                figures_replay.py figures_compared.py answer.py picture.py frames.py page.py base.js charts.js canvas.js page.js page.css)
 
 # Its table of options, for completion; a release has it, so that building needs no Python.
 report_table := $(made_dir)/report.options

@@ -21,13 +21,19 @@ from inputs import Fault, quoted
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 SCRIPTS = ["base.js", "charts.js", "canvas.js", "page.js"]
 
+NONE_GIVEN = {
+    "replays": "No result of a replay was given (`--replay FILE`).",
+    "studies": "No sweep was given (`--study DIR`).",
+    "versus": "No result of `ti-replay --versus` was given (`--comparison FILE`).",
+    "scaling": "No result of `ti-replay --scaling` was given (`--comparison FILE`).",
+    "changes": "No result of `ti-info --compare` was given (`--comparison FILE`)."}
+
 
 def drawn(figure, d):
     """What a figure draws: a list of {name, ...}; or {empty: why}."""
     given = [(name, (d, item)) for name, item in getattr(d, figure.each)] if figure.each else [("", (d,))]
     if not given:
-        return [{"empty": "No result of a replay was given (`--replay FILE`)." if figure.each == "replays"
-                 else "No sweep was given (`--study DIR`)."}]
+        return [{"empty": NONE_GIVEN[figure.each]}]
     out = []
     for name, arguments in given:
         try:

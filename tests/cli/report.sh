@@ -40,6 +40,27 @@ check report timeline_has_the_times_of_its_file lu.csv page.json || fail 'the ti
 check report links_have_their_load lu.json page.json || fail 'the platform'
 check report every_figure_draws_or_says_why page.json || fail 'empty figures'
 
+# --- comparisons ----------------------------------------------------------------
+for np in 2 4; do
+    "$o/ti-acquire" -q --np $np -c cputime --mem-per-rank 10M --merge root -o longer.$np.tib "$o/examples/lu" S 4 \
+        >../out 2>../err || fail 'ti-acquire'
+done
+ti-info -q --merge lu.tib -o lu.m || fail 'ti-info --merge'
+ti-replay -q lu.m --versus longer.4.tib --json >versus.json || fail 'ti-replay --versus'
+ti-replay -q longer.2.tib longer.4.tib --scaling --json >scaling.json || fail 'ti-replay --scaling'
+ti-replay -q lu.m --versus lu.m --runs 6 --noise 5% --json >same.json || fail 'ti-replay --versus with itself'
+ti-info --compare longer.4.tib lu.m --json >changes.json
+run 0 lu.tib --comparison versus.json --comparison scaling.json --comparison changes.json --json
+cp ../out compared.json
+check report comparisons_are_as_the_tools_say versus.json scaling.json changes.json compared.json ||
+    fail 'figures of comparisons'
+ti-info --compare lu.m lu.m --json >equal.json
+run 0 lu.tib --comparison same.json --comparison equal.json --json
+cp ../out same.page
+check report says_on_top same.page 'Unproven: the difference of simulated times may be noise' || fail 'noise'
+check report is_empty same.page 'What differs in the trace' 'are equal' || fail 'equal traces'
+check report is_empty same.page 'Scaling' '--comparison FILE' || fail 'no scaling, and no reason'
+
 run 0 lu.tib "${all[@]}" --d3 d3.js -o lu.html
 says err "ti-report: wrote lu.html: "
 check report page_has_its_data lu.html page.json || fail 'the data of the page'
@@ -109,13 +130,18 @@ cp lu.json evil.json
 json -w evil.tib "application=\"$evil\"" "command=\"$evil\"" "plan.mode=\"$evil\"" "nodes.0.name=\"$evil\""
 json -w evil.json "platform=\"$evil\"" "profile.sites.*.function=\"$evil\"" "profile.sites.*.file=\"$evil\"" \
     "causes.helps.*.what=\"$evil\"" "links.*.link=\"$evil\""
+cp versus.json evil-versus.json
+cp changes.json evil-changes.json
+json -w evil-versus.json "versus.traces.0=\"$evil\"" "versus.loops.0.loops.0=\"$evil\"" "versus.sites.*.operation=\"$evil\""
+json -w evil-changes.json "paths.0=\"$evil\"" "changes.loops.0.loops.0=\"$evil\""
 cat >evil.svg <<END
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9" onload="hacked=1"><script>hacked=1</script>
 <g onclick="hacked=1"><a href="javascript:hacked=1"><path d="M0 0L1 1"/></a><rect width="1" height="1"
 fill="url(http://example.org/)" style="x"><title>&lt;/script&gt;&lt;script&gt;hacked=1&lt;/script&gt;</title></rect>
 <foreignObject><script>hacked=1</script></foreignObject></g></svg>
 END
-run 0 -q evil.tib --replay evil.json --platform evil.svg --d3 d3.js -o evil.html
+run 0 -q evil.tib --replay evil.json --platform evil.svg --comparison evil-versus.json \
+    --comparison evil-changes.json --d3 d3.js -o evil.html
 check report nothing_becomes_code lu.html evil.html || fail 'a text became HTML'
 run 0 evil.tib --replay evil.json --platform evil.svg --json
 check report shapes_only ../out || fail 'more than shapes of a picture'
@@ -129,6 +155,10 @@ json -w odd.json 'profile.ranks=7' 'causes.path="x"' 'links.0.use=null' 'platfor
 run 0 lu.tib --replay odd.json --json
 says err "'Time by rank' cannot be drawn"
 says out 'an input is not as expected'
+cp versus.json odd.json
+json -w odd.json 'versus.loops.0.in=0' 'versus.loops.0.number=0' 'versus.sites=7'
+run 0 lu.tib --comparison odd.json --json
+says err "'Which calls take longer or less long' cannot be drawn"
 
 # --- errors -------------------------------------------------------------------
 # refused STATUS TEXT OPTION...
@@ -156,6 +186,8 @@ refused 3 "'empty.json' is not a result of ti-replay" lu.tib --replay empty.json
 says err 'hint: ti-replay TRACE ... --profile --causes --links --json >FILE makes one'
 refused 3 "cannot read 'empty/results.json'" lu.tib --study empty
 says err 'hint: ti-replay TRACE ... --sweep OPTION=VALUES -o DIR makes one'
+refused 3 "'lu.json' is not a result of ti-replay --versus or --scaling" lu.tib --comparison lu.json
+says err 'hint: ti-replay TRACE --versus OTHER ... --json >FILE makes one'
 refused 3 "'empty.json' is not a result of ti-skew" lu.tib --skew empty.json
 says err 'hint: ti-skew --np N --json PROGRAM >FILE makes one'
 refused 3 "cannot read 'none.csv': No such file" lu.tib --timeline none.csv

@@ -157,6 +157,42 @@ def calls_are_named_once(result_path, path):
         assert len(set(labels)) == len(labels), (title, labels)
 
 
+def comparisons_are_as_the_tools_say(versus_path, scaling_path, changes_path, path):
+    page, versus, scaling = load(path), load(versus_path)["versus"], load(scaling_path)["scaling"]
+    for title, parts in (("Where the simulated time differs", versus["loops"]),
+                         ("Which calls take longer or less long", versus["sites"])):
+        drawn = part(page, title)
+        shown = [r["values"][0] for r in drawn["rows"]]
+        largest = max(abs(p["difference_s"]) for p in parts)
+        close(max(map(abs, shown)), max(largest, abs(versus["outside"]["difference_s"]) if "loops" in parts[0] else 0))
+        assert all(any(p["difference_s"] == v for p in [*parts, versus["outside"], versus["ended"]]) for v in shown)
+        assert f"({versus['difference_pct']:+.1f} %)" in drawn["note"] and versus["difference_s"] < 0, drawn["note"]
+    loops = part(page, "Where the simulated time differs")["rows"]
+    # outermost loops, and what is in none, add up to the difference, but for what is too small to show
+    outer = sum(r["values"][0] for r in loops if not r["label"].startswith("\u21b3"))
+    assert abs(outer - versus["mean_difference_s"]) <= 3e-3 * abs(versus["mean_difference_s"])
+    assert any(r["label"].startswith("\u21b3 ") for r in loops)
+    assert loops[0]["label"] == versus["loops"][0]["loops"][0]
+
+    table = part(page, "Scaling")["rows"]
+    assert [int(r[0]) for r in table] == scaling["np"] == [2, 4]
+    assert [r[2] for r in table] == [f"{s:.2f}" for s in scaling["speedup"]] and table[1][6] == "longer.4.tib"
+    lost = [r["values"][0] for r in part(page, "Where scaling loses time")["rows"]]
+    assert lost[0] in [p["lost_s"][-1] for p in [*scaling["loops"], scaling["outside"]]]
+
+    changes, rows = load(changes_path)["changes"], part(page, "What differs in the trace")["rows"]
+    assert rows[0][0] == "all" and rows[1][0] == changes["loops"][0]["loops"][0]
+    for row, of in ((rows[0], changes["all"]), (rows[1], changes["loops"][0])):
+        for text, name in zip(row[1:5], ("volume", "messages", "bytes", "calls")):
+            assert int(text.split(" (")[0].replace(",", "")) == of[name]["change"], (row, of)
+    assert rows[0][1].startswith("-") and rows[1][5].startswith("-"), rows  # less than in the longer one
+    says_on_top(path, "were not compared with real runs")
+
+
+def says_on_top(path, text):
+    assert any(text in line for line in load(path)["top"]), load(path)["top"]
+
+
 def faster_parts_are_bounds(result_path, half_path, path):
     """Half the latency saves at most what the page says: a replay with half of it is not faster."""
     page, result, half = load(path), load(result_path), load(half_path)

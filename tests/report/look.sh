@@ -18,7 +18,14 @@ ti-replay -q lu.tib --topology torus:4,4 --speed 8Gf --profile --causes --links 
 "${replay[@]}" --tolerance latency=1%,5% --json >tolerance.json
 "${replay[@]}" --sweep latency='1us|10us|50us' --sweep speed=4Gf,8Gf --sweep placement=random:1..3 -o study >../out
 ti-skew -q --np 2 -r 2 -c cputime --json "$o/examples/lu" S 2 >skew.json
-ti-report -q lu.tib --replay fast.json --replay slow.json --replay tolerance.json --study study \
+ti-acquire -q --np 16 -c cputime --mem-per-rank 10M --merge root -o longer.tib "$o/examples/lu" W 8 >../out
+ti-acquire -q --np 4 -c cputime --mem-per-rank 10M --merge root -o few.tib "$o/examples/lu" W 5 >../out
+ti-info -q --merge lu.tib -o lu.m
+ti-replay -q lu.m --versus longer.tib --speed 8Gf --json >versus.json
+ti-replay -q few.tib lu.m --scaling --speed 8Gf --json >scaling.json
+ti-info --compare longer.tib lu.m --json >changes.json || [ $? -eq 1 ]
+compared=(--comparison versus.json --comparison scaling.json --comparison changes.json)
+ti-report -q lu.tib "${compared[@]}" --replay fast.json --replay slow.json --replay tolerance.json --study study \
     --timeline lu.csv --skew skew.json -o lu.html
 
 "${replay[@]}" --links=60 --json >slices.json
