@@ -1,9 +1,11 @@
 #include "acquire/run/acquisition.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
 #include "common/hex.h"
+#include "common/hostlist.h"
 #include "common/json.h"
 
 ti_status ti_acquisition_new_run_id(struct ti_acquisition *a, struct ti_err *err)
@@ -48,13 +50,30 @@ void ti_acquisition_add_lost(struct ti_acquisition *a, const char *name, const s
     json_array_append_new(a->lost_nodes, ti_json_text(name));
 }
 
+/* All lost nodes, as a hostlist; free(). */
+static char *lost_names(const struct ti_acquisition *a)
+{
+    size_t n = json_array_size(a->lost_nodes);
+    const char **names = calloc(n, sizeof *names);
+    char *list;
+
+    for (size_t i = 0; names && i < n; i++)
+        names[i] = json_string_value(json_array_get(a->lost_nodes, i));
+    list = names ? ti_hostlist_fold(names, (int64_t)n) : NULL;
+    free(names);
+    return list;
+}
+
 ti_status ti_acquisition_lost_error(const struct ti_acquisition *a, struct ti_err *err)
 {
     size_t n = json_array_size(a->lost_nodes);
+    char *list = n > 1 ? lost_names(a) : NULL;
 
     *err = a->lost;
     if (n > 1)
-        ti_err_prefix(err, TI_ERR_REMOTE, "%zu nodes were lost", n);
+        ti_err_prefix(err, TI_ERR_REMOTE, "%zu nodes were lost (%.500s%s)", n, list ? list : "",
+                      list && strlen(list) > 500 ? "..." : "");
+    free(list);
     if (a->sites->origin == TI_SITES_SLURM && strstr(err->text, "CANCELLED"))
         ti_err_hint(err, "the job was cancelled or ran out of time, and with it the run: scancel, "
                          "sbatch --time");

@@ -1,7 +1,9 @@
 /* After the run: traces as reported by the nodes, and what is said of them. */
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "acquire/run/nodes.h"
+#include "common/hostlist.h"
 #include "common/ranges.h"
 
 #define NODES_SAID      8
@@ -73,12 +75,43 @@ static json_t *remove_request(struct ti_fleet *f, int64_t node, void *arg)
                      ti_rank_map_json(&((struct ti_nodes_backend *)arg)->map, u->node));
 }
 
+/* Nodes that were lost, and may come back, are not asked. */
+static void say_not_removed(const struct ti_nodes_backend *b)
+{
+    const char **names = calloc((size_t)b->nused, sizeof *names);
+    const struct ti_options *o = b->a->o;
+    const char *option = o->sites_path ? " --sites "
+                         : o->hostfile ? " --hostfile "
+                                       : "",
+               *file = o->sites_path ? o->sites_path
+                       : o->hostfile ? o->hostfile
+                                     : "";
+    char *list = NULL;
+    int64_t n = 0;
+
+    for (int64_t i = 0; names && i < b->nused; i++)
+        if (b->used[i].open && !ti_fleet_ok(b->fleet, b->used[i].node, NULL))
+            names[n++] = b->sites->node[b->used[i].node].name;
+    if (n)
+        list = ti_hostlist_fold(names, n);
+    if (list) {
+        ti_warn("the traces of this try may stay on '%s': once %s back, \"ti-acquire%s%s --clean "
+                "%.12s\" removes them",
+                list, n == 1 ? "the node is" : "these nodes are", option, file, b->a->run_id);
+        ti_runlog_note(&b->a->log, "%s: not told to remove traces", list);
+    }
+    free(list);
+    free(names);
+}
+
 void ti__nodes_remove(struct ti_acquisition *a)
 {
     struct ti_nodes_backend *b = a->state;
 
-    if (b->fleet)
-        ti_fleet_ask_all(b->fleet, remove_request, b, REMOVE_LIMIT_S, "removing traces");
+    if (!b->fleet)
+        return;
+    ti_fleet_ask_all(b->fleet, remove_request, b, REMOVE_LIMIT_S, "removing traces");
+    say_not_removed(b);
 }
 
 /* --- for people ---------------------------------------------------------- */

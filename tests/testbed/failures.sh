@@ -355,7 +355,7 @@ retried_without_the_node() {
         "$program" still 5
     "$bed" crash n2.site2
     and_ends 0
-    says n2.site2 'trying again without 1 node'
+    says n2.site2 'trying again without 1 node' "may stay on 'n2.site2'" "--clean"
     "$o/ti-info" -q --verify again.tib || fail "its bundle is not sound"
     "$o/ti-info" --json again.tib >info
     python3 -c 'import json; assert json.load(open("info"))["nodes"] == ["n1.site1", "n2.site1"]' ||
