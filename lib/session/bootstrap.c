@@ -17,8 +17,8 @@
  * (fish), no exclamation mark (csh) and no newline (csh).  @H, @N and @F stand for the hash, the
  * bytes of ti-node and the processor family.  If ti-node is there already, which is the usual case,
  * the script starts no other program.  A home that is not writable, or whose files cannot be
- * executed, is skipped.  An unfinished folder is removed when the input ends early or the
- * connection is cut: then writing fails with SIGPIPE.
+ * executed, is skipped.  An unfinished folder is removed when the input ends early ("install" then
+ * ends with TI_ERR_REMOTE, 5) or the connection is cut: then writing fails with SIGPIPE.
  */
 static const char fetch_text[] =
     "umask 077; h=@H n=@N c=\"${HOME:-/}/.cache/tiara\"; "
@@ -43,7 +43,8 @@ static const char fetch_text[] =
     "chmod 700 \"$w/ti-node\"; "
     "if [ $(wc -c <\"$w/ti-node\") -eq $n ]; then "
     "if \"$w/ti-node\" --version >/dev/null 2>&1; then "
-    "\"$w/ti-node\" install \"$w\" \"$b\" $h && exec \"$b/$h/ti-node\" serve --shipped; "
+    "\"$w/ti-node\" install \"$w\" \"$b\" $h; i=$?; "
+    "[ $i = 0 ] && exec \"$b/$h/ti-node\" serve --shipped; [ $i = 5 ] && exit 94; "
     "else echo \"ti-node: cannot be executed here: $(\"$w/ti-node\" --version 2>&1)\" >&2; fi; "
     "elif [ $full = 0 ]; then exit 94; "
     "else echo \"ti-node: cannot write $w: disk full, or over quota\" >&2; fi; fi; "

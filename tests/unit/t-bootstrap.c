@@ -333,6 +333,16 @@ static void give_some(struct node *n, enum ti_payload_part part, size_t most)
     assert_int_equal(write(n->in, data, most), most);
 }
 
+/* Whether a shell that has ended asked for ti-node once more, for its other place. */
+static bool asks_again(int out)
+{
+    char text[4096] = "";
+    ssize_t n = read(out, text, sizeof text - 1);
+
+    assert_true(n >= 0);
+    return strstr(text, "TIARA-SEND") && strstr(text, " 1\n");
+}
+
 /* The input ends early: alone, or with all of the connection, as when that is cut; or the shell is
  * told to end.  Nothing is left, in the home or in /tmp. */
 static void test_cut_off(void **state)
@@ -364,6 +374,7 @@ static void test_cut_off(void **state)
         close(n.in);
         assert_int_equal(waitpid(n.pid, &n.status, 0), n.pid);
         if (!cuts[i].all) {
+            assert_false(asks_again(n.out));
             close(n.out);
             close(n.err);
         }
