@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "session/conn_internal.h"
+#include "session/times.h"
 
 #define CONNECTING  8  /* connections that a relay opens at a time */
 #define KNOWN_AHEAD 16 /* hosts whose known keys are looked up at a time */
@@ -68,18 +69,35 @@ static void relay_reported_end(struct ti_conn *conn, enum ti_channel_end end, co
     ti__conn_fail(conn, end, false, &why);
 }
 
+/* How many times its relay opens as many connections as it may, until it opens this one. */
+static int turns(const struct ti_conn *conn)
+{
+    const struct ti_conn *other;
+    int ahead = 0;
+
+    TAILQ_FOREACH(other, &conn->relay->children, in_relay)
+    ahead += other->state == TI__CONN_OPENING;
+    return 1 + ahead / CONNECTING;
+}
+
 /* Timeout for HELLO through a relay.  Ample, for retries, Tiara sent over a slow link, and the
  * connections that the relay opens first: the relay itself reports failures, and this is for one
  * that does not. */
 static double hello_timeout_s(const struct ti_conn *conn)
 {
     const struct ti_remote_config *config = &conn->all->sessions_config.remote;
-    const struct ti_conn *other;
-    int ahead = 0;
 
-    TAILQ_FOREACH(other, &conn->relay->children, in_relay)
-    ahead += other->state == TI__CONN_OPENING;
-    return 10 * (config->connect_s + config->silence_s) * (1 + ahead / CONNECTING);
+    return 10 * (config->connect_s + config->silence_s) * turns(conn);
+}
+
+/* The relay is sending Tiara to `conn`, which may not go on for ever. */
+static void moved(struct ti_conn *conn)
+{
+    double deadline = ti_sessions_clock(conn->all->sessions) + hello_timeout_s(conn);
+
+    if (conn->moved_until == 0)
+        conn->moved_until = deadline + TI_INSTALL_MOST_S * turns(conn);
+    conn->hello_deadline = deadline < conn->moved_until ? deadline : conn->moved_until;
 }
 
 bool ti__conn_about_relayed(struct ti_conn *conn, const char *is, const json_t *m)
@@ -99,10 +117,10 @@ bool ti__conn_about_relayed(struct ti_conn *conn, const char *is, const json_t *
             return !conn->calls.process; /* of a process, or of what was closed meanwhile */
         return true;
     }
-    if (strcmp(is, "moved") == 0) { /* the relay is sending Tiara to it */
+    if (strcmp(is, "moved") == 0) {
         child = relayed_by_stream(conn, stream);
         if (child && child->hello_deadline > 0)
-            child->hello_deadline = ti_sessions_clock(conn->all->sessions) + hello_timeout_s(child);
+            moved(child);
         return true;
     }
     child = id < 0 ? relayed_by_stream(conn, -id) : NULL;

@@ -16,6 +16,7 @@ struct ti_sessions {
     struct ti_payload *payload; /* NULL: not needed so far */
     int payload_fd;             /* of ti_payload_begin() */
     struct session_list starting;
+    int64_t taken_bytes; /* of our files, by all nodes */
     double clock;
     double ticked, checked; /* ti_now() */
 };
@@ -140,12 +141,15 @@ static void skip_to_hello(struct ti_session *s, const char *data, size_t bytes)
     size_t used;
     int got;
 
-    if (s->hello.started)
-        set_moved(s);
-    else if (s->boot->payload)
+    if (s->boot->payload)
         ti_bootstrap_output(s->boot, data, bytes);
-    if (s->boot->part != part)
-        set_moved(s); /* it requests our files */
+    if (s->boot->part != part) { /* it requests our files */
+        set_moved(s);
+        if (s->asked_at == 0) {
+            s->asked_at = s->all->clock;
+            s->taken_by_all = s->all->taken_bytes;
+        }
+    }
     if (ti_frame_feed(&s->hello, data, bytes, &used, &frame, &got, &err) != TI_OK) {
         ti_session_abandon(s, TI_CHANNEL_NO_COMMAND, &err);
         return;
@@ -315,10 +319,26 @@ static bool files_moved(struct ti_session *s)
     size_t queued = ti_channel_queued(s->channel);
     double taken = ti_channel_taken_at(s->channel);
     bool moved = queued != s->queued || taken != s->taken || ti_bootstrap_waits(s->boot);
+    int64_t taken_bytes = s->boot->sent - (int64_t)queued;
 
     s->queued = queued;
     s->taken = taken;
+    s->all->taken_bytes += taken_bytes - s->taken_bytes;
+    s->taken_bytes = taken_bytes;
     return moved;
+}
+
+/* How long the progress of a node that takes our files counts. */
+static double install_s(const struct ti_session *s)
+{
+    return TI_INSTALL_TIMES * s->start_s +
+           (double)(s->all->taken_bytes - s->taken_by_all) / TI_INSTALL_RATE;
+}
+
+static bool is_late(const struct ti_session *s)
+{
+    return s->all->clock - s->moved > s->start_s ||
+           (s->asked_at > 0 && s->all->clock - s->asked_at > install_s(s));
 }
 
 static void abandon_late(struct ti_session *s)
@@ -330,7 +350,8 @@ static void abandon_late(struct ti_session *s)
     ti_err_set(&why, TI_ERR_REMOTE,
                "%s%s%sthe login succeeded, but ti-node did not start within "
                "%.3g s",
-               s->name ? "node '" : "", s->name ? s->name : "", s->name ? "': " : "", s->start_s);
+               s->name ? "node '" : "", s->name ? s->name : "", s->name ? "': " : "",
+               s->all->clock - s->moved > s->start_s ? s->start_s : s->all->clock - s->asked_at);
     if (!s->local)
         snprintf(ssh, sizeof ssh, " does 'ssh %s true' end?", ti_channel_host(s->channel));
     ti_err_hint(&why, "do its login scripts, or its home, hang?%s%s%s%s", ssh, patient ? " " : "",
@@ -357,7 +378,7 @@ static void check_starting(struct ti_sessions *all)
     {
         if (moved && ti_session_installing(s))
             set_moved(s);
-        if (s->connected && !s->why && all->clock - s->moved > s->start_s)
+        if (s->connected && !s->why && is_late(s))
             abandon_late(s);
     }
 }

@@ -97,6 +97,8 @@ struct ti_session {
     double moved; /* the latest sign of progress, in ti_sessions_clock() */
     size_t queued;
     double taken;
+    double asked_at;                   /* when it first asked for our files; 0: it did not */
+    int64_t taken_bytes, taken_by_all; /* of them, by now; by all nodes, when it asked */
     enum ti_channel_end end;
     struct ti_err *why; /* why we abandoned it */
 };

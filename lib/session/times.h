@@ -35,6 +35,13 @@
 /* A relay reports with "moved" that it still sends Tiara's files to a node. */
 #define TI_MOVED_S 2.0
 
+/* Taking Tiara's files is progress only so far: a node gets TI_INSTALL_TIMES its timeout, and the
+ * time for the bytes that all nodes took meanwhile, since they may share a slow link.  What a relay
+ * reports counts for TI_INSTALL_MOST_S, or as often as it opens other connections first. */
+#define TI_INSTALL_TIMES  10
+#define TI_INSTALL_RATE   4096.0 /* bytes/s */
+#define TI_INSTALL_MOST_S 1800.0
+
 /* --- connected --- */
 
 /* Nodes send a heartbeat this often: a third of the silence that is allowed, within these bounds.
@@ -46,6 +53,9 @@
  * `silence_s`, or for this time if that is longer. */
 #define TI_LISTEN_GATHER_S  15.0
 #define TI_LISTEN_ACQUIRE_S 60.0
+
+/* A node ends itself when it has received nothing at all for this time after its HELLO. */
+#define TI_LISTEN_FIRST_S 300.0
 
 /* Heartbeats that we send to a node within its timeout. */
 #define TI_BEATS_TO_NODE 4

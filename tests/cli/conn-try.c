@@ -12,9 +12,10 @@
  * With -w it takes commands from standard input, a line each:
  *
  *   turn [NAME,...]  Turn the clock as fast as connections allow: it waits for each that is not
- *                    ready yet and, after a quarter of -S, for a heartbeat of each that is; not
- *                    for the connections named.  So none but these is ever late, however slow the
- *                    machine is.  Prints "turned N" after each N times SILENCE_S.
+ *                    ready yet and, after a quarter of -S, for a heartbeat of each that is, and
+ *                    for each that is sent Tiara's files to take some.  It does not wait for the
+ *                    connections named.  So none but these is ever late, however slow the machine
+ *                    is.  Prints "turned N" after each N times SILENCE_S.
  *   jump             Turn it by ten times SILENCE_S at once, as if this process had been stopped.
  */
 #include <getopt.h>
@@ -37,7 +38,9 @@ struct one {
     struct one *relay;
     struct ti_conn *way;
     bool began, ready, done;
-    bool awaited; /* the clock waits for it */
+    bool awaited;  /* the clock waits for it */
+    size_t queued; /* of Tiara's files */
+    double took;   /* when it took some, ti_sessions_clock() */
     uint32_t crc;
     int64_t bytes, got;
 };
@@ -188,16 +191,27 @@ static bool all_done(void)
 static bool turning;
 static double turned; /* in all, by "turn" */
 
+/* When it was heard last, or took some of Tiara's files; before that, never. */
+static double last_sign(struct one *o)
+{
+    size_t queued =
+        ti_session_installing(&o->way->session) ? ti_session_queued(&o->way->session) : 0;
+
+    if (queued != o->queued)
+        o->took = ti_sessions_clock(ways->sessions);
+    o->queued = queued;
+    return o->ready ? o->way->heard : queued ? o->took : -1e300;
+}
+
 /* Whether a connection that the clock waits for must be heard first, or become ready. */
 static bool must_wait(void)
 {
     double now = ti_sessions_clock(ways->sessions);
 
     for (int i = 0; i < n; i++) {
-        const struct one *o = &ones[i];
+        struct one *o = &ones[i];
 
-        if (o->awaited && o->began && o->way &&
-            (!o->ready || now > o->way->heard + opt.silence_s / 4))
+        if (o->awaited && o->began && o->way && now > last_sign(o) + opt.silence_s / 4)
             return true;
     }
     return false;

@@ -240,6 +240,38 @@ for i in "${!expected[@]}"; do
 done
 grep '^a rank ' "$d/out" | cut -d' ' -f2- | cmp -s - "$d/wanted" || bad 'what others sent, beside all that'
 
+# A relay says for ever that it sends Tiara's files to a node; a node takes a few of them for ever.
+# Their timeouts are short, because the clock is turned for half an hour.
+evil "hello(); asked(b'reach')
+while True: say(**{'is': 'moved', 'stream': 1}); time.sleep(0.003)" ''
+begin -S 6 -C 6 "e=${evils[-1]#*=}" c=e:nobody
+await e ready
+order 'turn c'
+await c ended
+finish
+said '^c ended TIMED_OUT own \| its relay does not say whether it connects to it' 'moved for ever'
+silent '^e ended' 'moved for ever'
+mkdir "$d/taking"
+cat >"$d/taking/ssh" <<END
+#!/usr/bin/env bash
+case " \$* " in *' -G '*) exec $(command -v ssh) -F /dev/null "\$@" ;; esac
+while [ \$# -gt 1 ]; do [ "\$1" != -E ] || log=\$2; shift; done
+hash=\${1#*h=}
+printf 'debug1: %s\r\n' 'Remote protocol version 2.0' 'Authentication succeeded (publickey).' >"\$log"
+printf 'debug2: exec request accepted on channel 0\r\n' >"\$log"
+touch "$d/taking/begun"
+echo "TIARA-SEND \${hash%% *} 1"
+while head -c 4096 >/dev/null; do sleep 0.01; done
+END
+chmod +x "$d/taking/ssh"
+PATH=$d/taking:$PATH begin -S 60 -C 60 -t openssh e=:slow
+waits_for='the login' # it says nothing
+until [ -e "$d/taking/begun" ] || ! kill -0 "$tried"; do sleep 0.1; done
+order turn
+await e ended
+finish
+said "^e ended TIMED_OUT own \\| the login succeeded, but ti-node did not start within [0-9]" 'taken for ever'
+
 # --- by SSH ------------------------------------------------------------------------
 
 [ -x "$sshd" ] || { echo 'no sshd here: the rest is not tried'; exit $failed; }
