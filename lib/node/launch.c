@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -266,6 +267,17 @@ static bool is_whole(pid_t pid, ssize_t bytes)
            (env_end != 0 && env_end - env_start == (unsigned long)bytes);
 }
 
+/* Whether root looks at a process of another user, which may look as above for ever.  Only a
+ * process of the run is worth a pause. */
+static bool is_others(pid_t pid)
+{
+    char path[64];
+    struct stat sb;
+
+    snprintf(path, sizeof path, "/proc/%d", (int)pid);
+    return stat(path, &sb) == 0 && sb.st_uid != geteuid();
+}
+
 /* The run id in the environment of a process, in `buf`; NULL: there is none. */
 static const char *run_id_of(pid_t pid, char *buf)
 {
@@ -278,7 +290,7 @@ static const char *run_id_of(pid_t pid, char *buf)
         for (const char *p = buf; bytes > 0 && p < buf + bytes; p += strlen(p) + 1)
             if (strncmp(p, name, sizeof name - 1) == 0)
                 return p + sizeof name - 1;
-        if (is_whole(pid, bytes) || ti_now() >= until)
+        if (is_whole(pid, bytes) || is_others(pid) || ti_now() >= until)
             return NULL;
         nanosleep(&(struct timespec){0, 200000L}, NULL);
     }
@@ -520,7 +532,7 @@ static int wait_for_none(struct ti_proc *proc, double seconds)
 int ti_launch_sweep(struct ti_proc *proc, double grace_s, int *found)
 {
     struct kill_job job = {proc->run_id, SIGTERM};
-    int left, before = 0;
+    int left, least = INT_MAX;
 
     *found = 0;
     if (!wait_for_none(proc, grace_s))
@@ -529,14 +541,16 @@ int ti_launch_sweep(struct ti_proc *proc, double grace_s, int *found)
     if (!wait_for_none(proc, 2))
         return 0;
     job.sig = SIGKILL;
-    for (double until = ti_now() + KILL_WAIT_S; ti_now() < until; before = left) {
+    for (double until = ti_now() + KILL_WAIT_S; ti_now() < until;) {
         ti_launch_running(proc);
         /* Repeated, because a process may fork while we look. */
         left = ti_launch_each(proc->run_id, kill_one, &job);
         if (!left)
             return 0;
-        if (left < before)
+        /* Not fewer than before, but than ever: processes may start others faster than we kill. */
+        if (left < least)
             until = ti_now() + KILL_WAIT_S;
+        least = left < least ? left : least;
         nanosleep(&(struct timespec){0, 20000000L}, NULL);
     }
     return ti_launch_each(proc->run_id, NULL, NULL);

@@ -3,6 +3,7 @@ node_src := $(addprefix lib/node/,launch.c machine.c overlay.c ranks.c rundir.c 
   $(addprefix lib/program/,container.c program.c) $(wire_src)
 t-bootstrap_src := $(addprefix lib/session/,payload.c bootstrap.c) lib/node/install.c $(node_src)
 t-launch_src := $(node_src)
+$(O)/tests/unit/t-launch: LDLIBS += -Wl,--wrap=nanosleep
 
 # ti-node goes to nodes as it is: linked statically, where this machine can do that,
 # so that it runs with any C library.  What needs libraries of the node's, which is

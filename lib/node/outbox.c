@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/status.h"
+
 static bool make_room(struct ti_outbox *o, size_t bytes)
 {
     size_t room = o->room ? o->room : 64 * 1024;
@@ -42,13 +44,39 @@ void ti_outbox_frame(struct ti_outbox *o, enum ti_frame_type type, uint32_t stre
     o->used += whole;
 }
 
-void ti_outbox_json(struct ti_outbox *o, enum ti_frame_type type, json_t *json)
+static char *text_of(const json_t *json, size_t *bytes)
 {
     char *text = json ? json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(15)) : NULL;
-    size_t bytes = text ? strlen(text) : 0;
 
+    *bytes = text ? strlen(text) : 0;
+    return text;
+}
+
+/* The error that goes out instead of an answer for which a frame has no room; NULL for a notice,
+ * which is never that long. */
+static json_t *too_long(const json_t *answer, size_t bytes)
+{
+    return json_pack("{s:s, s:O, s:o, s:i}", "is", "error", "id", json_object_get(answer, "id"),
+                     "error",
+                     json_sprintf("the answer has %zu bytes, and a message has room for %d", bytes,
+                                  TI_FRAME_MAX),
+                     "status", TI_ERR_IO);
+}
+
+void ti_outbox_json(struct ti_outbox *o, enum ti_frame_type type, json_t *json)
+{
+    size_t bytes;
+    char *text = text_of(json, &bytes);
+
+    if (bytes > TI_FRAME_MAX) {
+        json_t *error = too_long(json, bytes);
+
+        free(text);
+        text = text_of(error, &bytes);
+        json_decref(error);
+    }
     json_decref(json);
-    if (!text || bytes > TI_FRAME_MAX)
+    if (!text)
         o->broken = true;
     else
         ti_outbox_frame(o, type, 0, text, bytes);

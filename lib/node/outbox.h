@@ -26,8 +26,9 @@ struct ti_outbox {
 void ti_outbox_frame(struct ti_outbox *o, enum ti_frame_type type, uint32_t stream,
                      const void *payload, size_t bytes);
 
-/* Queue a frame with the text of `json`, whose reference is taken over.  NULL, which means that
- * memory was short, breaks the outbox. */
+/* Queue a frame with the text of `json`, whose reference is taken over.  An answer for which a
+ * frame has no room becomes an "error".  NULL, which means that memory was short, breaks the
+ * outbox. */
 void ti_outbox_json(struct ti_outbox *o, enum ti_frame_type type, json_t *json);
 
 static inline size_t ti_outbox_queued(const struct ti_outbox *o)

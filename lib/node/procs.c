@@ -112,6 +112,11 @@ static void feed(struct ti_child *c)
     }
     if (c->fd[0] < 0)
         c->input_used = 0;
+    if (!c->input_used) {
+        free(c->input);
+        c->input = NULL;
+        c->input_room = 0;
+    }
     if (c->input_ends)
         close_end(&c->fd[0]);
 }
@@ -143,9 +148,13 @@ void ti_procs_input(struct ti_procs *p, uint32_t stream, const void *data, size_
 
 bool ti_procs_input_full(const struct ti_procs *p)
 {
-    for (int i = 0; i < p->n; i++)
-        if (p->child[i].input_used > TI_INPUT_FULL)
+    size_t all = 0;
+
+    for (int i = 0; i < p->n; i++) {
+        all += p->child[i].input_used;
+        if (p->child[i].input_used > TI_INPUT_FULL || all > TI_INPUT_FULL_ALL)
             return true;
+    }
     return false;
 }
 

@@ -11,9 +11,10 @@
 
 #include "node/outbox.h"
 
-/* While more than this waits for the standard input of a process, nothing is read from the channel.
- */
-#define TI_INPUT_FULL (1024 * 1024)
+/* While more than this waits for the standard input of one process, or of all, nothing is read from
+ * the channel. */
+#define TI_INPUT_FULL     (1024 * 1024)
+#define TI_INPUT_FULL_ALL (8 * 1024 * 1024)
 
 struct ti_child {
     uint32_t stream;

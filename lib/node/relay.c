@@ -395,10 +395,10 @@ static double start_due(const struct ti_relay *r)
     return due;
 }
 
-/* Send "moved" about children that take Tiara's files. */
+/* Send "moved" about children that take Tiara's files, unless nobody reads what we send. */
 static void note_progress(struct ti_relay *r)
 {
-    for (struct child *c = r->first; c; c = c->next) {
+    for (struct child *c = r->first; c && !ti_outbox_full(r->out); c = c->next) {
         double moved = ti_session_moved(&c->session);
 
         if (!ti_session_installing(&c->session) || moved < c->told + TI_MOVED_S)

@@ -225,7 +225,7 @@ ti_status ti_rundir_open(const char *path, bool force, struct ti_rundir *d, stru
 
     memset(d, 0, sizeof *d);
     d->fd = d->tmp_lock = d->shm_lock = -1;
-    if (!*path || strlen(path) > PATH_MAX / 2)
+    if (!*path || strlen(path) > TI_RUNDIR_NAME_MAX)
         return ti_err_set(err, TI_ERR_USAGE, "the run directory's name is %s",
                           *path ? "too long" : "empty");
     strcpy(d->given, path);

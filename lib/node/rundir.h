@@ -15,7 +15,9 @@
 
 #define TI_RUN_JSON  "RUN.json"  /* of the run, in its run directory */
 #define TI_NODE_JSON "NODE.json" /* of a node, in its run directory: what its ranks need */
-#define TI_RUN_LOG  "run.log" /* alone, it does not make a directory a run's */
+#define TI_RUN_LOG   "run.log"   /* alone, it does not make a directory a run's */
+
+#define TI_RUNDIR_NAME_MAX (PATH_MAX / 2) /* bytes of the path of a run directory */
 
 struct ti_rundir {
     char given[PATH_MAX];   /* as the user calls it */

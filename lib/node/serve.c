@@ -19,6 +19,7 @@
 #include "common/reap.h"
 #include "node/serve.h"
 #include "session/messages.h"
+#include "session/times.h"
 
 #define FIXED      4   /* descriptors in each poll(), besides those of tasks and processes */
 #define GRACE_S    2.0 /* for processes to end by themselves after the channel ended */
@@ -297,6 +298,8 @@ static ti_status serve(const char *folder, const char *self, bool shipped,
     s->shared = shared;
     s->in.started = 1; /* the input comes from a program and has no noise */
     s->end_id = -1;
+    s->listen_s = TI_LISTEN_FIRST_S;
+    s->heard = ti_now();
     s->dir.fd = -1;
     for (int i = 0; i < TI__TASKS; i++)
         s->task[i].fd = -1;

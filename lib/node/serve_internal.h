@@ -69,14 +69,14 @@ struct ti__serve {
     int64_t swapped_before;
 
     double beat_s, next_beat; /* interval of heartbeats, 0: none; time of the next one */
-    double listen_s, heard;   /* timeout for input, 0: none; time of the last input */
+    double listen_s, heard;   /* timeout for input, 0: none; time of the last input, or of HELLO */
     uint64_t beat_end;        /* ti_outbox_end() after the last heartbeat */
 
     enum ti__ending ending;
     double end_until, next_end_look; /* when SIGTERM or SIGKILL had its time; the next check */
     json_int_t end_id;               /* of the request; -1: ended without a request */
     int end_found;                   /* processes that got the first SIGTERM */
-    int end_left;                    /* processes that were left at the last check */
+    int end_least;                   /* the fewest processes left since SIGKILL */
     struct ti_pids told;             /* processes that got SIGTERM since ti__begin_end() */
 };
 

@@ -45,6 +45,8 @@ static ti_status check_open(const struct ti__serve *s, const json_t *request, st
     if (!dir || dir[0] != '/')
         return ti_err_set(err, TI_ERR_INPUT, "the trace directory '%s' is not absolute",
                           dir ? dir : "");
+    if (strlen(dir) > TI_RUNDIR_NAME_MAX)
+        return ti_err_set(err, TI_ERR_INPUT, "the trace directory's name is too long");
     if (np < 1 || np > TI_RANKS_MAX ||
         !ti__ranks_ok(json_object_get(request, "ranks"), TI_RANKS_MAX))
         return ti_err_set(err, TI_ERR_INPUT, "\"np\" or \"ranks\" makes no sense");
@@ -321,12 +323,13 @@ void ti__continue_ending(struct ti__serve *s)
         ended(s, left);
         return;
     }
-    if (now >= s->end_until)
+    /* More time while they become fewer, because many take long on a busy machine.  Processes that
+     * start others faster than we kill them do not become fewer than ever. */
+    if (s->ending == TI__ENDING_KILL ? left < s->end_least : now >= s->end_until) {
         s->ending = TI__ENDING_KILL;
-    /* as long as some of them end: many take long on a busy machine */
-    if (now >= s->end_until || (s->ending == TI__ENDING_KILL && left < s->end_left))
         s->end_until = now + KILL_S;
-    s->end_left = left;
+        s->end_least = left;
+    }
     s->next_end_look = ti_now() + END_TICK_MS / 1e3;
 }
 

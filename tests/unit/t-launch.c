@@ -6,8 +6,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -16,6 +18,17 @@
 
 #define RUN_ID "00112233445566778899aabbccddeeff"
 #define LOOKS  20000
+
+static int pauses;
+
+int __wrap_nanosleep(const struct timespec *wait, struct timespec *rest);
+int __real_nanosleep(const struct timespec *wait, struct timespec *rest);
+
+int __wrap_nanosleep(const struct timespec *wait, struct timespec *rest)
+{
+    pauses++;
+    return __real_nanosleep(wait, rest);
+}
 
 /* While a process replaces its program it has, for a moment, no environment. */
 static _Noreturn void replace_program(void)
@@ -78,14 +91,69 @@ static void test_not_found_without_environment(void **state)
     free(buf);
 }
 
+#define LARGE (1 << 16)
+
+/* Becomes another user without the end of its environment, where the stack ends, too. */
+static _Noreturn void unmap_environment(void)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *second = (char *)(((uintptr_t)environ[0] + page) / page * page);
+
+    if (munmap(second, LARGE) != 0 || setuid(65534) != 0)
+        _exit(127);
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* setuid() clears it */
+    if (write(STDOUT_FILENO, "y", 1) == 1)
+        pause();
+    _exit(127);
+}
+
+/* Another user may do that on purpose, for long: root does not wait. */
+static void test_no_pause_for_processes_of_others(void **state)
+{
+    char *buf = malloc(TI_ENVIRON_MAX), *large = calloc(1, LARGE);
+    int ready[2];
+    pid_t pid;
+    char c;
+
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    assert_non_null(buf);
+    assert_non_null(large);
+    memset(large, 'x', LARGE - 1);
+    assert_int_equal(pipe(ready), 0);
+    pid = fork();
+    if (pid == 0) {
+        char *argv[] = {"t-launch", "unmap", NULL}, *env[] = {large, NULL};
+
+        dup2(ready[1], STDOUT_FILENO);
+        execve("/proc/self/exe", argv, env);
+        _exit(127);
+    }
+    assert_true(pid > 0);
+    close(ready[1]);
+    assert_int_equal(read(ready[0], &c, 1), 1);
+    pauses = 0;
+    assert_false(ti_launch_is_of(pid, RUN_ID, buf));
+    assert_int_equal(pauses, 0);
+    kill(pid, SIGKILL);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    close(ready[0]);
+    free(large);
+    free(buf);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_found_while_it_replaces_its_program),
         cmocka_unit_test(test_not_found_without_environment),
+        cmocka_unit_test(test_no_pause_for_processes_of_others),
     };
 
     if (argc > 1 && strcmp(argv[1], "again") == 0)
         replace_program();
+    if (argc > 1 && strcmp(argv[1], "unmap") == 0)
+        unmap_environment();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,7 +20,8 @@
 
 static double now = 100;
 static int input[2], output[2];
-static int round_of_loop, left; /* processes; -1: one that does not end */
+static int round_of_loop, left; /* processes; -1: one that does not end, -2: they start others */
+static double silence;          /* seconds that pass in each round of the loop without input */
 
 double __wrap_ti_now(void);
 int __wrap_ti_launch_signal(const char *run_id, int sig, struct ti_pids *told);
@@ -44,12 +45,16 @@ static void request(const char *text)
 
 static const char beat[] = "{\"do\": \"beat\", \"id\": 1, \"every_ms\": 0, \"listen_ms\": 1000}";
 
-/* One ends between two looks. */
+/* One ends between two looks; or, by turns, one ends and one is started. */
 int __wrap_ti_launch_signal(const char *run_id, int sig, struct ti_pids *told)
 {
+    static int looks;
+
     (void)run_id;
     (void)sig;
     (void)told;
+    if (left == -2)
+        return 2 + looks++ % 2;
     return left < 0 ? 1 : left ? left-- : 0;
 }
 
@@ -61,6 +66,9 @@ int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout_ms)
 
     (void)timeout_ms;
     if (n == 1)
+        return got;
+    now += silence;
+    if (silence > 0)
         return got;
     round_of_loop++;
     if (round_of_loop == 3)
@@ -117,17 +125,30 @@ static void input_that_waits_is_no_silence(void **state)
     assert_non_null(strstr(said + 1, "\"is\":\"beat\""));
 }
 
+static void client_that_says_nothing_is_not_waited_for(void **state)
+{
+    (void)state;
+    assert_int_equal(pipe(input), 0);
+    assert_int_equal(pipe(output), 0);
+    silence = 100;
+    assert_non_null(strstr(serve(), "\"protocol\":")); /* its input does not end */
+    silence = 0;
+}
+
 /* The answer to a request that ends the run, in which `n` processes are left. */
 static const char *end_of(int n)
 {
     static char text[256];
     struct ti__shared shared = {.run_id = "5eed5eed5eed5eed5eed5eed5eed5eed"};
     struct ti__serve s = {.shared = &shared, .end_id = -1};
+    double begun = now;
     size_t bytes;
 
     left = n;
-    for (ti__begin_end(&s, 1, 7); s.ending; now++)
+    for (ti__begin_end(&s, 1, 7); s.ending; now++) {
         ti__continue_ending(&s);
+        assert_true(now < begun + 60);
+    }
     bytes = ti_outbox_queued(&s.out) - TI_FRAME_HEADER;
     assert_true(bytes < sizeof text);
     memcpy(text, s.out.buf + TI_FRAME_HEADER, bytes);
@@ -143,11 +164,19 @@ static void processes_that_end_one_by_one_are_waited_for(void **state)
     assert_string_equal(end_of(-1), "{\"is\":\"end\",\"id\":7,\"found\":1,\"left\":1}");
 }
 
+static void processes_that_start_others_are_not_waited_for(void **state)
+{
+    (void)state;
+    assert_non_null(strstr(end_of(-2), "\"left\":"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(input_that_waits_is_no_silence),
+        cmocka_unit_test(client_that_says_nothing_is_not_waited_for),
         cmocka_unit_test(processes_that_end_one_by_one_are_waited_for),
+        cmocka_unit_test(processes_that_start_others_are_not_waited_for),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
