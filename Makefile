@@ -53,7 +53,7 @@ include $(foreach room,common config event fold trace merged bundle,lib/$(room)/
 # What every program is linked with.
 lib_src := $(bundle_src) $(merged_src) $(trace_src) $(fold_src) $(event_src) $(config_src) $(common_src)
 include $(foreach room,remote session node callsite sound trips versions analysis api timeline terminal,lib/$(room)/module.mk)
-include $(foreach room,minitrace wrap acquire gather info extrapolate replay-bridge report examples tests \
+include $(foreach room,minitrace wrap gather acquire info extrapolate replay-bridge report examples tests \
     bench,$(room)/module.mk)
 
 all: $(progs:%=$(O)/%) $(helpers:%=$(O)/%) $(O)/ti-report

@@ -15,7 +15,7 @@ nodes_src := $(call in,fleet,fleet.c fleet_ask.c fleet_names.c here.c rsh.c surv
                   survey_print.c) \
   $(call in,run,nodes.c nodes_survey.c nodes_plan.c nodes_launch.c nodes_dry_launch.c \
                 nodes_watch.c nodes_collect.c left.c) \
-  $(remote_src) $(conn_src)
+  $(gather_src)
 progs += ti-acquire
 ti-acquire_src := acquire/main.c $(nodes_src) $(acquire_src) $(counter_src)
 ti-acquire_libs := -ldl -lm $(remote_libs)

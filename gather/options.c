@@ -132,14 +132,19 @@ static char *default_output(const char *run)
     return out;
 }
 
+void ti_gather_options_default(struct ti_gather_options *o)
+{
+    *o = (struct ti_gather_options){.fetch = {.timeout_s = 60, .arity = TI_ARITY_DEFAULT}};
+    ti_tree_costs_default(&o->costs);
+    o->fetch.costs = &o->costs;
+}
+
 int ti_gather_options_parse(int argc, char **argv, struct ti_gather_options *o)
 {
     struct ti_err err = {0};
     int st;
 
-    *o = (struct ti_gather_options){.fetch = {.timeout_s = 60, .arity = TI_ARITY_DEFAULT}};
-    ti_tree_costs_default(&o->costs);
-    o->fetch.costs = &o->costs;
+    ti_gather_options_default(o);
     st = ti_cli_parse(&ti_gather_cli, argc, argv, o);
     if (st != TI_CLI_END)
         return st;

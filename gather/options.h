@@ -24,6 +24,9 @@ struct ti_gather_options {
 
 extern const struct ti_cli ti_gather_cli;
 
+/* Without any option. */
+void ti_gather_options_default(struct ti_gather_options *o);
+
 /* Returns TI_CLI_END, or the exit status as ti_cli_parse() does. */
 int ti_gather_options_parse(int argc, char **argv, struct ti_gather_options *o);
 

@@ -352,15 +352,15 @@ static json_t *summary(const struct ti_fetch *f, const struct ti_tree_cost *pred
 
     if (!begun(f))
         return j;
-    was = json_pack("{s:f, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
-                    "connected_seconds", ti_milliseconds(f->connected_s), "listed_seconds",
-                    ti_milliseconds(f->listed_s), "transferred_seconds",
-                    ti_milliseconds(f->transferred_s), "seconds", ti_milliseconds(f->seconds),
-                    "resumed_bytes", (json_int_t)f->resumed, "relays_lost", (json_int_t)f->lost,
-                    "adopted", (json_int_t)f->adopted, "ranks_again", (json_int_t)f->again,
-                    "ranks_shared", (json_int_t)f->shared, "ranks_alike", (json_int_t)f->alike,
-                    "ranks_differing", (json_int_t)f->conflicts, "memory_bytes",
-                    (json_int_t)f->memory_bytes, "descriptors", (json_int_t)f->descriptors);
+    was = json_pack(
+        "{s:f, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+        "connected_seconds", ti_milliseconds(f->connected_s), "listed_seconds",
+        ti_milliseconds(f->listed_s), "transferred_seconds", ti_milliseconds(f->transferred_s),
+        "seconds", ti_milliseconds(f->seconds), "resumed_bytes", (json_int_t)f->resumed, "kept",
+        (json_int_t)f->kept, "relays_lost", (json_int_t)f->lost, "adopted", (json_int_t)f->adopted,
+        "ranks_again", (json_int_t)f->again, "ranks_shared", (json_int_t)f->shared, "ranks_alike",
+        (json_int_t)f->alike, "ranks_differing", (json_int_t)f->conflicts, "memory_bytes",
+        (json_int_t)f->memory_bytes, "descriptors", (json_int_t)f->descriptors);
     json_object_update(j, was);
     json_decref(was);
     return j;

@@ -75,6 +75,19 @@ void ti_fleet_abandon(struct ti_fleet *f, int64_t node, enum ti_channel_end end,
     is_gone(f, node, end);
 }
 
+struct ti_conn *ti_fleet_take(struct ti_fleet *f, const char *name)
+{
+    int64_t node = ti_fleet_find(f, name);
+    struct ti_conn *conn;
+
+    f->closing = true;
+    if (node < 0 || f->member[node].state != TI_NODE_READY)
+        return NULL;
+    conn = f->member[node].priv->conn;
+    f->member[node].priv->conn = NULL;
+    return conn;
+}
+
 /* --- what connections call ------------------------------------------------- */
 
 static void connect_group(struct ti_fleet *f, int64_t scout);
@@ -320,7 +333,7 @@ static bool make_members(struct ti_fleet *f, const bool *use)
     return f->member != NULL;
 }
 
-static enum ti_transport transport_of(const char *name)
+enum ti_transport ti_fleet_transport(const char *name)
 {
     if (name && strcmp(name, "libssh2") == 0)
         return TI_TRANSPORT_LIBSSH2;
@@ -334,7 +347,7 @@ ti_status ti_fleet_new(const struct ti_sites *sites, const bool *use, const stru
                        const struct ti_fleet_callbacks *callbacks, struct ti_fleet **out,
                        struct ti_err *err)
 {
-    const struct ti_conns_config config = {.transport = transport_of(transport),
+    const struct ti_conns_config config = {.transport = ti_fleet_transport(transport),
                                            .via = (const char *const *)sites->via,
                                            .silence_s = silence_s,
                                            .listen_s = TI_LISTEN_ACQUIRE_S,

@@ -37,6 +37,7 @@ struct ti_fleet_node {
 };
 
 struct ti_fleet;
+struct ti_conn;
 struct ti_conns;
 
 /* Called from within ti_fleet_poll(); all may be NULL. */
@@ -68,6 +69,9 @@ struct ti_fleet {
     int sigfd;
     int64_t next_id;
 };
+
+/* The transport of that name; NULL: any. */
+enum ti_transport ti_fleet_transport(const char *name);
 
 /* Make a fleet; no node is contacted yet.  Nodes without `use` (NULL: all are used) count as lost
  * from the start, without a call of on_lost.  A node that says nothing for `silence_s` is lost.
@@ -121,6 +125,10 @@ bool ti_fleet_input(struct ti_fleet *f, int64_t node, uint32_t stream, const voi
 /* Abandon a node for the given cause: close its connection and call on_lost. */
 void ti_fleet_abandon(struct ti_fleet *f, int64_t node, enum ti_channel_end end, const char *fmt,
                       ...) __attribute__((format(printf, 4, 5)));
+
+/* Takes the ready connection of the node of that name out of the fleet, for another user of
+ * f->conns; NULL: there is none.  Nodes that end from now on are not lost. */
+struct ti_conn *ti_fleet_take(struct ti_fleet *f, const char *name);
 
 /* "'n3.s1' of cluster a at site s1, by gateway g1" into buf; returns buf. */
 char *ti_fleet_name(const struct ti_fleet *f, int64_t node, char *buf, size_t bytes);

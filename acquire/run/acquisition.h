@@ -143,6 +143,9 @@ struct ti_backend {
     void (*stop)(struct ti_acquisition *a);
     /* Fill a->ranks, and what RUN.json says of each node. */
     ti_status (*collect)(struct ti_acquisition *a, struct ti_err *err);
+    /* Make the bundle, as ti-gather does, and print its errors; NULL: a process of it does.  Only
+     * what keeps it from beginning is an error in `err`. */
+    ti_status (*gather)(struct ti_acquisition *a, bool remove, struct ti_err *err);
     /* Where traces stay that are not removed: "on their nodes"; NULL: in the run directory. */
     const char *home;
     /* Say which nodes have ranks without a whole trace; NULL: there are no nodes. */

@@ -341,6 +341,7 @@ const struct ti_backend ti_backend_nodes = {
     .sweep = ti__nodes_sweep,
     .stop = ti__nodes_stop,
     .collect = ti__nodes_collect,
+    .gather = ti__nodes_gather,
     .home = "on their nodes",
     .say_missing = ti__nodes_say_missing,
     .say_where = ti__nodes_say_where,

@@ -7,7 +7,7 @@
  *   nodes_launch.c      run directories on the nodes, mpirun's command and its process
  *   nodes_dry_launch.c  the dry launch
  *   nodes_watch.c       watching the run, and ending it
- *   nodes_collect.c     what was traced; the nodes in RUN.json
+ *   nodes_collect.c     what was traced; the nodes in RUN.json; the bundle
  */
 #ifndef TI_ACQUIRE_RUN_NODES_H
 #define TI_ACQUIRE_RUN_NODES_H
@@ -126,6 +126,7 @@ void ti__nodes_update(struct ti_acquisition *a, struct ti_run_progress *progress
 void ti__nodes_sweep(struct ti_acquisition *a);
 void ti__nodes_stop(struct ti_acquisition *a);
 ti_status ti__nodes_collect(struct ti_acquisition *a, struct ti_err *err);
+ti_status ti__nodes_gather(struct ti_acquisition *a, bool remove, struct ti_err *err);
 void ti__nodes_say_missing(const struct ti_acquisition *a);
 void ti__nodes_say_where(struct ti_acquisition *a, ti_status app);
 void ti__nodes_remove(struct ti_acquisition *a);

@@ -1,10 +1,13 @@
-/* After the run: traces as reported by the nodes, and what is said of them. */
+/* After the run: traces as reported by the nodes, the bundle, and what is said of them. */
 #include <inttypes.h>
+#include <signal.h>
 #include <stdlib.h>
 
 #include "acquire/run/nodes.h"
+#include "acquire/run/result.h"
 #include "common/hostlist.h"
 #include "common/ranges.h"
+#include "gather/gather.h"
 
 #define NODES_SAID      8
 #define COLLECT_LIMIT_S 120.0
@@ -60,6 +63,81 @@ ti_status ti__nodes_collect(struct ti_acquisition *a, struct ti_err *err)
     ti_step_end(a, TI_STEP_COLLECT);
     note_bytes(b);
     return TI_OK;
+}
+
+/* --- the bundle: gathered in this process, over the connections of the run --- */
+
+static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
+#define ENDS (sizeof ends / sizeof *ends)
+
+static void on_signal(int number)
+{
+    ti_gather_stop = number;
+}
+
+/* Signals stop the gather, which does not always poll, by a handler.  One that is ignored stays so.
+ */
+static void catch_signals(struct sigaction *before, sigset_t *mask)
+{
+    const struct sigaction stop = {.sa_handler = on_signal};
+    sigset_t ours;
+
+    sigemptyset(&ours);
+    for (size_t i = 0; i < ENDS; i++) {
+        sigaction(ends[i], NULL, &before[i]);
+        if (before[i].sa_handler == SIG_IGN)
+            continue;
+        sigaction(ends[i], &stop, NULL);
+        sigaddset(&ours, ends[i]);
+    }
+    sigprocmask(SIG_UNBLOCK, &ours, mask);
+}
+
+static void restore_signals(const struct sigaction *before, const sigset_t *mask)
+{
+    sigprocmask(SIG_SETMASK, mask, NULL);
+    for (size_t i = 0; i < ENDS; i++)
+        sigaction(ends[i], &before[i], NULL);
+}
+
+static struct ti_conn *take(const char *node, void *fleet)
+{
+    return ti_fleet_take(fleet, node);
+}
+
+ti_status ti__nodes_gather(struct ti_acquisition *a, bool remove, struct ti_err *err)
+{
+    struct ti_nodes_backend *b = a->state;
+    struct ti_kept kept = {
+        .conns = b->fleet->conns, .borrowed = true, .take = take, .arg = b->fleet};
+    struct sigaction before[ENDS];
+    struct ti_gather_options o;
+    struct ti_err why = {"", ""};
+    sigset_t mask;
+    ti_status st;
+
+    (void)err;
+    ti_gather_options_default(&o);
+    o.run = a->dir.path;
+    o.output = a->output;
+    o.merge = a->o->merge;
+    o.force = a->o->force;
+    o.remove = remove;
+    o.quiet = true;
+    o.progress = ti_result_progress(a->o);
+    o.fetch.transport = ti_fleet_transport(a->o->transport);
+    o.fetch.trust = true; /* RUN.json was written just now, by us */
+    ti_talk_init(ti_gather_cli.tool, o.quiet, o.progress);
+    catch_signals(before, &mask);
+    st = ti_gather(&o, &kept, &why);
+    restore_signals(before, &mask);
+    if (ti_gather_stop)
+        a->signal = ti_gather_stop;
+    if (st != TI_OK && st != TI_ERR_PARTIAL)
+        ti_cli_fail(&ti_gather_cli, st, &why);
+    ti_kept_free(&kept);
+    ti_talk_init(ti_acquire_cli.tool, a->o->quiet, a->o->progress);
+    return st;
 }
 
 /* --- removing ------------------------------------------------------------ */

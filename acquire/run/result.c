@@ -13,20 +13,21 @@
 
 /* --- making it ----------------------------------------------------------- */
 
-/* ti-gather, which is quiet, shows progress as we do. */
-static const char *progress_word(const struct ti_options *o)
+enum ti_progress_form ti_result_progress(const struct ti_options *o)
 {
-    return o->progress == TI_PROGRESS_JSON               ? "json"
-           : o->progress == TI_PROGRESS_AUTO && o->quiet ? "none"
-                                                         : "line";
+    return o->progress == TI_PROGRESS_AUTO && o->quiet ? TI_PROGRESS_NONE
+           : o->progress == TI_PROGRESS_AUTO           ? TI_PROGRESS_LINE
+                                                       : o->progress;
 }
 
 static void gather_command(const struct ti_acquisition *a, bool remove, struct ti_args *args)
 {
+    static const char *const words[] = {
+        [TI_PROGRESS_NONE] = "none", [TI_PROGRESS_LINE] = "line", [TI_PROGRESS_JSON] = "json"};
+
     /* --trust: RUN.json was written just now, by us */
     ti_args_add(args, a->paths.gather, "-q", "--trust");
-    if (a->o->progress != TI_PROGRESS_NONE)
-        ti_args_add(args, "--progress", progress_word(a->o));
+    ti_args_add(args, "--progress", words[ti_result_progress(a->o)]);
     if (a->o->force)
         ti_args_add(args, "--force");
     if (remove)
@@ -37,9 +38,9 @@ static void gather_command(const struct ti_acquisition *a, bool remove, struct t
     ti_args_add(args, a->dir.path, "-o", a->output);
 }
 
-ti_status ti_result_gather(struct ti_acquisition *a, struct ti_err *err)
+/* Lets a process of ti-gather make the bundle.  Returns its exit status, or sets `err`. */
+static ti_status run_gather(struct ti_acquisition *a, bool remove, struct ti_err *err)
 {
-    bool remove = ti_ranks_complete(&a->ranks) && !a->o->keep;
     struct ti_args args = {.n = 0};
     struct ti_launch l = {.stdin_path = "/dev/null", .stdout_to_stderr = true};
     struct ti_proc proc;
@@ -68,9 +69,18 @@ ti_status ti_result_gather(struct ti_acquisition *a, struct ti_err *err)
     if (!WIFEXITED(proc.wait_status))
         return ti_err_set(err, TI_ERR_IO, "ti-gather was ended by signal %d (%s)",
                           WTERMSIG(proc.wait_status), strsignal(WTERMSIG(proc.wait_status)));
-    st = (ti_status)WEXITSTATUS(proc.wait_status);
+    return (ti_status)WEXITSTATUS(proc.wait_status);
+}
+
+ti_status ti_result_gather(struct ti_acquisition *a, struct ti_err *err)
+{
+    bool remove = ti_ranks_complete(&a->ranks) && !a->o->keep;
+    ti_status st;
+
+    err->text[0] = '\0';
+    st = (a->backend->gather ? a->backend->gather : run_gather)(a, remove, err);
     a->bundled = st == TI_OK || st == TI_ERR_PARTIAL;
-    if (!a->bundled) {
+    if (!a->bundled && !err->text[0]) {
         ti_err_set(err, st, "the traces could not be gathered");
         ti_err_hint(err, "they are in '%s': 'ti-gather %s -o BUNDLE' tries again", a->dir.given,
                     a->dir.given);

@@ -4,7 +4,10 @@
 
 #include "acquire/run/acquisition.h"
 
-/* Let ti-gather make it; the traces are removed unless they are incomplete or --keep was given.
+/* How ti-gather, which is quiet, shows progress: as we do. */
+enum ti_progress_form ti_result_progress(const struct ti_options *o);
+
+/* Let ti-gather make it, or do the same over the connections of the run; the traces are removed unless they are incomplete or --keep was given.
  * Sets a->bundled.  TI_ERR_PARTIAL when the bundle is incomplete. */
 ti_status ti_result_gather(struct ti_acquisition *a, struct ti_err *err);
 

@@ -132,13 +132,11 @@ static void on_ended(struct ti_conn *w, enum ti_channel_end end, bool relay,
 
 /* --- connections --------------------------------------------------------- */
 
-static void on_ready(struct ti_conn *w, void *arg)
+void ti__begin_ready(struct ti__peer *p)
 {
-    struct ti__peer *p = arg;
-
     p->ready = true;
     p->loss_counted = false;
-    p->result->transport = ti_conn_transport(w);
+    p->result->transport = ti_conn_transport(p->conn);
     p->gathering->f->adopted += p->adopted;
     p->adopted = false;
     if (p->result->ready_s == 0)
@@ -148,6 +146,12 @@ static void on_ready(struct ti_conn *w, void *arg)
     ti__wake(p);
     if (p->listing != TI__LISTED)
         ti__ask_list(p);
+}
+
+static void on_ready(struct ti_conn *w, void *arg)
+{
+    (void)w;
+    ti__begin_ready(arg);
 }
 
 static void on_error(struct ti__peer *p, const json_t *j)
@@ -208,10 +212,23 @@ static const char *host_of(const struct ti__peer *p)
     return p->node->local || p->node->host ? p->node->host : p->node->name;
 }
 
+static const struct ti_conn_callbacks calls = {
+    .ready = on_ready, .message = on_message, .data = on_data, .ended = on_ended};
+
+bool ti__use_conn(struct ti__peer *p, struct ti_conn *conn)
+{
+    if (!ti_conn_hand_over(conn, &calls, p)) {
+        ti_conn_hand_over(conn, &(struct ti_conn_callbacks){.ended = NULL}, NULL);
+        return false;
+    }
+    p->conn = conn;
+    p->sent_before = -ti_conn_bytes(conn);
+    p->link_before = -ti_conn_link_bytes(conn);
+    return true;
+}
+
 static void open_conn(struct ti__peer *p, struct ti_conn *through)
 {
-    static const struct ti_conn_callbacks calls = {
-        .ready = on_ready, .message = on_message, .data = on_data, .ended = on_ended};
     struct ti__gathering *g = p->gathering;
     const struct ti_source_node *node = p->node;
     bool before = p->result->transport != NULL || p->result->retries || p->failures;

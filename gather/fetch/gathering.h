@@ -7,7 +7,7 @@
  *     copies.h, removal.h, checksums.h, listing.h   copies of a rank's trace; --remove
  *     transfer.h, merged.h, receive.h, window.h     requests and receives traces
  *     connect.h              opens connections and hands messages on
- *     plan.h, loop.h         what is to be done; the main loop
+ *     plan.h, kept.h, loop.h what is to be done; connections that there are; the main loop
  *
  * Functions named ti__on_X() handle a message X of a node.  All run in one thread.
  */

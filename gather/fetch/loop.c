@@ -8,6 +8,7 @@
 #include "gather/fetch/abandon.h"
 #include "gather/fetch/checksums.h"
 #include "gather/fetch/connect.h"
+#include "gather/fetch/kept.h"
 #include "gather/fetch/listing.h"
 #include "gather/fetch/senders.h"
 #include "gather/fetch/transfer.h"
@@ -213,16 +214,21 @@ ti_status ti__run_gathering(struct ti__gathering *g, struct ti_err *err)
                                      .via = g->nodes.via,
                                      .silence_s = (double)g->settings->timeout_s,
                                      .forward_agent = g->settings->forward_agent};
-    ti_status st;
+    struct ti_kept own = {.conns = NULL}, *kept = g->settings->kept ? g->settings->kept : &own;
+    ti_status st = TI_OK;
 
     /* as the run was started, unless told otherwise */
     if (config.transport == TI_TRANSPORT_AUTO)
         config.transport = g->nodes.transport;
     g->err = err;
     ti_parts_find(&g->parts, g->nodes.dir);
-    st = ti_conns_new(&config, &g->conns, err);
-    if (st == TI_OK)
+    if (!kept->conns)
+        st = ti_conns_new(&config, &kept->conns, err);
+    g->conns = kept->conns;
+    if (st == TI_OK) {
+        ti__use_kept(g, kept);
         st = run_loop(g, err);
+    }
     count(g, true);
     for (int64_t i = 0; i < g->nodes.n; i++) {
         struct ti_partial part;
@@ -231,6 +237,7 @@ ti_status ti__run_gathering(struct ti__gathering *g, struct ti_err *err)
     }
     report_progress(g);
     ti_progress_clear();
-    ti_conns_free(g->conns);
+    ti__keep(g, kept);
+    ti_kept_free(&own);
     return st;
 }

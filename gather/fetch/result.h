@@ -76,6 +76,7 @@ struct ti_fetch {
     /* since the beginning: all nodes were connected, or abandoned; all listings were known; the
      * last byte of a trace came */
     double connected_s, listed_s, transferred_s;
+    int64_t kept;      /* nodes that were connected before the fetch began */
     int64_t lost;      /* relays that ended while nodes behind them were not done */
     int64_t adopted;   /* nodes that were reconnected through another parent */
     int64_t again;     /* ranks that arrived damaged or incomplete and were requested again */

@@ -9,6 +9,7 @@
 #include "remote/remote.h"
 
 struct ti_fetch;
+struct ti_kept;
 struct ti_node_traces;
 
 struct ti_fetch_settings {
@@ -21,6 +22,7 @@ struct ti_fetch_settings {
     bool trust;                        /* execute whatever RUN.json names */
     struct ti_node_traces
         *from_nodes; /* nodes merge their ranks, which go here; NULL: they do not */
+    struct ti_kept *kept;              /* connections that outlive the fetch; NULL: none do */
     const struct ti_fetch *before;     /* of the same RUN.json: its `closed` is reused; NULL */
 
     /* Callbacks, either may be NULL.  progress: about ten times a second, and once at the end.

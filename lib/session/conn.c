@@ -161,6 +161,29 @@ static void report_ended(struct ti_conns *all)
     }
 }
 
+static void drop_output(struct ti_conn *conn, const struct ti_frame *frame, void *arg)
+{
+    (void)conn;
+    (void)frame;
+    (void)arg;
+}
+
+bool ti_conn_hand_over(struct ti_conn *conn, const struct ti_conn_callbacks *calls, void *arg)
+{
+    bool processes = conn->calls.process != NULL;
+
+    conn->calls = *calls;
+    conn->arg = arg;
+    if (processes && !calls->process)
+        conn->calls.process = drop_output;
+    return conn->state == TI__CONN_READY;
+}
+
+struct ti_conn *ti_conn_relay(const struct ti_conn *conn)
+{
+    return conn->relay;
+}
+
 void ti_conn_close(struct ti_conn *conn)
 {
     struct ti_err why;
@@ -448,12 +471,11 @@ static void free_list(struct ti__conn_list *list)
     }
 }
 
-void ti_conns_free(struct ti_conns *all)
+static void hang_up(struct ti_conns *all)
 {
-    double until = ti_now() + TI_LEAVE_S;
     struct ti_conn *conn;
 
-    if (!all)
+    if (all->closing)
         return;
     all->closing = true;
     TAILQ_FOREACH(conn, &all->conns, in_all)
@@ -463,6 +485,21 @@ void ti_conns_free(struct ti_conns *all)
         else
             ti_session_abandon(&conn->session, TI_CHANNEL_CLOSED, &(struct ti_err){"", ""});
     }
+}
+
+void ti_conns_hang_up(struct ti_conns *all)
+{
+    hang_up(all);
+    ti_sessions_poll(all->sessions, 0);
+}
+
+void ti_conns_free(struct ti_conns *all)
+{
+    double until = ti_now() + TI_LEAVE_S;
+
+    if (!all)
+        return;
+    hang_up(all);
     while (all->sessions && ti_now() < until)
         if (ti_sessions_poll(all->sessions, 50) == 0)
             break;

@@ -63,6 +63,10 @@ ti_status ti_conns_new(const struct ti_conns_config *config, struct ti_conns **o
  * before their relays.  Poll until no connection is left, or for as long as that may take. */
 void ti_conns_leave(struct ti_conns *all);
 
+/* Closes the input of all ti-nodes at once, before other work and ti_conns_free(): they exit during
+ * that work.  From here on there are no callbacks. */
+void ti_conns_hang_up(struct ti_conns *all);
+
 /* Closes all connections, without `ended`; ti-nodes get TI_LEAVE_S to exit.  NULL is fine. */
 void ti_conns_free(struct ti_conns *all);
 
@@ -98,6 +102,16 @@ bool ti_conn_request(struct ti_conn *conn, json_t *request);
  * so only this function may number them. */
 uint32_t ti_conn_new_stream(struct ti_conn *conn);
 bool ti_conn_input(struct ti_conn *conn, uint32_t stream, const void *data, size_t bytes);
+
+/*
+ * Hands a connection to another user: from now on the callbacks are `calls`, with `arg`.  Output of
+ * processes is dropped if it has no callback any more.  Returns whether the connection is ready; if
+ * it is not, it only serves to be closed.
+ */
+bool ti_conn_hand_over(struct ti_conn *conn, const struct ti_conn_callbacks *calls, void *arg);
+
+/* The connection that this one goes through; NULL: it is direct. */
+struct ti_conn *ti_conn_relay(const struct ti_conn *conn);
 
 /* Ends the connection and those relayed through it.  `ended` comes at the end of this poll, or of
  * the next. */

@@ -79,8 +79,10 @@ unzip -p lu.tib MANIFEST.json | python3 -c '
 import json, sys
 m = json.load(sys.stdin)
 print("ranks", m["totals"]["ranks"])
-for s in m["acquisition"]["steps"]: print("step", s["name"], s["seconds"])' >manifest || fail "the manifest"
+for s in m["acquisition"]["steps"]: print("step", s["name"], s["seconds"])
+print("kept", m["gathering"]["kept"])' >manifest || fail "the manifest"
 grep -qx 'ranks 64' manifest || { fail "the manifest has not 64 ranks"; cat manifest; }
+grep -qx 'kept 8' manifest || { fail "the gather did not use the connections of the run"; cat manifest; }
 for step in ship probe plan "dry launch" start application collect fetch gather; do
     grep -q "^step $step" manifest || { fail "the manifest has no step '$step'"; cat manifest; }
 done

@@ -20,6 +20,7 @@
 #include "bundle/run.h"
 #include "common/cli.h"
 #include "gather/fetch/fetch.h"
+#include "gather/fetch/kept.h"
 #include "gather/fetch/nodes.h"
 #include "session/conn.h"
 #include "trace/rankname.h"
@@ -54,6 +55,7 @@ struct ti_conn {
 
 struct ti_conns {
     struct ti_conn *first;
+    int64_t opened;
 };
 
 ti_status ti_conns_new(const struct ti_conns_config *config, struct ti_conns **out,
@@ -95,7 +97,26 @@ struct ti_conn *ti_conn_open(struct ti_conns *all, struct ti_conn *through, cons
                           .node = atoll(host + 1),
                           .asked = json_array()};
     all->first = w;
+    all->opened++;
     return w;
+}
+
+bool ti_conn_hand_over(struct ti_conn *w, const struct ti_conn_callbacks *calls, void *arg)
+{
+    w->calls = *calls;
+    w->arg = arg;
+    return !w->closed;
+}
+
+struct ti_conn *ti_conn_relay(const struct ti_conn *w)
+{
+    (void)w;
+    return NULL;
+}
+
+void ti_conns_hang_up(struct ti_conns *all)
+{
+    (void)all;
 }
 
 void ti_conn_prefetch(struct ti_conns *all, const char *host)
@@ -403,13 +424,48 @@ static void test_long_lists(void **state)
     these.lists = these.copies = false;
 }
 
+/* A fetch uses the connections of the one before; what ended meanwhile is opened again. */
+static void test_kept(void **state)
+{
+    struct ti_fetch_settings settings = {.timeout_s = 60, .arity = TI_ARITY_STAR};
+    struct ti_kept kept = {.conns = NULL};
+    struct ti_err err = {"", ""};
+    struct ti_nodes nodes;
+    char folder[] = "/tmp/t-fetch-XXXXXX", path[64];
+
+    (void)state;
+    these.np = 100;
+    these.nodes = 10;
+    settings.kept = &kept;
+    assert_non_null(mkdtemp(folder));
+    write_run(folder);
+    assert_int_equal(ti_nodes_read(folder, &nodes, &err), TI_OK);
+    for (int round = 0; round < 3; round++) {
+        struct ti_fetch f;
+
+        these.listed = 0;
+        assert_int_equal(ti_fetch(&nodes, &settings, false, &f, &err), TI_OK);
+        assert_int_equal(these.listed, 2 * these.nodes);
+        assert_int_equal(f.kept, round == 0 ? 0 : round == 1 ? these.nodes : these.nodes - 3);
+        assert_int_equal(kept.conns->opened, round < 2 ? these.nodes : these.nodes + 3);
+        are_told(&f, "no trace", "no trace");
+        ti_fetch_free(&f);
+        for (int i = 0; round == 1 && i < 3; i++)
+            kept.conn[i]->closed = true;
+    }
+    ti_kept_free(&kept);
+    ti_nodes_free(&nodes);
+    snprintf(path, sizeof path, "%s/RUN.json", folder);
+    unlink(path);
+    rmdir(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing_there),
-        cmocka_unit_test(test_half_is_lost),
-        cmocka_unit_test(test_copies),
-        cmocka_unit_test(test_long_lists),
+        cmocka_unit_test(test_nothing_there), cmocka_unit_test(test_half_is_lost),
+        cmocka_unit_test(test_copies),        cmocka_unit_test(test_long_lists),
+        cmocka_unit_test(test_kept),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

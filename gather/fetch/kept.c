@@ -1,0 +1,88 @@
+#include "gather/fetch/kept.h"
+
+#include <stdlib.h>
+
+#include "gather/fetch/connect.h"
+
+static struct ti_conn *take(const struct ti_kept *k, const struct ti__peer *p)
+{
+    if (k->conn && k->conn[p->i])
+        return k->conn[p->i];
+    return k->take ? k->take(p->result->name, k->arg) : NULL;
+}
+
+/* Index of the node whose connection is `relay`; -1: none of this fetch. */
+static int64_t node_of(const struct ti__gathering *g, const struct ti_conn *relay)
+{
+    for (int64_t i = 0; relay && i < g->nodes.n; i++)
+        if (g->peer[i].conn == relay)
+            return i;
+    return -1;
+}
+
+/* The tree is then that of the connections, not the planned one. */
+static void set_parent(struct ti__peer *p)
+{
+    struct ti__gathering *g = p->gathering;
+    int64_t parent = node_of(g, ti_conn_relay(p->conn));
+
+    g->site[p->node->site].inner += (parent >= 0) - (p->result->parent >= 0);
+    p->conn_parent = p->result->parent = p->result->first_parent = parent;
+    p->result->depth = 1;
+    for (const struct ti_conn *c = p->conn; (c = ti_conn_relay(c)) != NULL;)
+        p->result->depth++;
+}
+
+void ti__use_kept(struct ti__gathering *g, struct ti_kept *k)
+{
+    int64_t n = 0;
+
+    for (int64_t i = 0; i < g->nodes.n; i++) {
+        struct ti__peer *p = &g->peer[i];
+
+        struct ti_conn *conn = p->result->state == TI_FETCH_WAITING ? take(k, p) : NULL;
+
+        n += conn && ti__use_conn(p, conn);
+    }
+    free(k->conn);
+    k->conn = NULL;
+    g->f->kept = n;
+    for (int64_t i = 0; n && i < g->nodes.n; i++)
+        if (g->peer[i].conn)
+            set_parent(&g->peer[i]);
+    for (int64_t i = 0; n && i < g->nodes.n; i++)
+        if (g->peer[i].conn)
+            ti__begin_ready(&g->peer[i]);
+}
+
+void ti__keep(struct ti__gathering *g, struct ti_kept *k)
+{
+    static const struct ti_conn_callbacks none = {.ended = NULL};
+
+    k->conn = calloc((size_t)g->nodes.n + 1, sizeof *k->conn);
+    for (int64_t i = 0; i < g->nodes.n; i++) {
+        struct ti__peer *p = &g->peer[i];
+
+        if (!p->conn)
+            continue;
+        if (!ti_conn_hand_over(p->conn, &none, NULL) || !k->conn)
+            ti_conn_close(p->conn);
+        else
+            k->conn[i] = p->conn;
+        p->conn = NULL;
+    }
+}
+
+void ti_kept_hang_up(struct ti_kept *k)
+{
+    if (k->conns && !k->borrowed)
+        ti_conns_hang_up(k->conns);
+}
+
+void ti_kept_free(struct ti_kept *k)
+{
+    if (!k->borrowed)
+        ti_conns_free(k->conns);
+    free(k->conn);
+    *k = (struct ti_kept){.conns = NULL};
+}
