@@ -125,6 +125,31 @@ static void limit_loopback(const struct ti_replay_options *o, struct ti_replay_r
         res->loopback_shared_Bps = limit;
 }
 
+/* Warns of a host of --sites with fewer cores than --ranks-per-host lets it have ranks: that of
+ * most ranks for each core. */
+static void warn_crowded(const struct ti_replay_options *o, const struct ti_replay_result *res)
+{
+    int64_t *ranks = ti_place_count(&res->hosts, res->host_of, res->np);
+    const struct ti_host *worst = NULL;
+    int64_t most = 0;
+
+    for (size_t i = 0; i < res->hosts.n; i++) {
+        const struct ti_host *host = &res->hosts.list[i];
+
+        if (ranks[i] > host->cores && host->cores > 0 &&
+            (!worst || ranks[i] * worst->cores > most * host->cores)) {
+            worst = host;
+            most = ranks[i];
+        }
+    }
+    if (worst)
+        ti_warn("%lld ranks share the %lld core%s of '%s', since --ranks-per-host %lld is for all "
+                "hosts; lines NAME:SLOTS in a --hostfile give each host slots of its own",
+                (long long)most, (long long)worst->cores, worst->cores == 1 ? "" : "s", worst->name,
+                (long long)o->ranks_per_host);
+    free(ranks);
+}
+
 static ti_status make_platform(const struct ti_replay_options *o, struct ti_replay_result *res,
                                struct ti_err *err)
 {
@@ -141,6 +166,8 @@ static ti_status make_platform(const struct ti_replay_options *o, struct ti_repl
     if (!(res->engine->serves & TI_SERVES_RATES)) /* a calibrated one */
         speeds.contention = NULL;
     limit_loopback(o, res, &speeds, limit);
+    if (res->sites && o->ranks_per_host > 1)
+        warn_crowded(o, res);
     if (res->sites)
         ti_platform_write_sites(f, res->sites, &wan);
     else

@@ -62,6 +62,16 @@ site = y
 nodes = y[1-4]
 END_CONF
 placed 'x1 0-0; x2 1-1; x3 2-2; x4 3-3' --sites "$tmp/xy.conf"
+# one number of ranks for hosts with different cores
+printf '[site x]\n[cluster x]\nsite = x\nnodes = x[1-4]\ncores = 2\n[cluster z]\nsite = x\nnodes = z[1-4]\ncores = 8\n' >"$tmp/xz.conf"
+placed 'x1 0-2; x2 3-3' --sites "$tmp/xz.conf" --ranks-per-host 3
+grep -qF "3 ranks share the 2 cores of 'x1', since --ranks-per-host 3 is for all hosts; lines NAME:SLOTS" "$tmp/err" ||
+    { fail 'no warning of cores that ranks share'; cat "$tmp/err"; }
+placed 'x1 0-1; x2 2-3' --sites "$tmp/xz.conf" --ranks-per-host 2
+! grep -q ' share the ' "$tmp/err" || { fail 'a warning without a reason'; cat "$tmp/err"; }
+printf 'x1:2\nz1:8\n' >"$tmp/hosts"
+placed 'x1 0-1; z1 2-3' --sites "$tmp/xz.conf" --hostfile "$tmp/hosts"
+! grep -q ' share the ' "$tmp/err" || { fail 'a warning of what a hostfile says'; cat "$tmp/err"; }
 placed 'x1 0-0; x2 1-1; y1 2-2; y2 3-3' --sites "$tmp/xy.conf" --placement by-site
 printf 'y4:2\nx1\nx2\n' >"$tmp/hosts"
 placed 'y4 2-3; x1 0-0; x2 1-1' --sites "$tmp/xy.conf" --placement by-site --hostfile "$tmp/hosts"
