@@ -61,7 +61,8 @@ FIGURES = [
            "The time of a rank beyond the ideal one in each loop, on average, with the most ranks.",
            "ti-replay {trace} MORE... --scaling ... --json", "scaling"),
     Figure("Comparisons", "What differs in the trace", c.quantities,
-           "How much more or less all ranks compute, send and call in each loop, the largest change first.",
+           "How much more or less all ranks compute, send and call in each loop, with the loops in it; the largest "
+           "change first.",
            "ti-info --compare OTHER {trace} --json", "changes"),
     Figure("The trace", "What each rank does", t.by_rank,
            "Volume of compute bursts, events, and bytes of messages by rank. Flat is balanced.",

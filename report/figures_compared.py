@@ -6,7 +6,7 @@ from figure import Empty
 from machine import in_words
 
 ROWS = 12  # bars
-LEAST = 1e-3  # of the largest bar: what is shown
+LEAST = 1e-3  # shorter bars are left out: a share of the longest one
 
 
 def signed(seconds):
@@ -56,12 +56,12 @@ DEPTH = 64  # of loops, as in traces
 def bars_of(parts, size, series, text, note):
     """Bars of parts, to the left or to the right; the note says how large the others are."""
     least = LEAST * max((abs(size(p)) for _, p in parts), default=0)
-    shown = [p for p in parts if abs(size(p[1])) >= least][:ROWS]
-    rest = max((abs(size(p[1])) for p in parts if p not in shown), default=0)
+    parts = [p for p in parts if abs(size(p[1])) >= least]
+    rest = max((abs(size(p)) for _, p in parts[ROWS:]), default=0)
     return {"kind": "bars", "format": "s", "series": [series],
-            "rows": [{"label": label, "values": [size(part)], "note": text(part)} for label, part in shown],
-            "note": note + (f" {len(parts) - len(shown):,} more are not shown, of up to {words.seconds(rest)}."
-                            if len(parts) > len(shown) else "")}
+            "rows": [{"label": label, "values": [size(part)], "note": text(part)} for label, part in parts[:ROWS]],
+            "note": note + (f" {len(parts) - ROWS:,} more are not shown, of up to {words.seconds(rest)} each."
+                            if len(parts) > ROWS else "")}
 
 
 # --- two versions ---
@@ -145,7 +145,7 @@ def quantities(_, result):
         name = "outside of loops" if part.get("number") is None else labelled(part, [now, before])
         rows.append([name, *changed(part), f"{100 * part['share']:+.1f} % of {part['largest']}"])
     all_of = changes["all"]["volume"]["values"]
-    return {"kind": "table", "columns": ["loop, with the loops in it", *QUANTITIES, "largest change"], "rows": rows,
+    return {"kind": "table", "columns": ["loop", *QUANTITIES, "largest change"], "rows": rows,
             "note": " ".join(filter(None, [
                 f"+ is more in {now} than in {before}; shares are of all in {before}, which has a volume of {all_of[1]:,}.",
                 words.more(len(loops) - ROWS, "loop", "smaller changes")])),
