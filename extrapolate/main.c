@@ -119,7 +119,8 @@ static int parse(int argc, char **argv, struct settings *s)
     if (!s->np)
         return (int)ti_cli_usage(&cli, "--np: how many ranks?");
     if (!s->output && !s->explain)
-        return (int)ti_cli_usage(&cli, "-o: which file shall be written?");
+        return (int)ti_cli_usage(&cli,
+                                 "-o: which file shall be written?  --explain alone writes none");
     if (s->all && !s->explain)
         return (int)ti_cli_usage(&cli, "--all is for --explain");
     for (int i = 0; s->dims[i]; i++)

@@ -223,7 +223,9 @@ static int parse(int argc, char **argv, struct settings *s)
     if (st != TI_CLI_END)
         return st;
     if (argc == ti_cli_operand())
-        return (int)ti_cli_usage(&cli, "which trace?");
+        return s->other ? (int)ti_cli_usage(&cli, "--compare %s: which trace is compared with it?",
+                                            s->other)
+                        : (int)ti_cli_usage(&cli, "which trace?");
     if (argc - ti_cli_operand() > 1 && !s->merge)
         return (int)ti_cli_usage(&cli, "one trace at a time, except with --merge");
     if (ti_qualities_parse(s->volumes, s->extras, &s->quality, &err) != TI_OK)

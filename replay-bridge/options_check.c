@@ -2,6 +2,7 @@
  * Options of ti-replay that cannot be given together.
  */
 #include <string.h>
+#include <unistd.h>
 
 #include "common/cli.h"
 #include "replay-bridge/options_internal.h"
@@ -109,9 +110,15 @@ static int check_compared(const struct ti_replay_options *o)
     if (o->versus && o->scaling)
         return (int)ti_cli_usage(&ti_replay_cli, "--versus or --scaling, not both");
     if (o->versus && (o->ntraces != 2 || o->trace[1] != o->versus))
-        return (int)ti_cli_usage(&ti_replay_cli,
-                                 "--versus compares one trace with OTHER; %d traces are given",
-                                 o->ntraces);
+        return (int)ti_cli_usage(
+            &ti_replay_cli,
+            "--versus compares one trace with OTHER; '%s' and '%s'%s stand beside that",
+            o->trace[0], o->trace[1], o->ntraces > 2 ? " and more" : "");
+    for (int i = 0; o->scaling && i < o->ntraces; i++)
+        if ((!strcmp(o->trace[i], "weak") || !strcmp(o->trace[i], "strong")) &&
+            access(o->trace[i], F_OK) != 0)
+            return (int)ti_cli_usage(&ti_replay_cli, "'%s' is no trace: write --scaling=%s",
+                                     o->trace[i], o->trace[i]);
     if (o->scaling && o->ntraces < 2)
         return (int)ti_cli_usage(&ti_replay_cli, "--scaling needs traces of two or more sizes");
     if (o->ntraces > TI_SCALING_SIZES)
@@ -216,6 +223,9 @@ int ti__replay_check_options(const struct ti_replay_options *o)
         return TI_ERR_USAGE;
     if (check_jobs(o, n) != TI_CLI_END)
         return TI_ERR_USAGE;
+    if (!o->ntraces && o->versus)
+        return (int)ti_cli_usage(&ti_replay_cli, "--versus %s: which trace is compared with it?",
+                                 o->versus);
     if (!o->ntraces && !o->show)
         return (int)ti_cli_usage(&ti_replay_cli, "no trace given");
     if (o->show && !o->picture && n && ti_picture_check(operand[0], &err) == TI_OK)

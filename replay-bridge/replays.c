@@ -4,10 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/cli.h"
 #include "common/json.h"
 #include "common/map.h"
 #include "common/ranges.h"
 #include "fold/record_layout.h"
+
+#define FEW 4 /* call sites that two traces have in common are few if less than a quarter */
 
 const char *const ti_spent_keys[TI_SPENT_ON] = {"computing_s", "communicating_s", "waiting_s"};
 
@@ -317,6 +320,38 @@ static void make_sites(struct ti_replays *r)
     }
 }
 
+/* -------------------------------------------------------------- what is odd -- */
+
+/* Warn where a trace has few of the first one's call sites: it may be of another program. */
+static void warn_strangers(const struct ti_replays *r)
+{
+    for (int t = 1; t < r->n; t++) {
+        size_t both = 0, first = 0, other = 0;
+
+        for (size_t i = 0; i < ti_versions_sites(r->v); i++) {
+            bool a = ti_versions_text(r->v, i, 0), b = ti_versions_text(r->v, i, t);
+
+            first += a;
+            other += b;
+            both += a && b;
+        }
+        if (FEW * both < (first < other ? first : other))
+            ti_warn("'%s' and '%s' have %zu of %zu call sites in common: are they of one program?",
+                    ti_replays_path(r, 0), ti_replays_path(r, t), both,
+                    first < other ? first : other);
+    }
+}
+
+/* Warn where --runs has nothing to draw. */
+static void warn_constant(const struct ti_replays *r)
+{
+    for (int t = 0; t < r->n; t++)
+        if (r->nruns == 1 || r->time[t].min < r->time[t].max)
+            return;
+    ti_warn("all runs of a trace took the same time: nothing is drawn at random; --noise lets "
+            "bursts vary");
+}
+
 /* ------------------------------------------------------------- all of them -- */
 
 ti_status ti_replays_run(const struct ti_replay_options *o, const struct ti_replay_result *res,
@@ -347,6 +382,8 @@ ti_status ti_replays_run(const struct ti_replay_options *o, const struct ti_repl
         each_site(r, NULL);
         ti_versions_match(r->v);
         read_times(r);
+        warn_strangers(r);
+        warn_constant(r);
         make_loops(r, ranks);
         make_sites(r);
     }

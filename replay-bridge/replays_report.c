@@ -211,6 +211,29 @@ static void print_each(const struct ti_replays *r, const char *label, const char
     }
 }
 
+/* The joules of a trace's replays, on average; NAN: they are not known. */
+static double energy_of(const struct ti_replays *r, int trace)
+{
+    double joules = 0;
+
+    for (int i = 0; i < r->nruns; i++) {
+        const json_t *record = r->study.point[trace * r->nruns + i].record;
+        const json_t *j =
+            json_object_get(json_object_get(json_object_get(record, "result"), "energy"), "joules");
+
+        joules += json_is_number(j) ? json_number_value(j) / r->nruns : NAN;
+    }
+    return joules;
+}
+
+static void print_energy(const struct ti_replays *r)
+{
+    for (int t = 0; t < r->n; t++)
+        if (!isnan(energy_of(r, t)))
+            ti_replay_print_line(r->o, t ? "" : "energy:", "%.9g J, %s%s", energy_of(r, t),
+                                 ti_replays_path(r, t), r->nruns > 1 ? ", mean of the runs" : "");
+}
+
 void ti_replays_print_common(const struct ti_replays *r)
 {
     double wall_s = 0;
@@ -220,6 +243,7 @@ void ti_replays_print_common(const struct ti_replays *r)
             ti_json_number(json_object_get(r->study.point[i].record, "result"), "wall_time_s");
     print_each(r, "engine:", "engine");
     print_each(r, "platform:", "platform");
+    print_energy(r);
     ti_replay_print_noise(r->o);
     ti_replay_print_line(r->o, "wall time:", "%.2f s of all replays", wall_s);
 }
@@ -227,7 +251,7 @@ void ti_replays_print_common(const struct ti_replays *r)
 json_t *ti_replays_json(const struct ti_replays *r)
 {
     json_t *traces = json_array(), *np = json_array(), *times = json_array(), *runs = json_array();
-    json_t *platforms = json_array();
+    json_t *platforms = json_array(), *energy = json_array(), *out;
 
     for (int t = 0; t < r->n; t++) {
         json_array_append_new(traces, ti_json_text(ti_replays_path(r, t)));
@@ -238,8 +262,15 @@ json_t *ti_replays_json(const struct ti_replays *r)
     }
     if (r->nruns == 1)
         json_array_clear(runs);
-    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "traces", traces, "np", np, "platforms",
-                     platforms, "time_s", times, "runs", runs);
+    out = json_pack("{s:o, s:o, s:o, s:o, s:o}", "traces", traces, "np", np, "platforms", platforms,
+                    "time_s", times, "runs", runs);
+    for (int t = 0; t < r->n; t++)
+        json_array_append_new(energy,
+                              isnan(energy_of(r, t)) ? json_null() : json_real(energy_of(r, t)));
+    if (r->o->speeds.watts.given)
+        json_object_set(out, "energy_J", energy);
+    json_decref(energy);
+    return out;
 }
 
 void ti_replays_print_json(const struct ti_replays *r, const char *key, json_t *value)

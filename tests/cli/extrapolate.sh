@@ -17,7 +17,7 @@ wrong() { # TEXT ARGUMENT...
 }
 wrong 'traces of two runs at least' p4 --np 32 -o x
 wrong 'how many ranks' p4 p8 -o x
-wrong 'which file shall be written' p4 p8 --np 32
+wrong 'which file shall be written?  --explain alone writes none' p4 p8 --np 32
 wrong '--all is for --explain' p4 p8 --np 32 -o x --all
 wrong "'p4' and 'p4' both have 4 ranks" p4 p8 p4 --np 32 -o x
 wrong "'p8' has 8 ranks: there is nothing to extrapolate" p4 p8 --np 8 -o x

@@ -12,6 +12,9 @@ run 0 ti-info -q --compare a.run a.tib
 mktrace --np 4 --iterations 50 --sites elsewhere b.run
 run 0 ti-info --compare a.run b.run
 
+run 2 ti-info --compare a.run
+says err "--compare a.run: which trace is compared with it?"
+
 # another volume everywhere
 mktrace --np 4 --iterations 50 --volume 3 c.run
 run 1 ti-info --compare a.run c.run

@@ -189,11 +189,39 @@ grep -Eq '^ +8 .* eight$' out || { fail 'no line of 8 ranks'; cat out; }
 replay 0 two base --scaling --ranks-per-host 2
 says out "cluster of 1 host"
 
+# joules of each, and what may be a mistake
+replay 0 base --watts 100,200 --json
+joules=$(python3 -c 'import json; print("%.9g" % json.load(open("out"))["energy"]["joules"])')
+replay 0 base --versus slow --watts 100,200
+says out "energy:         $joules J, base"
+replay 0 two base --scaling --watts 100,200 --json
+python3 - "$joules" <<'P' || fail "joules in JSON: $(cat out)"
+import json, sys
+two, base = json.load(open("out"))["scaling"]["energy_J"]
+assert two > 0 and "%.9g" % base == sys.argv[1], (two, base)
+P
+replay 0 base --versus slow
+! grep -q -e energy out || fail 'joules without watts'
+! grep -q -e 'in common' err || fail 'a warning that versions of one program are several'
+printf '0 init site=x.c:1 v=5\n0 bcast site=x.c:2 bytes=8 esize=1 root=0 v=5\n0 barrier site=x.c:3\n0 finalize site=x.c:4\n' |
+    "$o/tests/mkscript" 1 other || fail 'program other'
+replay 0 base --versus other
+says err "warning: 'base' and 'other' have "
+says err 'call sites in common: are they of one program?'
+replay 0 base --versus slow --runs 2
+says err 'warning: all runs of a trace took the same time: nothing is drawn at random'
+replay 0 base --versus slow --runs 2 --noise 0.1
+! grep -q 'drawn at random' err || fail 'a warning of runs that differ'
+
 # what is refused, and why
 replay 2 base --versus base --scaling
 says err "--versus or --scaling, not both"
 replay 2 base slow --versus base
-says err "--versus compares one trace with OTHER; 2 traces are given"
+says err "--versus compares one trace with OTHER; 'base' and 'slow' stand beside that"
+replay 2 --versus base
+says err "--versus base: which trace is compared with it?"
+replay 2 base two --scaling strong
+says err "'strong' is no trace: write --scaling=strong"
 replay 2 base --scaling
 says err "--scaling needs traces of two or more sizes"
 replay 2 base slow --scaling
