@@ -168,6 +168,8 @@ static char *again(const struct ti_gather_options *o, bool force)
     ti_args_add(&args, "ti-gather");
     if (force)
         ti_args_add(&args, "--force");
+    if (o->remove)
+        ti_args_add(&args, "--remove");
     if (o->fetch.trust)
         ti_args_add(&args, "--trust");
     ti_merge_options_add(&o->merge, &args);
@@ -236,20 +238,37 @@ static void tell_run(const struct work *w, struct ti_run *run)
     explain_missing(run, &w->fetched);
 }
 
+/* Whether --remove may remove traces, with a warning if not.  As long as ranks are missing that
+ * another gather may fetch, all stay: it can then complete the bundle. */
+static bool may_remove(const struct work *w)
+{
+    const struct ti_fetch *f = &w->fetched;
+
+    if (!w->o->remove || w->o->plan)
+        return false;
+    if (f->conflicts) {
+        ti_warn("traces are not removed: some of the nodes have others of the same ranks");
+        return false;
+    }
+    if (f->fetched < f->wanted && !ti_fetch_all_gone(f)) {
+        ti_warn("traces are not removed: not all of them could be fetched");
+        return false;
+    }
+    return true;
+}
+
 static ti_status bundle(struct work *w, struct ti_run *run, struct ti_err *err)
 {
     const struct ti_gather_options *o = w->o;
     int64_t bytes = run->bytes, removed = 0;
-    bool remove = o->remove && !o->plan;
     struct ti_err hint = {"", ""};
     ti_status st = TI_OK;
+    bool remove;
 
     if (w->bundle)
         st = ti_bundle_finish(w->bundle, run, &bytes, err);
-    if (remove && w->fetched.conflicts)
-        ti_warn("traces are not removed: some of the nodes have others of the same ranks");
-    remove = remove && !w->fetched.conflicts;
-    if (st == TI_OK && remove)
+    remove = st == TI_OK && may_remove(w);
+    if (remove)
         st = ti_bundle_remove_sources(run, o->output, &removed, err);
     if (st == TI_OK && remove)
         st = remove_there(w, run, &removed, err);
@@ -260,7 +279,7 @@ static ti_status bundle(struct work *w, struct ti_run *run, struct ti_err *err)
     if (st == TI_OK &&
         (run->complete + run->away < run->nranks || run->foreign || w->fetched.conflicts))
         st = TI_ERR_PARTIAL;
-    if (st == TI_ERR_PARTIAL && !o->plan && !o->remove && w->fetched.fetched < w->fetched.wanted) {
+    if (st == TI_ERR_PARTIAL && !o->plan && !remove && w->fetched.fetched < w->fetched.wanted) {
         hint_missing(w, true, &hint);
         if (hint.hint[0])
             ti_hint("%s", hint.hint);

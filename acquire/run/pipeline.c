@@ -157,6 +157,8 @@ static ti_status gather(struct ti_acquisition *a, struct ti_err *err)
     ti_describe_steps(a);
     if (a->bundled && st == TI_OK && !a->o->keep)
         ti_say("wrote '%s'", a->output);
+    else if (a->bundled && st != TI_OK && a->backend->home)
+        ti_say("wrote '%s'; traces that are not in it stay %s", a->output, a->backend->home);
     else if (a->bundled && a->backend->home)
         ti_say("wrote '%s'; the traces stay %s", a->output, a->backend->home);
     else if (a->bundled)

@@ -51,6 +51,27 @@ says out "removed 6 traces"
 [ -z "$(ls node*/rank-* run/rank-* 2>/dev/null)" ] || fail "not removed: $(ls node* run)"
 run 0 ti-info --compare kept a.tib
 
+# A node that cannot be reached keeps its traces for another gather, and so do the others: the
+# command of the hint completes the bundle, and removes them
+for i in 0 1 2; do mkdir -p node$i && cp kept/rank-00000[$((2 * i))$((2 * i + 1))].ti node$i/; done
+mv way open
+printf '#!/bin/sh\n[ "$1" != node2 ] || exit 1\nexec sh -c "$2"\n' >way
+chmod +x way
+for merge in none node; do
+    run 1 ti-gather --trust --force --merge $merge --remove run -o part.tib
+    says err "traces are not removed: not all of them could be fetched"
+    says err "hint: \"ti-gather --force --remove --trust --merge $merge run -o part.tib\" fetches what is missing"
+    grep -q "removed [1-9]" out && fail "unreachable: $(cat out)"
+    for i in 0 1 2; do
+        cmp kept/rank-00000$((2 * i)).ti node$i/rank-00000$((2 * i)).ti || fail "unreachable: removed on node$i"
+    done
+done
+mv open way
+run 0 ti-gather --force --remove --trust --merge node run -o part.tib
+says out "removed 6 traces"
+[ -z "$(ls node*/rank-* run/rank-* 2>/dev/null)" ] || fail "not removed: $(ls node* run)"
+run 0 ti-info --compare kept part.tib
+
 # Traces that were removed are in the bundle alone: it is not replaced by one that has less
 for i in 0 1 2; do mkdir -p node$i && cp kept/rank-00000[$((2 * i))$((2 * i + 1))].ti node$i/; done
 mv node2 away
