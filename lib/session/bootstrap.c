@@ -18,7 +18,7 @@
  * bytes of ti-node and the processor family.  If ti-node is there already, which is the usual case,
  * the script starts no other program.  A home that is not writable, or whose files cannot be
  * executed, is skipped.  An unfinished folder is removed when the input ends early ("install" then
- * ends with TI_ERR_REMOTE, 5) or the connection is cut: then writing fails with SIGPIPE.
+ * ends with TI_ERR_REMOTE, 5) or the connection is cut: then writing fails with SIGPIPE (141).
  */
 static const char fetch_text[] =
     "umask 077; h=@H n=@N c=\"${HOME:-/}/.cache/tiara\"; "
@@ -44,7 +44,7 @@ static const char fetch_text[] =
     "if [ $(wc -c <\"$w/ti-node\") -eq $n ]; then "
     "if \"$w/ti-node\" --version >/dev/null 2>&1; then "
     "\"$w/ti-node\" install \"$w\" \"$b\" $h; i=$?; "
-    "[ $i = 0 ] && exec \"$b/$h/ti-node\" serve --shipped; [ $i = 5 ] && exit 94; "
+    "[ $i = 0 ] && exec \"$b/$h/ti-node\" serve --shipped; [ $i = 5 ] || [ $i = 141 ] && exit 94; "
     "else echo \"ti-node: cannot be executed here: $(\"$w/ti-node\" --version 2>&1)\" >&2; fi; "
     "elif [ $full = 0 ]; then exit 94; "
     "else echo \"ti-node: cannot write $w: disk full, or over quota\" >&2; fi; fi; "
