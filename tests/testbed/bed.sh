@@ -90,6 +90,21 @@ awk "BEGIN { exit !($took >= 0.2) }" || fail "a connection took $took s over a l
 took=$(front bash -c 'TIMEFORMAT=%3R; time ssh n1.site2 head -c 1000000 /dev/zero >/dev/null' 2>&1)
 awk "BEGIN { exit !($took >= 1) }" || fail "8 Mbit took $took s at 8 Mbit/s"
 
+# What becomes of frames on a link is changed, and is as before again.
+"$bed" link site2 loss=100%
+PATIENCE=1 on n1.site2 true && fail "n1.site2 answers over a link that drops all"
+"$bed" link site2 delay=1ms flip=2%
+is "over a link that flips bits" "$(on n1.site2 'head -c 1000000 /dev/zero' | wc -c)" 1000000
+"$bed" link site2 delay=1ms forge=20%
+on n1.site2 'head -c 1000000 /dev/zero' >/dev/null && fail "SSH does not notice bytes that are changed"
+grep -qiE 'corrupt|mac|banner|protocol|kex|packet|invalid|incorrect|bad|disconnect|closed|reset|error' "$scratch/err" ||
+    { fail "SSH has another reason"; cat "$scratch/err"; }
+"$bed" link site2
+took=$(front bash -c 'TIMEFORMAT=%3R; time : </dev/tcp/n1.site2/22' 2>&1)
+awk "BEGIN { exit !($took >= 0.2) }" || fail "a connection took $took s over a link of 100 ms again"
+"$bed" link front loss=1% 2>/dev/null && fail "a link without delay takes settings"
+"$bed" link site2 loss=many 2>/dev/null && fail "a loss of many"
+
 # The front's link is one for all sites, and its bytes are counted; nodes of a site can
 # log in to each other.
 "$bed" down
