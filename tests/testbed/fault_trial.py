@@ -111,8 +111,9 @@ class Setting:
             self.fresh = False    # 2 MB a node take long at 1 Mbit/s, and are no fault
 
     def __str__(self):
-        return "%s %s%s %d ranks of %s, %s%s" % (
-            self.layout, self.tool, " to fresh nodes" if self.fresh else "", self.np, self.program, "merge %s, %s" % (self.merge, self.transport),
+        return "%s %s%s %d ranks of %s, merge %s, %s%s" % (
+            self.layout, self.tool, " to fresh nodes" if self.fresh else "", self.np, self.program,
+            self.merge, self.transport,
             ", arity " + self.arity if self.tool == "gather" else "".join(" " + m for m in self.more))
 
 
@@ -309,6 +310,14 @@ class Trial:
             raise Wrong("it does not name what was hurt: %s" % ", ".join(sorted(blamed)[:4]))
         return "partial" if there and lacks else "gathered" if there else "failed"
 
+    def left(self, traces):
+        """Files that were not there before the trial.  Folders of a tool that was killed are removed
+        by a run that begins a minute later."""
+        files = self.bed.files(traces) - self.files
+        if any(f.name in ("ToolKilled", "GatherKilled") for f in self.struck()):
+            files = {f for f in files if not re.match(r"front /.*/tiara-\w{6}(/\S*)?$", f)}
+        return files
+
     def nothing_left(self, when, ended_by_signal=False):
         """No process within the nodes' timeout; no file but run directories, or after SIGKILL those
         that --clean removes."""
@@ -317,7 +326,7 @@ class Trial:
         if left:
             raise Wrong("%s: still running after %d s: %s" % (when, took, "; ".join(left[:4])))
         if not ended_by_signal:
-            files = self.bed.files(False) - self.files
+            files = self.left(False)
             if files:
                 raise Wrong("%s: files are left: %s" % (when, "; ".join(sorted(files)[:6])))
 
@@ -354,7 +363,7 @@ class Trial:
             raise Wrong("gathering again does not complete it: %s" % self.said()[-1500:])
         else:
             how = "run again"
-        self.clean(killed)
+        self.clean()
         if not whole:
             status = self.undisturbed("run again", self.acquire("--force"), ACQUIRE_S)
             if status or self.look_at_bundle(status):
@@ -362,7 +371,7 @@ class Trial:
             self.nothing_left("after running again")
         return how
 
-    def clean(self, killed=False):
+    def clean(self):
         """What the run left is removed by --clean, here and on nodes."""
         for run in ([self.run] if os.path.isdir(self.run) else []) + self.told:
             status = self.undisturbed("clean", [ACQUIRE, "--sites", self.bed.state + "/sites.conf",
@@ -370,9 +379,7 @@ class Trial:
             if status:
                 raise Wrong("--clean ends with status %d: %s" % (status, self.said()[-1500:]))
         self.told = []
-        files = self.bed.files(True) - self.files
-        if killed:    # a run that begins a minute later removes these
-            files = {f for f in files if not re.match(r"front /.*/tiara-\w{6}(/\S*)?$", f)}
+        files = self.left(True)
         if files:
             raise Wrong("after --clean: files are left: %s" % "; ".join(sorted(files)[:6]))
 
@@ -393,7 +400,7 @@ class Trial:
         outcome = self.judge(status)
         self.nothing_left("after the fault", outcome == "killed")
         if outcome == "complete" and s.tool == "acquire" and "--keep" not in s.more:
-            files = self.bed.files(True) - self.files
+            files = self.left(True)
             if os.path.isdir(self.run) or files:
                 # a node that was away may keep its traces; --clean must find them
                 self.log.append("traces stay: %s" % "; ".join(sorted(files)[:3]))
