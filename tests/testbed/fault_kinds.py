@@ -170,7 +170,8 @@ class TiNodeKilled(Fault):
     moments = LATER
 
     def strike(self, bed):
-        bed.kill_on(self.target, r"^\S*ti-node serve")
+        if not bed.kill_on(self.target, r"^\S*ti-node serve"):
+            self.struck = None
 
 
 class RelayKilled(TiNodeKilled):
@@ -189,14 +190,16 @@ class LoginKilled(Fault):
     moments = LATER
 
     def strike(self, bed):
-        bed.kill_on(self.target, r"^sshd: root")
+        if not bed.kill_on(self.target, r"^sshd: root"):
+            self.struck = None
 
 
 class RankKilled(Fault):
     moments = ("running",)
 
     def strike(self, bed):
-        bed.kill_on(self.target, r"^\S*/blocks/")
+        if not bed.kill_on(self.target, r"^\S*/blocks/"):
+            self.struck = None
 
 
 class DaemonKilled(Fault):
@@ -204,7 +207,8 @@ class DaemonKilled(Fault):
     moments = ("launch", "running")
 
     def strike(self, bed):
-        bed.kill_on(self.target, r"^\S*orted ")
+        if not bed.kill_on(self.target, r"^\S*orted "):
+            self.struck = None
 
 
 # --- gateways and links ----------------------------------------------------------

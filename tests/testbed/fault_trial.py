@@ -107,8 +107,9 @@ class Setting:
                                 ["--no-dry-launch"], ["--keep"]])
         self.fresh = rng.random() < 0.3    # nodes lack Tiara
         self.faults = fault_kinds.draw(rng, self.tool, self.layout, only)
-        if any(f.name == "LinkSlow" for f in self.faults):
-            self.fresh = False    # 2 MB a node take long at 1 Mbit/s, and are no fault
+        # 2 MB a node take long at 1 Mbit/s, and are no fault; a ti-node with a wrong clock is not sent
+        self.sent_before = any(f.name in ("LinkSlow", "ClockWrong") for f in self.faults)
+        self.fresh = self.fresh and not self.sent_before
 
     def __str__(self):
         return "%s %s%s %d ranks of %s, merge %s, %s%s" % (
@@ -339,11 +340,13 @@ class Trial:
             status = self.undisturbed("acquisition", self.acquire("--no-gather"), ACQUIRE_S)
             if status:
                 raise Harness("the acquisition of an undisturbed run fails: %s" % self.said()[-1500:])
-        elif any(f.name == "LinkSlow" for f in self.s.faults):
-            status = self.undisturbed("probe", self.acquire("--probe"), ACQUIRE_S)    # sends Tiara
+        elif self.s.sent_before:
+            status = self.undisturbed("probe", self.acquire("--probe"), ACQUIRE_S)
+            if status:
+                raise Harness("the probe of undisturbed nodes fails: %s" % self.said()[-1500:])
         if self.s.fresh:
             self.bed.remove_tiara()
-        elif any(f.name == "ClockWrong" for f in self.s.faults):
+        if any(f.name == "ClockWrong" for f in self.s.faults):
             self.bed.install_clocks()
 
     def finish(self, killed):
