@@ -28,9 +28,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/foreign.h"
 #include "minitrace/begin.h"
 #include "minitrace/recorders/shared.h"
-#include "trace/foreign.h"
 
 #define DEFAULT_DIR "tiara.run"
 #define PATH_BYTES  4096
@@ -215,7 +215,7 @@ static SHORT_LIVED bool open_trace(const char *dir, const uint8_t id[TI_RUN_ID_B
 static SHORT_LIVED const char *trace_dir(struct ti_err *err)
 {
     char dir[PATH_BYTES];
-    const char *name = getenv("TIARA_TRACE_DIR"), *kept = NULL;
+    const char *name = getenv("TIARA_TRACE_DIR"), *kept = NULL, *other;
 
     if (!name || !name[0])
         name = DEFAULT_DIR;
@@ -223,11 +223,12 @@ static SHORT_LIVED const char *trace_dir(struct ti_err *err)
         ti_err_errno(err, TI_ERR_IO, "cannot create the trace directory '%s'", name);
         return NULL;
     }
-    if (ti_is_foreign(name)) {
+    other = ti_foreign(name);
+    if (other) {
         ti_err_set(err, TI_ERR_IO,
-                   "the trace directory '%s' belongs to another user, in a folder that everybody "
-                   "can write to",
-                   name);
+                   "the trace directory '%s' is not safe: '%s' belongs to another user, in a "
+                   "folder that everybody can write to",
+                   name, other);
         return NULL;
     }
     if (!absolute(name, dir, sizeof dir))

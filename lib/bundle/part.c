@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "bundle/output.h"
-#include "trace/foreign.h"
+#include "common/foreign.h"
 
 #define FORCE_HINT "--force replaces it"
 
@@ -38,6 +38,7 @@ ti_status ti_part_sync(const struct ti_part *p, struct ti_err *err)
 static ti_status create(struct ti_part *p, struct ti_err *err)
 {
     struct stat is, named;
+    const char *other;
 
     p->fd = open(p->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0666);
     if (p->fd < 0)
@@ -47,10 +48,12 @@ static ti_status create(struct ti_part *p, struct ti_err *err)
     if (fstat(p->fd, &is) != 0 || lstat(p->path, &named) != 0 || !S_ISREG(is.st_mode) ||
         is.st_dev != named.st_dev || is.st_ino != named.st_ino)
         return ti_err_set(err, TI_ERR_IO, "'%s' was taken by somebody else", p->path);
-    if (ti_is_foreign(p->path)) {
+    other = ti_foreign(p->path);
+    if (other) {
         ti_err_set(err, TI_ERR_IO,
-                   "'%s' belongs to another user, in a folder that everybody can write to",
-                   p->path);
+                   "'%s' is not safe: '%s' belongs to another user, in a folder that everybody can "
+                   "write to",
+                   p->path, other);
         ti_err_hint(err, "give another name with -o");
         return TI_ERR_IO;
     }

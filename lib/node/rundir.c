@@ -10,11 +10,11 @@
 #include <unistd.h>
 
 #include "common/folder.h"
+#include "common/foreign.h"
 #include "common/json.h"
 #include "common/write.h"
 #include "node/launch.h"
 #include "node/machine.h"
-#include "trace/foreign.h"
 #include "trace/rankname.h"
 #include "trace/trace.h"
 
@@ -187,12 +187,14 @@ static ti_status claim(struct ti_rundir *d, bool force, struct ti_err *err)
 
 static ti_status check_foreign(const char *path, struct ti_err *err)
 {
-    if (!ti_is_foreign(path))
+    const char *other = ti_foreign(path);
+
+    if (!other)
         return TI_OK;
     ti_err_set(err, TI_ERR_INPUT,
-               "the run directory '%s' belongs to another user, in a folder that everybody can "
-               "write to",
-               path);
+               "the run directory '%s' is not safe: '%s' belongs to another user, in a folder that "
+               "everybody can write to",
+               path, other);
     ti_err_hint(err,
                 "its owner could read and replace traces; --trace-dir takes another directory");
     return TI_ERR_INPUT;

@@ -1,6 +1,5 @@
 """The functions of libtiara: its header is read as it is."""
 
-import ctypes.util
 import os
 import re
 from pathlib import Path
@@ -37,8 +36,7 @@ def _candidates() -> list[str]:
     here = Path(__file__).resolve().parent
     beside = [str(up / "lib" / SONAME) for up in here.parents]
     beside += [str(up / SONAME) for up in here.parents]
-    found = ctypes.util.find_library("tiara")
-    return [path for path in beside if os.path.exists(path)] + [SONAME] + ([found] if found else [])
+    return [path for path in beside if os.path.exists(path)] + [SONAME]
 
 
 def _load() -> tuple[Any, str]:

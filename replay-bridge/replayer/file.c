@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/foreign.h"
 #include "common/map.h"
 #include "replay-bridge/replayer/engine.h"
 #include "replay-bridge/replayer/functions.h"
@@ -154,7 +155,15 @@ static bool make_folder(struct ti_replayer *p, const char *path)
 /* Creates the parent folders of a path below our folder. */
 static void make_folders(struct ti_replayer *p, char *path)
 {
+    const char *other;
+
     p->made_files = make_folder(p, p->setup->files) || p->made_files;
+    other = ti_foreign(p->setup->files);
+    if (other)
+        ti_replay_fail(p, TI_ERR_IO,
+                       "folder '%s' is not safe: '%s' belongs to another user, in a folder that "
+                       "everybody can write to",
+                       p->setup->files, other);
     for (char *at = path + strlen(p->setup->files) + 1; (at = strchr(at, '/')); at++) {
         *at = '\0';
         make_folder(p, path);

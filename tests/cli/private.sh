@@ -49,16 +49,23 @@ chown 65534 theirs
 rm -rf app.2.run own.run group.run
 for name in open/a open/b; do them mkdir -m 777 $name || fail "cannot make $name"; done
 them ln -s ../theirs open/link || fail "cannot make a link"
-for name in open/a open/link open/link/; do
+theirs="belongs to another user, in a folder that everybody can write to"
+for name in open/a open/link open/link/ open/a/run; do
+    other=${name#open/} other=open/${other%%/*}
     acquire 3 --trace-dir "$name" -o y.tib
-    says err "the run directory '$name' belongs to another user, in a folder that everybody can write to"
+    says err "the run directory '$name' is not safe: '$other' $theirs"
     traced "$name"
-    says err "the trace directory '$name' belongs to another user, in a folder that everybody can write to"
+    says err "the trace directory '$name' is not safe: '$other' $theirs"
+    rmdir open/a/run 2>/dev/null
 done
+if command -v smpirun >/dev/null; then
+    "$o/ti-replay" --keep open/a x.tib >../out 2>../err && fail "replayed in another user's folder"
+    says err "the directory 'open/a' is not safe: 'open/a' $theirs"
+fi
 [ -z "$(find open/a theirs -mindepth 1)" ] || fail "written: $(find open/a theirs -mindepth 1)"
 them touch open/z.tib.part || fail "cannot make open/z.tib.part"
 acquire 4 -o open/z.tib
-says err "'open/z.tib.part' belongs to another user, in a folder that everybody can write to"
+says err "'open/z.tib.part' is not safe: 'open/z.tib.part' $theirs"
 [ ! -s open/z.tib.part ] || fail "a bundle was written into another user's file"
 # A directory of another user is fine where only that user, or a group, can have made it.
 mkdir theirs/run && chown 65534 theirs/run && chmod 755 theirs

@@ -21,6 +21,17 @@ rm hurt.run/rank-000001.ti
 printf '\377\377\377' | dd of=hurt.run/rank-000003.ti bs=1 seek=300 conv=notrunc 2>/dev/null
 PYTHONPATH=$top/python "$python" -W error::ResourceWarning "$top/tests/python/test_tiara.py" >log 2>&1 || fail "$(cat log)"
 
+# importing it executes nothing: compilers, which look for libraries, write into /tmp
+mkdir none
+for p in gcc cc ld ldconfig objdump; do
+    printf '#!/bin/sh\necho %s >>%s\n' "$p" "$PWD/executed" >none/$p
+    chmod +x none/$p
+done
+(unset TIARA_LIBRARY
+ PATH=$PWD/none:$PATH PYTHONPATH=$top/python LD_LIBRARY_PATH=$o "$(command -v "$python")" -c 'import tiara') 2>log ||
+    fail "$(cat log)"
+[ ! -e executed ] || fail "executed to find the library: $(cat executed)"
+
 # the example, against its twin of libtiara
 ${CC:-cc} -I "$top/lib/api" "$top/examples/messages.c" -o messages -L "$o" -ltiara || fail 'messages.c'
 for t in a.ti b.run; do

@@ -369,6 +369,16 @@ replay 2 -q --bursts none --files mine "$tmp/one" || { fail '--files'; tail -n 5
 rm -r "$tmp/cwd/mine"
 replay 2 -q --bursts none --files "$tmp/cwd/yours" "$tmp/one" || fail '--files, a new folder'
 [ -z "$(ls -A "$tmp/cwd")" ] || fail "--files: a new folder is not removed"
+# A link of another user in a folder that everybody can write to is not followed.
+if [ "$(id -u)" = 0 ]; then
+    mkdir -m 1777 "$tmp/open"
+    ln -s ../cwd "$tmp/open/link"
+    chown -h 65534 "$tmp/open/link"
+    replay 2 -q --bursts none --files "$tmp/open/link" "$tmp/one" && fail "--files: another user's link"
+    grep -qF "'$tmp/open/link' belongs to another user, in a folder that everybody can write to" "$tmp/out" ||
+        fail "--files, another user's link: $(cat "$tmp/out")"
+    [ -z "$(ls -A "$tmp/cwd")" ] || fail "--files: another user's link was followed"
+fi
 
 # ---- with the other MPI library ----
 
