@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/json.h"
+
 #define EVENTS_MAX UINT64_C(20000000) /* reading them takes a few seconds */
 #define POLL_MS    250
 
@@ -130,7 +132,7 @@ static json_t *lint(struct ti_acquisition *a)
             kill(proc.pid, SIGTERM);
         }
         if (!a->signal && lseek(out, 0, SEEK_SET) == 0)
-            said = json_loadfd(out, 0, NULL);
+            said = ti_json_read(out, NULL);
     }
     if (out >= 0)
         close(out);

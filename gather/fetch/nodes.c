@@ -10,6 +10,7 @@
 
 #include "bundle/run.h"
 #include "bundle/runjson.h"
+#include "common/names.h"
 
 #define NODE_BYTES_MAX (INT64_C(1) << 45) /* so that sums of 100,000 nodes do not overflow */
 
@@ -117,18 +118,23 @@ static ti_status read_bytes(struct ti_nodes *n, int64_t i, const json_t *node, s
     return TI_OK;
 }
 
+/* What nodes have in common, so far. */
+struct common {
+    bool ssh; /* one is reached by SSH */
+    struct ti_names sites;
+};
+
 /* Sets the site of a node, found by its name or else by the gateway. */
-static void read_site(struct ti_nodes *n, int64_t i, const char *site)
+static void read_site(struct ti_nodes *n, int64_t i, const char *site, struct common *c)
 {
     const char *name = site ? site : n->node[i].gateway ? n->node[i].gateway : "";
 
-    for (n->node[i].site = 0; n->node[i].site < n->nsites; n->node[i].site++)
-        if (strcmp(n->site[n->node[i].site], name) == 0)
-            return;
-    n->site[n->nsites++] = name;
+    n->node[i].site = (int)ti_names_add(&c->sites, name);
+    if (n->node[i].site == n->nsites)
+        n->site[n->nsites++] = name;
 }
 
-static ti_status read_node(struct ti_nodes *n, int64_t i, json_t *node, bool *ssh,
+static ti_status read_node(struct ti_nodes *n, int64_t i, json_t *node, struct common *c,
                            struct ti_err *err)
 {
     struct ti_source_node *m = &n->node[i];
@@ -150,12 +156,12 @@ static ti_status read_node(struct ti_nodes *n, int64_t i, json_t *node, bool *ss
         return bad_node(n, i, "it has no \"directory\"", err);
     if (m->tiara)
         n->tiara = m->tiara;
-    read_site(n, i, site);
+    read_site(n, i, site, c);
     st = read_address(n, i, "host", m->host, err);
     st = st == TI_OK ? read_address(n, i, "gateway", m->gateway, err) : st;
     st = st == TI_OK ? read_ranks(n, i, node, err) : st;
     st = st == TI_OK ? read_bytes(n, i, node, err) : st;
-    return st == TI_OK ? read_via(n, i, json_object_get(node, "via"), ssh, err) : st;
+    return st == TI_OK ? read_via(n, i, json_object_get(node, "via"), &c->ssh, err) : st;
 }
 
 static void read_transport(struct ti_nodes *n)
@@ -174,7 +180,7 @@ static ti_status read_nodes(const char *path, struct ti_nodes *out, struct ti_er
     json_t *nodes, *node;
     const char *id;
     struct stat sb;
-    bool ssh = false;
+    struct common common = {.ssh = false};
     ti_status st;
     size_t i;
 
@@ -201,7 +207,8 @@ static ti_status read_nodes(const char *path, struct ti_nodes *out, struct ti_er
     if (!out->node || !out->site)
         return ti_err_errno(err, TI_ERR_IO, "cannot fetch");
     json_array_foreach(nodes, i, node) if (st == TI_OK) st =
-        read_node(out, (int64_t)i, node, &ssh, err);
+        read_node(out, (int64_t)i, node, &common, err);
+    ti_names_free(&common.sites);
     return st;
 }
 

@@ -1,9 +1,11 @@
 #include "common/json.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 json_t *ti_json_text(const char *text)
 {
@@ -18,6 +20,22 @@ json_t *ti_json_text(const char *text)
     j = json_string(copy);
     free(copy);
     return j;
+}
+
+static size_t read_some(void *buf, size_t bytes, void *arg)
+{
+    const int *fd = arg;
+    ssize_t n;
+
+    do
+        n = read(*fd, buf, bytes);
+    while (n < 0 && errno == EINTR);
+    return n < 0 ? (size_t)-1 : (size_t)n;
+}
+
+json_t *ti_json_read(int fd, json_error_t *why)
+{
+    return json_load_callback(read_some, &fd, 0, why);
 }
 
 json_t *ti_json_u64(uint64_t v)

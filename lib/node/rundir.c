@@ -61,20 +61,29 @@ static bool begins_with(const struct ti_rundir *d, const char *name, const char 
     return n >= 0 && memcmp(begin, magic, (size_t)n) == 0;
 }
 
-/* Whether the file `name`, RUN.json or NODE.json, is ours: it has a run id. */
-static bool has_run_id(const struct ti_rundir *d, const char *name)
+/* The contents of the file `name`, RUN.json or NODE.json, if it is ours: it has a run id. */
+static json_t *run_in(const struct ti_rundir *d, const char *name)
 {
     struct stat sb;
     int fd = open_file(d, name, &sb);
-    json_t *json = fd < 0 ? NULL : json_loadfd(fd, 0, NULL);
+    json_t *json = fd < 0 ? NULL : ti_json_read(fd, NULL);
     const char *id = json_string_value(json_object_get(json, "run_id"));
-    bool ours = id && strlen(id) == 2 * TI_RUN_ID_BYTES &&
-                strspn(id, "0123456789abcdefABCDEF") == 2 * TI_RUN_ID_BYTES;
 
-    json_decref(json);
     if (fd >= 0)
         close(fd);
-    return ours;
+    if (id && strlen(id) == 2 * TI_RUN_ID_BYTES &&
+        strspn(id, "0123456789abcdefABCDEF") == 2 * TI_RUN_ID_BYTES)
+        return json;
+    json_decref(json);
+    return NULL;
+}
+
+static bool has_run_id(const struct ti_rundir *d, const char *name)
+{
+    json_t *json = run_in(d, name);
+
+    json_decref(json);
+    return json;
 }
 
 static bool is_of_run(const struct ti_rundir *d)
@@ -390,33 +399,23 @@ static bool is_locked(int fd)
     return false;
 }
 
-static json_t *json_of(int at, const char *name)
-{
-    int fd = openat(at, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-    json_t *json = fd < 0 ? NULL : json_loadfd(fd, 0, NULL);
-
-    if (fd >= 0)
-        close(fd);
-    return json;
-}
-
 /* Add a directory, if it is one of a run. */
 static void add_directory(int base, const char *path, const char *name, const char *run_id,
                           json_t *list)
 {
     static struct ti_rundir d;
-    json_t *run;
+    json_t *run = NULL;
     struct stat sb;
 
     d = (struct ti_rundir){.fd =
                                openat(base, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
     if (d.fd < 0 || fstat(d.fd, &sb) < 0 || sb.st_uid != geteuid() ||
-        (!is_of_run(&d) && faccessat(d.fd, TMP_NAME "/" TI_FOLDER_LOCK, F_OK, 0) < 0)) {
+        (!(run = run_in(&d, TI_RUN_JSON)) && !(run = run_in(&d, TI_NODE_JSON)) &&
+         faccessat(d.fd, TMP_NAME "/" TI_FOLDER_LOCK, F_OK, 0) < 0)) {
         if (d.fd >= 0)
             close(d.fd);
         return;
     }
-    run = json_of(d.fd, has_run_id(&d, TI_RUN_JSON) ? TI_RUN_JSON : TI_NODE_JSON);
     if (is_wanted(ti_json_string(run, "run_id"), run_id))
         json_array_append_new(
             list,

@@ -64,7 +64,7 @@ static ti_status read_node_json(json_t **run, struct ti_err *err)
         close(fd);
         return ti_err_set(err, TI_ERR_INPUT, "'%s' could have been written by others", path);
     }
-    *run = json_loadfd(fd, 0, &why);
+    *run = ti_json_read(fd, &why);
     close(fd);
     if (!json_is_object(*run))
         return ti_err_set(err, TI_ERR_INPUT, "'%s' is malformed: line %d: %s", path, why.line,

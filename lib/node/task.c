@@ -5,8 +5,11 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
+
+#include "common/write.h"
 
 #define TICK ' ' /* JSON ignores it */
 
@@ -30,7 +33,7 @@ static _Noreturn void child(json_t *(*work)(void *arg), void *arg, int fd, pid_t
     sigset_t none;
     int null = open("/dev/null", O_RDWR);
     json_t *json;
-    int rc;
+    char *text;
 
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
@@ -41,8 +44,8 @@ static _Noreturn void child(json_t *(*work)(void *arg), void *arg, int fd, pid_t
         _exit(1);
     to_parent = fd;
     json = work(arg);
-    rc = json ? json_dumpfd(json, fd, JSON_COMPACT | JSON_REAL_PRECISION(15)) : -1;
-    _exit(rc < 0);
+    text = json ? json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(15)) : NULL;
+    _exit(!text || !ti_write_all(fd, text, strlen(text)));
 }
 
 ti_status ti_task_start(struct ti_task *t, json_t *(*work)(void *arg), void *arg,

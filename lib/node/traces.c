@@ -9,6 +9,7 @@
 
 #include "common/crc32c.h"
 #include "common/folder.h"
+#include "common/json.h"
 #include "common/map.h"
 #include "common/order.h"
 #include "node/rundir.h"
@@ -308,7 +309,7 @@ static void look_if_left(struct file *file, void *arg)
 static void remove_node_json(int dir, const char *run_id, struct files *there)
 {
     int fd = openat(dir, TI_NODE_JSON, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    json_t *run = fd < 0 ? NULL : json_loadfd(fd, 0, NULL), *ranks = json_object_get(run, "ranks");
+    json_t *run = fd < 0 ? NULL : ti_json_read(fd, NULL), *ranks = json_object_get(run, "ranks");
     const char *id = json_string_value(json_object_get(run, "run_id"));
     struct left left = {.dir = dir};
 
