@@ -126,6 +126,8 @@ bench-modes:
 	@$(MAKE) --no-print-directory bench B=modes
 bench-gather:
 	@$(MAKE) --no-print-directory bench B=gather
+rehearsal:
+	@$(MAKE) --no-print-directory $(test_programs) bench B=rehearsal
 
 install: all install-python
 	install -d $(DESTDIR)$(bindir) $(DESTDIR)$(libdir) $(DESTDIR)$(preloaddir) $(DESTDIR)$(mandir)/man1 $(DESTDIR)$(mandir)/man5 \
@@ -234,6 +236,8 @@ help:
 	@echo 'make bench-modes  execution times by mode of acquisition, on the test bed (root)'
 	@echo 'make bench-gather ti-gather beside scp, tar and rpdcp, on the test bed (root); half an hour,'
 	@echo '                  BENCH_RUNS=1: a third; BENCH_PARTS="small bytes" some of it'
+	@echo 'make rehearsal    the largest run of the papers, 778 nodes at 9 sites, on the test bed (root);'
+	@echo '                  most of an hour, BENCH_PARTS="survey run gather lost" some of it'
 	@echo 'make check-faults 200 acquisitions and gathers with faults at random, on test beds (root; an'
 	@echo '                  hour); FAULTS=N so many, FAULTS_SEED=N others; goes on where it ended'
 	@echo 'make check-gather-faults  200 gathers of sound, damaged and doubled traces with faults (root);'
@@ -255,7 +259,7 @@ help:
 	@echo 'SAN=address,undefined   build and check with sanitizers, in a folder of its own'
 	@echo 'CC, MPICC, MPIFC, CFLAGS, FFLAGS, LDFLAGS, prefix, libdir, ...  as usual; also from config.mk'
 
-.PHONY: all demo check check-sanitized unit-tests dist distcheck check-reproducible check-packages check-build install-python bench bench-modes bench-gather install uninstall clean help
+.PHONY: all demo check check-sanitized unit-tests dist distcheck check-reproducible check-packages check-build install-python bench bench-modes bench-gather rehearsal install uninstall clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(shell find $(O) -name '*.d' 2>/dev/null)

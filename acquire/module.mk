@@ -11,7 +11,7 @@ acquire_src := acquire/options.c lib/bundle/output.c lib/bundle/merge_options.c 
                 result.c local.c forward.c mpirun.c choose.c pilot.c measure.c report.c runlog.c) \
   $(sites_src) $(sound_src) $(node_src)
 # for runs over several nodes
-nodes_src := $(call in,fleet,fleet.c fleet_ask.c fleet_names.c here.c rsh.c survey.c \
+nodes_src := $(call in,fleet,fleet.c fleet_ask.c fleet_names.c fleet_sites.c here.c rsh.c survey.c \
                   survey_print.c) \
   $(call in,run,nodes.c nodes_survey.c nodes_plan.c nodes_launch.c nodes_dry_launch.c \
                 nodes_watch.c nodes_collect.c left.c) \
@@ -27,7 +27,7 @@ ti-skew_src := $(call in,skew,skew.c skew_options.c skew_run.c skew_compare.c sk
                  skew_plot.c figures.c) $(acquire_src) $(counter_src)
 ti-skew_libs := -ldl -lm
 t-spread_src := acquire/skew/figures.c
-t-fleet_src := acquire/fleet/fleet_ask.c
+t-fleet_src := acquire/fleet/fleet_ask.c acquire/fleet/fleet_sites.c
 $(O)/tests/unit/t-fleet: LDLIBS += -Wl,--wrap=ti_now
 t-survey_src := $(nodes_src) $(acquire_src) $(counter_src)
 $(O)/tests/unit/t-survey: LDLIBS += $(remote_libs)

@@ -101,6 +101,7 @@ static void on_ready(struct ti_conn *conn, void *arg)
 
     m->hello = json_incref((json_t *)ti_conn_hello(conn));
     m->state = TI_NODE_READY;
+    m->ready_s = ti_now() - f->begun;
     m->doing = "waiting";
     f->ready++;
     shipped = json_is_true(json_object_get(m->hello, "shipped"));
@@ -261,10 +262,18 @@ static void make_groups(struct ti_fleet *f)
     }
 }
 
+static bool is_connecting(const struct ti_fleet *f, int64_t node, const void *arg)
+{
+    (void)arg;
+    return f->member[node].state == TI_NODE_CONNECTING;
+}
+
 ti_status ti_fleet_connect(struct ti_fleet *f, struct ti_err *err)
 {
+    char note[800], waiting[700];
     struct ti_here here;
 
+    f->begun = ti_now();
     ti_here_begin(&here);
     for (int64_t i = 0; i < f->n; i++)
         f->member[i].is_local =
@@ -280,11 +289,11 @@ ti_status ti_fleet_connect(struct ti_fleet *f, struct ti_err *err)
     }
     while (f->ready + f->gone < f->n && !f->sig) {
         ti_fleet_poll(f, TI__FLEET_POLL_MS);
-        ti_progress_show(&(struct ti_progress){.step = "connecting",
-                                               .unit = "nodes",
-                                               .done = f->ready,
-                                               .of = f->n,
-                                               .note = f->gone ? "some cannot be used" : NULL});
+        ti__fleet_waiting_text(f, is_connecting, NULL, waiting, sizeof waiting);
+        snprintf(note, sizeof note, "%s%s%s", waiting, *waiting && f->gone ? ", " : "",
+                 f->gone ? "some cannot be used" : "");
+        ti_progress_show(&(struct ti_progress){
+            .step = "connecting", .unit = "nodes", .done = f->ready, .of = f->n, .note = note});
     }
     ti_progress_end(f->ready == f->n);
     return TI_OK;

@@ -31,6 +31,7 @@ struct ti_fleet_node {
     struct ti_err why;       /* if LOST: the cause, with the node and its site */
     const char *doing;       /* its latest activity, for messages: "connecting", "running" */
     json_t *hello;           /* its HELLO; NULL: none yet */
+    double ready_s;          /* seconds from ti_fleet_connect() until it was ready; 0: never */
     int64_t stderr_logged;   /* bytes of its standard error output that were logged */
     json_t *answer;          /* to the latest ti_fleet_ask_all(); NULL: none */
     struct ti_fleet_node_priv *priv;
@@ -61,6 +62,7 @@ struct ti_fleet {
     int64_t n;
     int64_t ready, gone;
     int64_t shipped; /* nodes to which our files were sent */
+    double begun;    /* ti_now() when connecting began */
     int sig;         /* SIGINT, SIGTERM or SIGHUP that was received; reset to 0 once handled */
     bool closing;    /* nodes that end now are not lost */
 
@@ -83,6 +85,10 @@ ti_status ti_fleet_new(const struct ti_sites *sites, const bool *use, const stru
 
 /* Connect to all nodes.  Returns when each is ready or lost, or a signal was received (f->sig). */
 ti_status ti_fleet_connect(struct ti_fleet *f, struct ti_err *err);
+
+/* "n7 12.1 s, n3 9.8 s": the nodes that took longest to be ready, `most` of them; free().  NULL:
+ * memory is short. */
+char *ti_fleet_slowest(const struct ti_fleet *f, int most);
 
 /* Close the connections; each ti-node then ends the processes that it started.  NULL is fine. */
 void ti_fleet_free(struct ti_fleet *f);

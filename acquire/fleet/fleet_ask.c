@@ -110,8 +110,10 @@ static void abandon(struct ti_fleet *f, const struct round *r)
                 q->done = NULL;
 }
 
-static bool is_asked(const struct ti_fleet *f, int64_t node, const struct round *r)
+static bool is_asked(const struct ti_fleet *f, int64_t node, const void *arg)
 {
+    const struct round *r = arg;
+
     for (struct ti__request *q = f->member[node].priv->pending; q; q = q->next)
         if (q->arg == r && q->done)
             return true;
@@ -123,6 +125,7 @@ void ti_fleet_ask_all(struct ti_fleet *f, ti_fleet_make_request *request, void *
 {
     double until = ti_conns_clock(f->conns) + limit_s;
     struct round r = {0, 0};
+    char note[800];
 
     for (int64_t i = 0; i < f->n; i++) {
         struct ti_fleet_node *m = &f->member[i];
@@ -142,7 +145,12 @@ void ti_fleet_ask_all(struct ti_fleet *f, ti_fleet_make_request *request, void *
     }
     while (r.answered < r.asked && !f->sig && ti_conns_clock(f->conns) < until) {
         ti_fleet_poll(f, TI__FLEET_POLL_MS);
-        ti_progress(doing, "nodes", r.answered, r.asked);
+        ti_progress_show(&(struct ti_progress){
+            .step = doing,
+            .unit = "nodes",
+            .done = r.answered,
+            .of = r.asked,
+            .note = ti__fleet_waiting_text(f, is_asked, &r, note, sizeof note)});
     }
     ti_progress_end(r.answered == r.asked);
     for (int64_t i = 0; i < f->n && r.answered < r.asked && !f->sig; i++)

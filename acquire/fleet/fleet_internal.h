@@ -4,6 +4,7 @@
  *   fleet.c        connecting the nodes, losing them, the poll loop
  *   fleet_ask.c    requests and answers
  *   fleet_names.c  nodes by their names, for messages
+ *   fleet_sites.c  progress by site, and the slowest nodes
  */
 #ifndef TI_ACQUIRE_FLEET_FLEET_INTERNAL_H
 #define TI_ACQUIRE_FLEET_FLEET_INTERNAL_H
@@ -35,6 +36,13 @@ static inline const struct ti_site *ti__site_of(const struct ti_fleet *f, int64_
 {
     return &f->sites->site[ti__cluster_of(f, node)->site];
 }
+
+/* fleet_sites.c: "to come: nancy 116, lyon 4": the nodes that wait, at the sites with most of them;
+ * "" where none waits or there is one site. */
+const char *ti__fleet_waiting_text(const struct ti_fleet *f,
+                                   bool (*waits)(const struct ti_fleet *f, int64_t node,
+                                                 const void *arg),
+                                   const void *arg, char *text, size_t bytes);
 
 /* fleet_ask.c: a message came; and the node is lost, so no answer will come. */
 void ti__fleet_message(struct ti_fleet *f, int64_t node, const json_t *message);

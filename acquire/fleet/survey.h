@@ -69,9 +69,10 @@ void ti_survey_compare(struct ti_survey *s, const struct ti_sites *sites,
 void ti_survey_add(struct ti_survey *s, int64_t node, bool fatal, bool remote, const char *hint,
                    const char *fmt, ...) __attribute__((format(printf, 6, 7)));
 
-/* Print findings, one line for all nodes of a cluster that have the same one; sizes that differ
- * by less than an eighth are printed as a range.  `fatal`: only the fatal ones, else only the
- * others. At most `most_lines` lines, with details; 0: all. */
+/* Print findings, one line for all nodes that have the same one, of whatever cluster; sizes that
+ * differ by less than an eighth are printed as a range, and of many nodes the first are named.
+ * `fatal`: only the fatal ones, else only the others. At most `most_lines` lines, with details; 0:
+ * all. */
 #define TI_SURVEY_LINES 28
 void ti_survey_print_findings(const struct ti_survey *s, const struct ti_sites *sites, bool fatal,
                               int most_lines, FILE *out);

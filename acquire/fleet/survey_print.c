@@ -9,22 +9,23 @@
 #include "common/json.h"
 #include "common/order.h"
 
-#define ALIKE 8 /* sizes that differ by less than 1 / ALIKE are grouped */
+#define ALIKE     8   /* sizes that differ by less than 1 / ALIKE are grouped */
+#define NAMES_MAX 160 /* bytes of the names of a group, unless all are to be printed */
 
-static int compare_findings(const struct ti_survey_finding *a, const struct ti_survey_finding *b,
-                            const struct ti_sites *sites)
+static int compare_findings(const struct ti_survey_finding *a, const struct ti_survey_finding *b)
 {
-    int x = sites->node[a->node].cluster, y = sites->node[b->node].cluster;
-    int order = x != y ? x - y : strcmp(a->text + a->rest, b->text + b->rest);
+    int order = strcmp(a->text + a->rest, b->text + b->rest);
 
+    if (!order)
+        order = (int)a->fatal - (int)b->fatal;
     if (!order)
         order = (a->bytes > b->bytes) - (a->bytes < b->bytes);
     return order ? order : (a->node > b->node) - (a->node < b->node);
 }
 
-static int by_cluster_and_text(const void *a, const void *b, void *sites)
+static int by_text(const void *a, const void *b)
 {
-    return compare_findings(a, b, sites);
+    return compare_findings(a, b);
 }
 
 struct range {
@@ -53,12 +54,25 @@ static const char *sizes_text(const struct range *r, char *buf, size_t bytes)
 }
 
 /* `a` is the first finding of the group. */
-static bool same_group(const struct ti_survey_finding *a, const struct ti_survey_finding *b,
-                       const struct ti_sites *sites)
+static bool same_group(const struct ti_survey_finding *a, const struct ti_survey_finding *b)
 {
-    return a->fatal == b->fatal && sites->node[a->node].cluster == sites->node[b->node].cluster &&
-           !a->rest == !b->rest && strcmp(a->text + a->rest, b->text + b->rest) == 0 &&
+    return a->fatal == b->fatal && !a->rest == !b->rest &&
+           strcmp(a->text + a->rest, b->text + b->rest) == 0 &&
            b->bytes - a->bytes <= a->bytes / ALIKE;
+}
+
+/* Findings that are printed as one, sorted by node. */
+struct group {
+    struct ti_survey_finding *f;
+    int64_t n;
+    struct range sizes;
+};
+
+static int by_first_node(const void *a, const void *b)
+{
+    const struct group *x = a, *y = b;
+
+    return (x->f->node > y->f->node) - (x->f->node < y->f->node);
 }
 
 static int lines_of(const struct ti_survey_finding *f)
@@ -68,26 +82,91 @@ static int lines_of(const struct ti_survey_finding *f)
 
 TI_ORDER_BY(by_node, struct ti_survey_finding, node)
 
-static void print_group(struct ti_survey_finding *f, int64_t n, const struct ti_sites *sites,
-                        FILE *out)
+/* The groups of all findings of a kind, in the order of their first nodes; *n of them. */
+static struct group *make_groups(const struct ti_survey *s, bool fatal, int64_t *n)
 {
-    const char **names = calloc((size_t)n, sizeof *names);
-    const struct ti_cluster *c = &sites->cluster[sites->node[f->node].cluster];
+    struct group *g = calloc((size_t)s->nfindings + 1, sizeof *g);
+
+    *n = 0;
+    if (s->nfindings)
+        qsort(s->finding, (size_t)s->nfindings, sizeof *s->finding, by_text);
+    for (int64_t i = 0, next; g && i < s->nfindings; i = next) {
+        struct ti_survey_finding *f = &s->finding[i];
+
+        for (next = i + 1; next < s->nfindings && same_group(f, &s->finding[next]); next++)
+            ;
+        if (f->fatal != fatal)
+            continue;
+        g[*n] = (struct group){f, next - i, {f->bytes, f[next - i - 1].bytes}};
+        qsort(f, (size_t)(next - i), sizeof *f, by_node); /* so that names can be abbreviated */
+        ++*n;
+    }
+    if (g)
+        qsort(g, (size_t)*n, sizeof *g, by_first_node);
+    return g;
+}
+
+/* "cluster c0, site a, by gw"; of several: "5 clusters at 3 sites". */
+static void where_text(const struct group *g, const struct ti_sites *sites, char *text,
+                       size_t bytes)
+{
+    const struct ti_cluster *c = &sites->cluster[sites->node[g->f->node].cluster];
     const struct ti_site *site = &sites->site[c->site];
-    struct range sizes = {f->bytes, f[n - 1].bytes};
-    char *folded = NULL, size[80] = "";
+    int clusters = 1, nsites = 1;
+
+    for (int64_t i = 1; i < g->n; i++) {
+        int before = sites->node[g->f[i - 1].node].cluster,
+            here = sites->node[g->f[i].node].cluster;
+
+        clusters += here != before;
+        nsites += sites->cluster[here].site != sites->cluster[before].site;
+    }
+    if (clusters == 1)
+        snprintf(text, bytes, "cluster %s, site %s%s%s", c->name, site->name,
+                 site->gateway ? ", by " : "", site->gateway ? site->gateway : "");
+    else if (nsites == 1)
+        snprintf(text, bytes, "%d clusters, site %s%s%s", clusters, site->name,
+                 site->gateway ? ", by " : "", site->gateway ? site->gateway : "");
+    else
+        snprintf(text, bytes, "%d clusters at %d sites", clusters, nsites);
+}
+
+/* Bytes of a hostlist that are printed: all, or the names of its beginning. */
+static size_t names_shown(const char *folded)
+{
+    size_t shown = 0, i;
+    int depth = 0;
+
+    for (i = 0; folded[i]; i++) {
+        depth += (folded[i] == '[') - (folded[i] == ']');
+        if (shown && i > NAMES_MAX)
+            return shown;
+        if (folded[i] == ',' && depth == 0)
+            shown = i;
+    }
+    return i <= NAMES_MAX || !shown ? i : shown;
+}
+
+static void print_group(const struct group *g, const struct ti_sites *sites, bool all, FILE *out)
+{
+    const char **names = calloc((size_t)g->n, sizeof *names);
+    const struct ti_survey_finding *f = g->f;
+    char *folded = NULL, size[80] = "", where[700];
+    size_t length;
 
     if (f->rest)
-        sizes_text(&sizes, size, sizeof size);
-    qsort(f, (size_t)n, sizeof *f, by_node); /* so that names can be abbreviated */
-
-    for (int64_t i = 0; names && i < n; i++)
+        sizes_text(&g->sizes, size, sizeof size);
+    for (int64_t i = 0; names && i < g->n; i++)
         names[i] = sites->node[f[i].node].name;
     if (names)
-        folded = ti_hostlist_fold(names, n);
-    ti_print(out, "  %s (cluster %s, site %s%s%s): %s%s\n", folded ? folded : "?", c->name,
-             site->name, site->gateway ? ", by " : "", site->gateway ? site->gateway : "", size,
-             f->text + f->rest);
+        folded = ti_hostlist_fold(names, g->n);
+    where_text(g, sites, where, sizeof where);
+    length = folded ? (all ? strlen(folded) : names_shown(folded)) : 0;
+    if (folded && folded[length])
+        ti_print(out, "  %" PRId64 " nodes, %.*s,... (%s): %s%s\n", g->n, (int)length, folded,
+                 where, size, f->text + f->rest);
+    else
+        ti_print(out, "  %s (%s): %s%s\n", folded ? folded : "?", where, size, f->text + f->rest);
     if (f->detail[0])
         ti_print(out, "    %s\n", f->detail);
     if (f->hint[0])
@@ -99,24 +178,18 @@ static void print_group(struct ti_survey_finding *f, int64_t n, const struct ti_
 void ti_survey_print_findings(const struct ti_survey *s, const struct ti_sites *sites, bool fatal,
                               int most_lines, FILE *out)
 {
-    int64_t left_out = 0;
+    int64_t left_out = 0, n;
+    struct group *g = make_groups(s, fatal, &n);
     int lines = 0;
 
-    if (s->nfindings)
-        qsort_r(s->finding, (size_t)s->nfindings, sizeof *s->finding, by_cluster_and_text,
-                (void *)sites);
-    for (int64_t i = 0, next; i < s->nfindings; i = next) {
-        for (next = i + 1;
-             next < s->nfindings && same_group(&s->finding[i], &s->finding[next], sites); next++)
-            ;
-        if (s->finding[i].fatal != fatal)
-            continue;
-        lines += lines_of(&s->finding[i]);
+    for (int64_t i = 0; i < n; i++) {
+        lines += lines_of(g[i].f);
         if (most_lines && lines >= most_lines)
-            left_out += next - i;
+            left_out += g[i].n;
         else
-            print_group(&s->finding[i], next - i, sites, out);
+            print_group(&g[i], sites, !most_lines, out);
     }
+    free(g);
     if (left_out)
         ti_print(out, "  ... and %" PRId64 " more findings: the log and --probe --json have all\n",
                  left_out);

@@ -2,13 +2,15 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "acquire/run/nodes.h"
 #include "acquire/run/preflight.h"
 #include "common/json.h"
 
-#define TRACE_BASE "/tmp" /* of the nodes, unless the sites file says otherwise */
+#define TRACE_BASE   "/tmp" /* of the nodes, unless the sites file says otherwise */
+#define SLOWEST_TOLD 10     /* nodes that took longest to connect, of more than so many */
 
 /* --- callbacks of the fleet ------------------------------------------------ */
 
@@ -63,6 +65,18 @@ static void note(void *arg, const char *fmt, ...)
 
 /* --- the survey ----------------------------------------------------------- */
 
+static void say_slowest(const struct ti_nodes_backend *b)
+{
+    char *slowest =
+        b->fleet->ready > SLOWEST_TOLD ? ti_fleet_slowest(b->fleet, SLOWEST_TOLD) : NULL;
+
+    if (slowest)
+        ti_runlog_note(&b->a->log, "slowest to connect: %s", slowest);
+    if (slowest && b->a->o->verbose)
+        ti_say("slowest to connect: %s", slowest);
+    free(slowest);
+}
+
 static ti_status connect_all(struct ti_nodes_backend *b, struct ti_err *err)
 {
     struct ti_fleet_callbacks calls = {on_message, on_data, on_lost, note, b};
@@ -76,6 +90,7 @@ static ti_status connect_all(struct ti_nodes_backend *b, struct ti_err *err)
     if (st == TI_OK && b->fleet->sig)
         return ti__nodes_trouble(b, err);
     ti_step_end(b->a, TI_STEP_SHIP);
+    say_slowest(b);
     if (b->fleet->shipped)
         ti_say("sent our files to %" PRId64 " node%s that lacked them", b->fleet->shipped,
                b->fleet->shipped == 1 ? "" : "s");

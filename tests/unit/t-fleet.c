@@ -1,4 +1,5 @@
-/* How long nodes are waited for.  They are simulated behind session/conn.h, and so are the clocks.
+/* How long nodes are waited for, and what is told of many.  They are simulated behind
+ * session/conn.h, and so are the clocks.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -94,13 +95,15 @@ static bool ask(void)
 {
     struct ti_fleet_node_priv priv = {.conn = (struct ti_conn *)&priv};
     struct ti_fleet_node node = {.state = TI_NODE_READY, .priv = &priv};
-    struct ti_fleet f = {.member = &node, .n = 1};
+    struct ti_sites *sites = ti_sites_new(TI_SITES_FILE, "one.conf");
+    struct ti_fleet f = {.member = &node, .n = 1, .sites = sites};
     bool came;
 
     polls = abandoned = 0;
     ti_fleet_ask_all(&f, request_of, NULL, 30, "asking");
     came = node.answer != NULL;
     json_decref(node.answer);
+    ti_sites_free(sites);
     return came;
 }
 
@@ -121,11 +124,52 @@ static void a_node_without_an_answer_is_abandoned(void **state)
     assert_in_range(polls, 100, 120);
 }
 
+/* Whether the node is one of the last *arg of all. */
+static bool is_last(const struct ti_fleet *f, int64_t node, const void *arg)
+{
+    return node >= f->n - *(const int64_t *)arg;
+}
+
+static void many_nodes_are_told_by_site_and_by_time(void **state)
+{
+    static struct ti_fleet_node member[20];
+    struct ti_sites *sites = ti_sites_new(TI_SITES_FILE, "five.conf");
+    struct ti_fleet f = {.member = member, .n = 20, .sites = sites};
+    char name[32], text[100], *slowest;
+
+    (void)state;
+    for (int s = 0; s < 5; s++) { /* of 2, 3, 4, 5 and 6 nodes */
+        snprintf(name, sizeof name, "s%d", s);
+        assert_non_null(ti_sites_add_site(sites, name));
+        assert_non_null(ti_sites_add_cluster(sites, s, name));
+        for (int i = 0; i < s + 2; i++) {
+            snprintf(name, sizeof name, "s%d-%d", s, i);
+            assert_non_null(ti_sites_add_node(sites, name));
+        }
+    }
+    assert_string_equal(ti__fleet_waiting_text(&f, is_last, &(int64_t){0}, text, sizeof text), "");
+    assert_string_equal(ti__fleet_waiting_text(&f, is_last, &(int64_t){8}, text, sizeof text),
+                        "to come: s4 6, s3 2");
+    assert_string_equal(ti__fleet_waiting_text(&f, is_last, &(int64_t){20}, text, sizeof text),
+                        "to come: s4 6, s3 5, s2 4, 2 more sites");
+    assert_string_equal(ti__fleet_waiting_text(&f, is_last, &(int64_t){20}, text, 12),
+                        "to come: s4");
+
+    member[3].ready_s = 1.25;
+    member[7].ready_s = 30;
+    member[19].ready_s = 2; /* the others were never ready */
+    slowest = ti_fleet_slowest(&f, 2);
+    assert_string_equal(slowest, "s2-2 30.0 s, s4-5 2.0 s");
+    free(slowest);
+    ti_sites_free(sites);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(time_in_which_we_are_stopped_does_not_count),
         cmocka_unit_test(a_node_without_an_answer_is_abandoned),
+        cmocka_unit_test(many_nodes_are_told_by_site_and_by_time),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

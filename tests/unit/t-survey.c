@@ -128,8 +128,8 @@ static void test_majority(void **state)
     assert_false(s.usable[5]);
     assert_true(s.usable[7]);
     assert_int_equal(print(false, 0), 0);
-    assert_int_equal(print(true, 0), 4);
-    says("c0-1 (cluster c0, site site0): its program '/bin/app' is another one: not "
+    assert_int_equal(print(true, 0), 2);
+    says("c0-1,c1-2 (2 clusters at 2 sites): its program '/bin/app' is another one: not "
          "aaaaaaaaaaaa... as on 5 nodes");
     says("hint: copy the same file");
     assert_int_equal(ti_survey_check(&s, sites, 2, &err), TI_OK);
@@ -227,7 +227,7 @@ static void test_many(void **state)
     begin(18, 44);
     for (int64_t i = 0; i < s.n; i++) {
         set(i, NULL, "memory_bytes", json_integer((json_int_t)(1 + i % 28) * GIB));
-        set(i, NULL, "cores", json_integer(1 + i % 7));
+        set(i, NULL, "cores", json_integer(1 + i % 60));
         snprintf(hash, sizeof hash, "%020d", (int)i);
         if (i % 3 == 0)
             set(i, "program", "sha256", json_string(hash));
@@ -244,13 +244,44 @@ static void test_many(void **state)
     assert_in_range(notes + fatal + 2, 3, 59); /* a headline each */
     assert_true(print(true, 0) > TI_SURVEY_LINES);
 
-    /* the same trouble everywhere is a line or two a cluster */
+    /* the same trouble everywhere is one line */
     end(state);
     begin(18, 44);
     for (int64_t i = 0; i < s.n; i++)
         set(i, NULL, "memory_bytes", json_integer((json_int_t)(26 * GIB + i * MIB)));
     ti_survey_compare(&s, sites, &ask);
-    assert_int_equal(print(false, TI_SURVEY_LINES), 18);
+    assert_int_equal(print(false, TI_SURVEY_LINES), 1);
+    says("  c[0-17]-[1-44] (18 clusters at 18 sites): 26.0 GiB to 26.8 GiB of memory available, "
+         "not 32.0 GiB\n");
+}
+
+/* 40 nodes of three clusters do not answer, and another three of one cluster have another trouble.
+ */
+static void test_one_reason(void **state)
+{
+    (void)state;
+    begin(4, 20);
+    for (int64_t i = 10; i < 50; i++)
+        ti_survey_add(&s, i, true, true, "it may be down", "it cannot be reached");
+    for (int64_t i = 60; i < 63; i++)
+        ti_survey_add(&s, i, true, true, NULL, "SSH does not let us in");
+    assert_int_equal(s.unusable, 43);
+    assert_int_equal(print(true, TI_SURVEY_LINES), 3);
+    says("  c0-[11-20],c1-[1-20],c2-[1-10] (3 clusters at 3 sites): it cannot be reached\n"
+         "    hint: it may be down\n"
+         "  c3-[1-3] (cluster c3, site site3): SSH does not let us in\n");
+
+    /* of many names the first are printed, in the log all */
+    end(state);
+    begin(40, 3);
+    for (int64_t i = 0; i < s.n; i += 2)
+        ti_survey_add(&s, i, true, true, NULL, "it cannot be reached");
+    assert_int_equal(print(true, TI_SURVEY_LINES), 1);
+    says("  60 nodes, c0-[1,3],c1-2,c2-[1,3],c3-2,");
+    says(",... (40 clusters at 40 sites): it cannot be reached\n");
+    assert_true(strlen(text) < 250);
+    assert_int_equal(print(true, 0), 1);
+    says(",c39-2 (40 clusters at 40 sites): it cannot be reached\n");
 }
 
 int main(void)
@@ -263,6 +294,7 @@ int main(void)
         cmocka_unit_test_teardown(test_mpich, end),
         cmocka_unit_test_teardown(test_mpich_by_open_mpi, end),
         cmocka_unit_test_teardown(test_many, end),
+        cmocka_unit_test_teardown(test_one_reason, end),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
