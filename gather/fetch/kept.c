@@ -36,6 +36,7 @@ static void set_parent(struct ti__peer *p)
 void ti__use_kept(struct ti__gathering *g, struct ti_kept *k)
 {
     int64_t n = 0;
+    bool star = true;
 
     for (int64_t i = 0; i < g->nodes.n; i++) {
         struct ti__peer *p = &g->peer[i];
@@ -47,9 +48,15 @@ void ti__use_kept(struct ti__gathering *g, struct ti_kept *k)
     free(k->conn);
     k->conn = NULL;
     g->f->kept = n;
-    for (int64_t i = 0; n && i < g->nodes.n; i++)
-        if (g->peer[i].conn)
-            set_parent(&g->peer[i]);
+    for (int64_t i = 0; n && i < g->nodes.n; i++) {
+        struct ti__peer *p = &g->peer[i];
+
+        if (p->conn)
+            set_parent(p);
+        star = star && p->result->parent < 0;
+    }
+    if (n && star)
+        g->f->arity = TI_ARITY_STAR;
     for (int64_t i = 0; n && i < g->nodes.n; i++)
         if (g->peer[i].conn)
             ti__begin_ready(&g->peer[i]);
