@@ -28,9 +28,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/foreign.h"
 #include "minitrace/begin.h"
 #include "minitrace/recorders/shared.h"
+#include "trace/foreign.h"
 
 #define DEFAULT_DIR "tiara.run"
 #define PATH_BYTES  4096

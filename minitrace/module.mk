@@ -54,7 +54,7 @@ libminitrace := $(O)/libminitrace.so $(mpi_backends:%=$(O)/libminitrace-%.so)
 all: $(libminitrace)
 
 minitrace_objs = $(patsubst %,$(O)/pic-$(1)/%.o,$(basename $(minitrace_src) $(counter_src) \
-                   lib/event/event.c $(writer_src) lib/common/err.c lib/common/crc32c.c lib/common/fds.c lib/common/foreign.c))
+                   lib/event/event.c $(writer_src) lib/common/err.c lib/common/crc32c.c lib/common/fds.c lib/trace/foreign.c))
 
 # Position-independent, all symbols hidden by default, and never sanitized: they are loaded
 # into programs that are not.

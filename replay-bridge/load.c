@@ -6,6 +6,7 @@
 #include "callsite/symbolizer.h"
 #include "common/map.h"
 #include "common/scratch.h"
+#include "replay-bridge/machine.h"
 #include "replay-bridge/simulation/engines.h"
 #include "replay-bridge/trace/files.h"
 
@@ -40,7 +41,7 @@ static ti_status change_trips(struct ti_replay_options *o, struct ti_replay_trac
 
     if (!o->trips.n || o->sweep.sweep.n || o->ntolerances || o->show)
         return TI_OK;
-    st = ti_scratch_open(o->keep, err);
+    st = ti_replay_open_scratch(o, err);
     if (st)
         return st;
     t->changed = strdup(ti_scratch_path(TI_SIM_CHANGED));

@@ -14,6 +14,7 @@
 #include "replay-bridge/report.h"
 #include "replay-bridge/simulation/engines.h"
 #include "replay-bridge/simulation/simulate.h"
+#include "trace/foreign.h"
 
 #define CROSSTRAFFIC 0.05 /* of SimGrid's network model */
 
@@ -379,10 +380,23 @@ ti_status ti_replay_show_platform(const struct ti_replay_options *o, struct ti_s
     return o->picture ? ti_picture_draw(o->picture, &shown, err) : TI_OK;
 }
 
+ti_status ti_replay_open_scratch(const struct ti_replay_options *o, struct ti_err *err)
+{
+    ti_status st = ti_scratch_dir()[0] ? TI_OK : ti_scratch_open(o->keep, err);
+    const char *other = !st && o->keep ? ti_foreign(o->keep) : NULL;
+
+    if (!other)
+        return st;
+    return ti_err_set(err, TI_ERR_IO,
+                      "the directory '%s' is not safe: '%s' belongs to another user, in a folder "
+                      "that everybody can write to",
+                      o->keep, other);
+}
+
 ti_status ti_replay_write_platform(const struct ti_replay_options *o, struct ti_replay_result *res,
                                    struct ti_err *err)
 {
-    ti_status st = ti_scratch_dir()[0] ? TI_OK : ti_scratch_open(o->keep, err);
+    ti_status st = ti_replay_open_scratch(o, err);
 
     if (!st)
         st = o->platform ? use_platform(o, res, err) : make_platform(o, res, err);

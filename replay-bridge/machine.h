@@ -15,6 +15,10 @@ ti_status ti_replay_find_hosts(const struct ti_replay_options *o, struct ti_repl
 /* Describes the platform, whose hosts have been found, in res->platform and res->platform_text. */
 void ti_replay_name_platform(const struct ti_replay_options *o, struct ti_replay_result *res);
 
+/* Opens the scratch directory, unless it is open.  That of --keep must not be another user's trap.
+ */
+ti_status ti_replay_open_scratch(const struct ti_replay_options *o, struct ti_err *err);
+
 /* Opens the scratch directory, and writes the platform and the hostfile into it. */
 ti_status ti_replay_write_platform(const struct ti_replay_options *o, struct ti_replay_result *res,
                                    struct ti_err *err);

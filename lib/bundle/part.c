@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "bundle/output.h"
-#include "common/foreign.h"
+#include "trace/foreign.h"
 
 #define FORCE_HINT "--force replaces it"
 

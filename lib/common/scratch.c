@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "common/folder.h"
-#include "common/foreign.h"
 
 static char dir[PATH_MAX];
 static bool temporary;
@@ -49,18 +48,11 @@ static ti_status open_temporary(struct ti_err *err)
 static ti_status open_kept(const char *keep, struct ti_err *err)
 {
     struct dirent *entry;
-    const char *other;
     bool empty = true;
     DIR *d;
 
     if (mkdir(keep, 0777) != 0 && errno != EEXIST)
         return ti_err_errno(err, TI_ERR_IO, "cannot make the directory '%s'", keep);
-    other = ti_foreign(keep);
-    if (other)
-        return ti_err_set(err, TI_ERR_IO,
-                          "the directory '%s' is not safe: '%s' belongs to another user, in a "
-                          "folder that everybody can write to",
-                          keep, other);
     d = opendir(keep);
     if (!d)
         return ti_err_errno(err, TI_ERR_IO, "cannot use '%s'", keep);

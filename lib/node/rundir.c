@@ -10,11 +10,11 @@
 #include <unistd.h>
 
 #include "common/folder.h"
-#include "common/foreign.h"
 #include "common/json.h"
 #include "common/write.h"
 #include "node/launch.h"
 #include "node/machine.h"
+#include "trace/foreign.h"
 #include "trace/rankname.h"
 #include "trace/trace.h"
 

@@ -14,10 +14,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/foreign.h"
 #include "common/map.h"
 #include "replay-bridge/replayer/engine.h"
 #include "replay-bridge/replayer/functions.h"
+#include "trace/foreign.h"
 
 /* Size of a file that the program reads but did not write: more than it can read. */
 #define INPUT_BYTES ((off_t)1 << 40)

@@ -1,4 +1,4 @@
-#include "common/foreign.h"
+#include "trace/foreign.h"
 
 #include <limits.h>
 #include <stdbool.h>

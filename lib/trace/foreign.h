@@ -1,6 +1,6 @@
 /* Names that another user made, where everybody may make names, such as in /tmp. */
-#ifndef TI_COMMON_FOREIGN_H
-#define TI_COMMON_FOREIGN_H
+#ifndef TI_TRACE_FOREIGN_H
+#define TI_TRACE_FOREIGN_H
 
 /*
  * The first component of `path` that belongs to neither us nor root, in a folder in which everybody
