@@ -32,6 +32,7 @@ while read -r name sites clusters nodes cores bytes; do
         fail "$name.conf: $found, not $sites $clusters $nodes $cores $bytes"
 done <<'END'
 g5k 10 24 1169 8080 17949049085952
+g5k-778 9 18 778 6504 16296354869248
 g5k-2026 11 158 939 31190 236577536081920
 laptop 1 2 2 12 51539607552
 END
@@ -45,7 +46,7 @@ run 0 --check-sites --sites hostfiles/g5k-2026.conf
 says out 'family: x86_64, ppc64le, aarch64'
 # Each shipped file is a known one.
 for f in hostfiles/*.conf; do
-    case $f in */g5k.conf | */g5k-2026.conf | */laptop.conf) ;; *) fail "$f is not tested" ;; esac
+    case $f in */g5k.conf | */g5k-778.conf | */g5k-2026.conf | */laptop.conf) ;; *) fail "$f is not tested" ;; esac
 done
 
 cd "$tmp" || exit 1
