@@ -171,7 +171,7 @@ static bool has_loopback(const struct ti_replay_options *o, const struct ti_repl
     return res->most_ranks > 1 && (o->loopback_given || *o->calibrated.loopback_bandwidth);
 }
 
-/* What ranks of a host share, as far as it is given or calibrated. */
+/* Prints what ranks of a host share, as far as it is given or calibrated. */
 static void print_shared(const struct ti_replay_options *o, const struct ti_replay_result *res)
 {
     const struct ti_speeds *s = &o->speeds;

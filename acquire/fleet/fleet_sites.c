@@ -1,4 +1,4 @@
-/* What people are told of many nodes: how many are to come at which sites, and which were slow. */
+/* Messages about many nodes: how many are still to come, from which sites, and the slow ones. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

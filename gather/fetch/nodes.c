@@ -118,7 +118,7 @@ static ti_status read_bytes(struct ti_nodes *n, int64_t i, const json_t *node, s
     return TI_OK;
 }
 
-/* What nodes have in common, so far. */
+/* Facts about all nodes read so far. */
 struct common {
     bool ssh; /* one is reached by SSH */
     struct ti_names sites;
