@@ -40,7 +40,6 @@ void ti__use_kept(struct ti__gathering *g, struct ti_kept *k)
 
     for (int64_t i = 0; i < g->nodes.n; i++) {
         struct ti__peer *p = &g->peer[i];
-
         struct ti_conn *conn = p->result->state == TI_FETCH_WAITING ? take(k, p) : NULL;
 
         n += conn && ti__use_conn(p, conn);

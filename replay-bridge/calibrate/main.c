@@ -31,7 +31,7 @@ struct options {
     enum ti_progress_form progress;
 };
 
-/* Which of the two things is done; at least one is. */
+/* Whether a calibration file is made: always, unless --measure is given without --output. */
 static bool calibrates(const struct options *o)
 {
     return o->output != NULL;

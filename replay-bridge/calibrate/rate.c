@@ -76,7 +76,8 @@ static json_t *run_json(const struct ti_trial_result *ran, int64_t np)
                      ranks);
 }
 
-/* Times one run that records nothing, the nth of `runs`, and appends it to `measured`. */
+/* Times one run that records nothing, and appends it to `measured`; `nth` and `runs` are those of
+ * struct ti_trial. */
 static ti_status time_whole(const struct ti_launcher *r, const struct ti_trial *program,
                             int64_t nth, int64_t runs, json_t *measured,
                             struct ti_trial_result *ran, struct ti_err *err)
@@ -118,7 +119,7 @@ static ti_status time_kinds(const struct ti_launcher *r, const struct ti_trial *
             }
         }
         if (!st && measured)
-            st = time_whole(r, program, i, runs, measured, ran, err);
+            st = time_whole(r, program, 0, 0, measured, ran, err);
     }
     return st;
 }

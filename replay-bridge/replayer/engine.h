@@ -86,7 +86,7 @@ size_t ti_engine_eager_bytes(void);
 
 #if SIMULATED
 
-/* What is kept of a simulated host (ti_engine_of_host()); zeros at first. */
+/* The state of a simulated host (ti_engine_of_host()); zeros at first. */
 struct ti_engine_host {
     int64_t computing;    /* ranks in a burst, if their number determines the speed */
     double unseen_core_s; /* for energy.c: seconds of cores in bursts that SimGrid does not see */
