@@ -42,6 +42,7 @@ struct ti_relay {
     struct ti_sessions *sessions;
     struct child *first;
     int n, queued;
+    double login_s; /* the longest that logins lately took */
     bool hold;
 };
 
@@ -180,8 +181,12 @@ static void ended(struct child *c, enum ti_channel_end end, const struct ti_err 
 
 static void on_connected(struct ti_session *s, void *arg)
 {
+    struct child *c = arg;
+    double took = ti_now() - c->began, before = TI_LOGIN_LATELY * c->relay->login_s;
+
     (void)s;
-    forget_known(arg); /* ssh has read it */
+    c->relay->login_s = took > before ? took : before;
+    forget_known(c); /* ssh has read it */
 }
 
 /* Everything from HELLO on is passed on. */
@@ -353,15 +358,22 @@ static void start(struct child *c)
         ended(c, TI_CHANNEL_LOCAL, &err);
 }
 
-/* Number of logins in progress.  A host that did not answer at once may be dead; waiting for it
- * costs nothing, so it does not count. */
+/* Until when a login counts as being in progress.  A host that takes far longer than others may be
+ * dead; waiting for it costs nothing. */
+static double dead_at(const struct child *c)
+{
+    double s = TI_LOGIN_DEAD_TIMES * c->relay->login_s;
+
+    return c->began + (s > TI_LOGIN_DEAD_S ? s : TI_LOGIN_DEAD_S);
+}
+
+/* Number of logins in progress. */
 static int logging_in(const struct ti_relay *r, double now)
 {
     int n = 0;
 
     for (const struct child *c = r->first; c; c = c->next)
-        n += c->state == STARTED && !ti_session_connected(&c->session) &&
-             now < c->began + TI_LOGIN_DEAD_S;
+        n += c->state == STARTED && !ti_session_connected(&c->session) && now < dead_at(c);
     return n;
 }
 
@@ -387,7 +399,7 @@ static double start_due(const struct ti_relay *r)
     if (!r->queued || logging_in(r, now) < TI_RELAY_STARTING)
         return r->queued ? 0 : due;
     for (const struct child *c = r->first; c; c = c->next) {
-        double dead = c->began + TI_LOGIN_DEAD_S;
+        double dead = dead_at(c);
 
         if (c->state == STARTED && !ti_session_connected(&c->session) && dead > now && dead < due)
             due = dead;

@@ -14,8 +14,12 @@
 #include "remote/mux.h"
 
 #define BACKOFF_S 0.4 /* before the second attempt; then doubled, with jitter */
-#define UNANSWERED_S                                                                               \
-    3.0 /* without any data for so long, an attempt costs nothing and is not counted */
+
+/* An attempt that has no data yet after so long, and after so many times what hosts lately took to
+ * send their first, costs nothing and is not counted. */
+#define UNANSWERED_S     3.0
+#define UNANSWERED_TIMES 3.0
+#define LATELY           0.9 /* part of the longest such time that is left with each new one */
 
 static void begin_timeouts(struct ti_channel *c);
 
@@ -93,6 +97,15 @@ static double min_of(double a, double b)
     return a < b ? a : b;
 }
 
+/* Where all hosts are slow, be it for the logins that are in progress, none of them is dead, and
+ * opening even more would make all of them time out. */
+static double unanswered_s(const struct ti_remote *r)
+{
+    double s = UNANSWERED_TIMES * r->first_answer_s;
+
+    return s > UNANSWERED_S ? s : UNANSWERED_S;
+}
+
 /* Checks the timeouts of an attempt, and sets the timer for the next check. */
 static void check_timeouts(void *arg)
 {
@@ -100,7 +113,8 @@ static void check_timeouts(void *arg)
     double connect_s = c->options.connect_s > 0 ? c->options.connect_s : c->r->connect_s,
            answer_s = c->options.answer_s > 0 ? c->options.answer_s : c->r->answer_s,
            now = ti__now(), end = min_of(c->tried_at + connect_s, c->heard_at + answer_s),
-           dead = c->heard_at > c->tried_at || !c->holds_global ? end : c->tried_at + UNANSWERED_S;
+           dead = c->heard_at > c->tried_at || !c->holds_global ? end
+                                                                : c->tried_at + unanswered_s(c->r);
 
     if (now >= end && !c->command) { /* it waits for our command */
         c->tried_at = c->heard_at = now;
@@ -126,8 +140,16 @@ static void begin_timeouts(struct ti_channel *c)
 
 void ti__channel_heard(struct ti_channel *c)
 {
-    if (c->state == TI__OPENING)
-        c->heard_at = ti__now();
+    double now = ti__now();
+
+    if (c->state != TI__OPENING)
+        return;
+    if (c->limiter && c->heard_at == c->tried_at) {
+        double before = LATELY * c->r->first_answer_s;
+
+        c->r->first_answer_s = now - c->tried_at > before ? now - c->tried_at : before;
+    }
+    c->heard_at = now;
 }
 
 /* --- the attempt ------------------------------------------------------------- */
@@ -201,10 +223,13 @@ static void retry_now(void *arg)
     c->r->dirty = true;
 }
 
-/* True for failures to connect that a retry may solve. */
-static bool is_transient(enum ti_channel_end end)
+/* True for failures to connect that a retry may solve.  A timeout is one only of a host that
+ * answered something, or where all are slow, and only once: others are dead. */
+static bool is_transient(const struct ti_channel *c, enum ti_channel_end end)
 {
-    return end == TI_CHANNEL_REFUSED || end == TI_CHANNEL_BUSY;
+    return end == TI_CHANNEL_REFUSED || end == TI_CHANNEL_BUSY ||
+           (end == TI_CHANNEL_TIMED_OUT && c->limiter && c->tries == 1 &&
+            (c->heard_at > c->tried_at || c->r->first_answer_s > UNANSWERED_S));
 }
 
 double ti__remote_backoff(struct ti_remote *r, int tries)
@@ -250,7 +275,7 @@ void ti__channel_failed(struct ti_channel *c, enum ti_channel_end end, const cha
     va_start(ap, fmt);
     vsnprintf(cause, sizeof cause, fmt, ap);
     va_end(ap);
-    if (c->state == TI__OPENING && is_transient(end) && c->tries < c->r->tries) {
+    if (c->state == TI__OPENING && is_transient(c, end) && c->tries < c->r->tries) {
         retry_later(c);
         return;
     }

@@ -120,6 +120,7 @@ struct ti_remote {
     struct ti_channel *gone;         /* ended, freed at the end of ti_remote_poll() */
     int live;                        /* number of channels from `first` on */
     int opening;                     /* connections being opened, as far as they count */
+    double first_answer_s;           /* the longest that hosts lately took to answer at all */
 
     bool (*full)(void *arg); /* NULL: channels do not take turns */
     void *full_arg;

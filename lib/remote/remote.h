@@ -33,7 +33,8 @@ struct ti_remote_config {
     double silence_s;       /* timeout without any data, keepalives included; 0: 30 */
     int max_opening;        /* connections being opened at a time per gateway or sshd; 0: 8 */
     int tries; /* attempts, with jittered backoff, if a connection is refused or dropped before it
-                  is ready; 0: 4 */
+                  is ready; 0: 4.  At most two if it times out, and only if the host answered
+                  something, or hosts lately took more than 3 s to: else it is dead. */
     bool forward_agent; /* forward the user's ssh agent to hosts, not gateways; by OpenSSH */
 };
 

@@ -28,9 +28,12 @@
  * default of `silence_s`. */
 #define TI_SILENCE_S 30.0
 
-/* A login that takes longer no longer counts as one of the TI_RELAY_STARTING that a relay has in
- * progress: its host may be dead, and waiting for it costs nothing. */
-#define TI_LOGIN_DEAD_S 3.0
+/* A login that takes longer, and longer than so many times the others lately, no longer counts as
+ * one of the TI_RELAY_STARTING that a relay has in progress: its host may be dead, and waiting for
+ * it costs nothing.  With each login, the part TI_LOGIN_LATELY is left of the longest before. */
+#define TI_LOGIN_DEAD_S     3.0
+#define TI_LOGIN_DEAD_TIMES 3.0
+#define TI_LOGIN_LATELY     0.9
 
 /* A relay reports with "moved" that it still sends Tiara's files to a node. */
 #define TI_MOVED_S 2.0

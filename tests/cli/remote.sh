@@ -43,18 +43,19 @@ serve() { # NAME PORT [LINE]...
     skip 'sshd does not start here'
 }
 # A server of tests/cli/bad_server.py
-bad_server() { # silent|drop|flip PORT [ARGUMENT]...
-    python3 tests/cli/bad_server.py "$@" &
+bad_server() { # silent|drop|flip|stall PORT [ARGUMENT]...
+    python3 tests/cli/bad_server.py "$@" >>"$d/connections" &
     pids+=($!)
 }
-{ read -r node; read -r gate; read -r gate2; read -r closed; read -r silent; read -r drop; read -r flipped; } \
-    < <(python3 tests/cli/free_port.py 7)
+{ read -r node; read -r gate; read -r gate2; read -r closed; read -r silent; read -r drop; read -r flipped; read -r stalls; } \
+    < <(python3 tests/cli/free_port.py 8)
 serve node "$node" 'MaxStartups 10:30:100' "TrustedUserCAKeys $d/authority.pub"
 serve gate "$gate"
 serve gate2 "$gate2"
 bad_server silent "$silent"
 bad_server drop "$drop"
 bad_server flip "$flipped" "$node" 1000000
+bad_server stall "$stalls" "$node" 60
 
 key() { cut -d' ' -f1,2 "$d/$1.pub"; }
 {
@@ -91,6 +92,9 @@ Host closed
  Port $closed
 Host silent
  Port $silent
+Host stalls
+ Port $stalls
+ HostKeyAlias plain
 Host drop
  Port $drop
 Host revport
@@ -215,7 +219,11 @@ for transport in libssh2 openssh; do
     run nowhere true; ended UNREACHABLE 'no route' "'nowhere'"
     run -r 2 closed true; ended REFUSED 'refused' "'closed'.*port $closed"
     run -r 2 drop true; ended BUSY 'dropped'
-    connect=3; run silent true; ended TIMED_OUT 'silent'; connect=
+    # dead, and waited for once; slow, and tried again
+    : >"$d/connections"
+    connect=3; run silent true; ended TIMED_OUT 'silent'
+    [ "$(grep -c . "$d/connections")" -eq 1 ] || bad 'a host that said nothing was tried again'
+    connect=6; run -r 4 stalls 'exit 9'; ended 'EXITED 9' 'stalled once'; connect=
     connect=2; run hangs true; grep -q '^hangs LOCAL .*ssh -G' "$d/err" || bad 'ssh -G hangs'; connect=
 
     # names that a shell would take for commands, directly and where ssh has a shell
