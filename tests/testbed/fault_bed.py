@@ -2,8 +2,10 @@
 
 Nothing here decides whether a trial passed.
 """
+import glob
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -107,24 +109,55 @@ class Bed:
 
     # --- Tiara on nodes
 
+    def installed(self):
+        """Paths of Tiara's cache on nodes that are up, as seen from here."""
+        return [root + HOME + "/.cache/tiara" for root in map(self.root, self.nodes) if root]
+
     def remove_tiara(self):
-        for node in self.nodes:
-            self.on(node, "rm -rf ~/.cache/tiara")
+        for folder in self.installed():
+            shutil.rmtree(folder, ignore_errors=True)
 
     def install_clocks(self):
         """Every ti-node that is there becomes one that takes its time from /run/bed/clock."""
         clock = os.path.join(BUILD, "tests", "testbed", "ti-node-clock")
-        for node in self.nodes:
-            self.on(node, 'for f in ~/.cache/tiara/*/ti-node; do if [ -e "$f" ]; then cp "$1" "$f.new" && '
-                    'mv "$f.new" "$f"; fi; done', clock)
+        for folder in self.installed():
+            for f in glob.glob(folder + "/*/ti-node"):
+                shutil.copy(clock, f + ".new")
+                os.rename(f + ".new", f)
 
     # --- processes
 
     def processes(self, all_=False):
         """[(node, pid, command)] on nodes; without sshd's unless all_."""
-        lines = self("ps", *(["--all"] if all_ else []), check=False).splitlines()
-        return [(f[0], int(f[1]), f[2] if len(f) > 2 else "")
-                for f in (line.split(None, 2) for line in lines) if len(f) > 1 and f[1].isdigit()]
+        nodes = {self.of(n, "pidns"): n for n in self.all}
+        nodes.pop(None, None)
+        found = []
+        for p in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                node = nodes.get(os.readlink("/proc/%s/ns/pid" % p))
+                command = node and command_of(p)
+            except OSError:
+                continue
+            if command and (all_ or not re.match(r"sshd:|/usr/sbin/sshd ", command)):
+                found.append((node, int(p), command))
+        return sorted(found)
+
+    def of(self, node, what):
+        """The text of a file about a node, as "pid"; None: there is none."""
+        try:
+            with open("%s/node/%s/%s" % (self.state, node, what)) as f:
+                return f.read().strip()
+        except FileNotFoundError:
+            return None
+
+    def root(self, node):
+        """The path of a node's / as seen from here; None: it is down."""
+        pid = self.of(node, "pid")
+        try:
+            up = pid and os.readlink("/proc/%s/ns/pid" % pid) == self.of(node, "pidns")
+        except OSError:
+            return None
+        return "/proc/%s/root" % pid if up else None
 
     def on_the_front(self):
         """[(pid, command)] of all that lives on the front."""
@@ -137,8 +170,7 @@ class Bed:
             try:
                 if not p.isdigit() or p == keeper or os.readlink("/proc/%s/ns/net" % p) != net:
                     continue
-                with open("/proc/%s/cmdline" % p, "rb") as f:
-                    command = f.read().replace(b"\0", b" ").decode(errors="replace").strip()
+                command = command_of(p)
             except OSError:
                 continue
             if command:
@@ -167,18 +199,45 @@ class Bed:
 
     def files(self, traces):
         """Files on nodes that are up and on the front; run directories only if `traces`."""
-        skip = "-path %s/.cache -o -path %s/.cache/tiara -o -path %s/.cache/tiara/\\*" % ((HOME,) * 3)
-        if not traces:
-            skip += " -o -path /scratch/tiara\\*"
-        script = ("for n; do \"$0\" node $n find /tmp /var/tmp /dev/shm %s /scratch -xdev -mindepth 1 "
-                  "! \\( %s -o -path /scratch/.filled \\) 2>/dev/null | sed \"s|^|$n |\"; done"
-                  % (HOME, skip))
-        done = subprocess.run(["bash", "-c", script, BED, *self.all], env=self.env, text=True,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
-        there = set(done.stdout.splitlines())
-        there |= {"front " + f for f in self("front", "find", self.state + "/front/tmp", "/dev/shm",
-                                            "-xdev", "-mindepth", "1", check=False).splitlines()}
-        return there
+        cache = HOME + "/.cache"
+        there = set()
+        for node in self.all:
+            root = self.root(node)
+            for f in below(root, ["/tmp", "/var/tmp", "/dev/shm", HOME, "/scratch"]) if root else ():
+                is_traces = f.startswith("/scratch/tiara") and not traces
+                if not is_traces and f != cache and not f.startswith(cache + "/tiara") and \
+                        f != "/scratch/.filled":
+                    there.add("%s %s" % (node, f))
+        there |= {"front " + f for f in below("", [self.state + "/front/tmp"])}
+        with open(self.state + "/front/pid") as f:
+            root = "/proc/%s/root" % f.read().strip()
+        return there | {"front " + f for f in below(root, ["/dev/shm"])}
+
+
+def below(root, folders):
+    """Paths of all that is in `folders` of that root, on the same file systems."""
+    for folder in folders:
+        try:
+            device = os.lstat(root + folder).st_dev
+        except OSError:
+            continue
+        for at, inner, files in os.walk(root + folder):
+            inner[:] = [d for d in inner if same_device(os.path.join(at, d), device)]
+            for name in inner + files:
+                yield os.path.join(at, name)[len(root):]
+
+
+def same_device(path, device):
+    try:
+        return os.lstat(path).st_dev == device
+    except OSError:
+        return False
+
+
+def command_of(pid):
+    """A process's command; "" if it is a zombie."""
+    with open("/proc/%s/cmdline" % pid, "rb") as f:
+        return f.read().replace(b"\0", b" ").decode(errors="replace").strip()
 
 
 def kill(pid, command, number):
@@ -189,8 +248,7 @@ def kill(pid, command, number):
     except ProcessLookupError:
         return False
     try:
-        with open("/proc/%d/cmdline" % pid, "rb") as f:
-            is_it = f.read().replace(b"\0", b" ").decode(errors="replace").strip() == command.strip()
+        is_it = command_of(pid) == command.strip()
         if is_it:
             signal.pidfd_send_signal(process, number)
         return is_it
