@@ -297,10 +297,6 @@ class ToolKilled(Tool):
     what = r"^%s/ti-(acquire|gather) " % BUILD
 
 
-class GatherKilled(Tool):
-    moments, what = ("gathering",), r"^%s/ti-gather " % BUILD
-
-
 class ToolInterrupted(ToolKilled):
     number = signal.SIGINT
 
@@ -320,7 +316,7 @@ class MpirunKilled(Tool):
 KINDS = [Crash, Vanish, Reboot, Freeze, FreezeShort, Cut, CutShort, DiskFull, DirectoryLost,
          LoginsDropped, GatewayDropsLogins, HostKeyChanged, ClockWrong, TiNodeKilled, RelayKilled,
          LoginKilled, RankKilled, DaemonKilled, GatewayRestarts, GatewayCut, LinkSlow, LinkLate,
-         LinkLoses, LinkCut, BytesFlipped, BytesForged, ToolKilled, GatherKilled, ToolInterrupted,
+         LinkLoses, LinkCut, BytesFlipped, BytesForged, ToolKilled, ToolInterrupted,
          ToolStopped, MpirunKilled]
 
 

@@ -21,14 +21,22 @@ PROGRAMS = {"ring": ["150", "2000", "100000"], "lu": ["16x16x24", "60"], "stenci
 LAYOUTS = [Layout(1, 8, False, True), Layout(1, 8, False, False), Layout(2, 4, True, True),
            Layout(2, 4, True, False), Layout(3, 4, True, True), Layout(4, 3, True, True),
            Layout(2, 8, True, True), Layout(4, 8, True, True)]
+LARGE = Layout(9, 87, True, True)    # the beds of every tenth seed
+LARGE_NP = 64                        # ranks there, on as many of the nodes
 
-SILENCE = 20        # --silence of ti-acquire
-TIMEOUT = 8         # --timeout of ti-gather
 # What nobody may exceed, from the end of all faults on.  An acquisition: its dry launch ends after
 # 300 s and 0.5 s a rank; before it come logins (20 s, three retries) and the survey (2 x silence),
-# behind it a gather.  A gather: ten timeouts without progress, and twice logins.
-ACQUIRE_S = 300 + 4 * 20 + 2 * SILENCE + 240
-GATHER_S = 10 * TIMEOUT + 2 * 4 * 20 + 30
+# behind it a gather.  A gather: ten timeouts without progress, and twice logins.  On a large bed each
+# node has 1/400 of a core of this machine, so timeouts and logins may be longer.
+class Times:
+    def __init__(self, large):
+        self.silence = 60 if large else 20    # --silence of ti-acquire
+        self.timeout = 40 if large else 8     # --timeout of ti-gather
+        logins = 4 * 20 * (3 if large else 1)
+        self.acquire = 300 + logins + 2 * self.silence + 240
+        self.gather = 10 * self.timeout + 2 * logins + 30
+
+
 # Nodes that hear nothing end their processes after 60 s (lib/session/times.h) and 10 s more.
 NODES_END_S = 60 + 10 + 20
 
@@ -92,9 +100,13 @@ class Setting:
     def __init__(self, seed, layout=None, only=None):
         rng = random.Random(seed)
         drawn = rng.choice(LAYOUTS)
-        self.seed, self.layout = seed, layout or drawn
+        self.seed, self.layout = seed, layout or (LARGE if seed % 10 == 0 else drawn)
         nodes = self.layout.sites * self.layout.nodes
+        self.large = nodes > 100
+        self.times = Times(self.large)
         self.np = nodes * rng.choice([1, 1, 2] if nodes > 12 else [1, 2, 3])
+        if self.large:
+            self.np = LARGE_NP
         names = sorted(PROGRAMS)
         if self.np & (self.np - 1):
             names.remove("cg")
@@ -133,13 +145,13 @@ class Trial:
     def acquire(self, *more):
         s = self.s
         return [ACQUIRE, "--sites", self.bed.state + "/sites.conf", "--np", str(s.np), "-c", "blocks",
-                "--mem-per-rank", "64MiB", "--silence", str(SILENCE), "--transport", s.transport,
+                "--mem-per-rank", "64MiB", "--silence", str(s.times.silence), "--transport", s.transport,
                 "--merge", s.merge, "--trace-dir", self.run, "-o", self.out, "--progress", "json", *more,
                 os.path.join(BUILD, "blocks", s.program), *PROGRAMS[s.program]]
 
     def gather(self, *more):
         s = self.s
-        return [GATHER, "--trust", "--timeout", str(TIMEOUT), "--arity", s.arity, "--transport",
+        return [GATHER, "--trust", "--timeout", str(s.times.timeout), "--arity", s.arity, "--transport",
                 s.transport, "--merge", s.merge, "--progress", "json", "--force", *more, self.run, "-o",
                 self.out]
 
@@ -296,7 +308,7 @@ class Trial:
         if not self.struck():
             raise Wrong("status %d, and no fault had struck" % status)
         if status < 0 or status > 128:
-            if not any(f.name in ("ToolKilled", "ToolInterrupted", "GatherKilled") for f in self.struck()):
+            if not any(f.name in ("ToolKilled", "ToolInterrupted") for f in self.struck()):
                 raise Wrong("it was ended by signal %d" % (-status if status < 0 else status - 128))
             return "killed"
         if status not in (1, 3, 4, 5, 6):
@@ -315,7 +327,7 @@ class Trial:
         """Files that were not there before the trial.  Folders of a tool that was killed are removed
         by a run that begins a minute later."""
         files = self.bed.files(traces) - self.files
-        if any(f.name in ("ToolKilled", "GatherKilled") for f in self.struck()):
+        if any(f.name == "ToolKilled" for f in self.struck()):
             files = {f for f in files if not re.match(r"front /.*/tiara-\w{6}(/\S*)?$", f)}
         return files
 
@@ -337,11 +349,12 @@ class Trial:
         """Before the faults: traces on nodes, for a gather."""
         self.files = self.bed.files(True)
         if self.s.tool == "gather":
-            status = self.undisturbed("acquisition", self.acquire("--no-gather"), ACQUIRE_S)
+            status = self.undisturbed("acquisition", self.acquire("--no-gather"),
+                                      self.s.times.acquire)
             if status:
                 raise Harness("the acquisition of an undisturbed run fails: %s" % self.said()[-1500:])
         elif self.s.sent_before:
-            status = self.undisturbed("probe", self.acquire("--probe"), ACQUIRE_S)
+            status = self.undisturbed("probe", self.acquire("--probe"), self.s.times.acquire)
             if status:
                 raise Harness("the probe of undisturbed nodes fails: %s" % self.said()[-1500:])
         if self.s.fresh:
@@ -353,7 +366,7 @@ class Trial:
         """Once all is well again, the same command completes it, or a new run does."""
         whole = None
         if os.path.exists(os.path.join(self.run, "RUN.json")) and os.path.isdir(self.run):
-            status = self.undisturbed("gather again", self.gather(), GATHER_S)
+            status = self.undisturbed("gather again", self.gather(), self.s.times.gather)
             if os.path.exists(self.out):
                 whole = not self.look_at_bundle(status)
             if status not in (0, 1, 3, 4, 5):
@@ -368,7 +381,7 @@ class Trial:
             how = "run again"
         self.clean()
         if not whole:
-            status = self.undisturbed("run again", self.acquire("--force"), ACQUIRE_S)
+            status = self.undisturbed("run again", self.acquire("--force"), self.s.times.acquire)
             if status or self.look_at_bundle(status):
                 raise Wrong("running again ends with status %d: %s" % (status, self.said()[-1500:]))
             self.nothing_left("after running again")
@@ -377,8 +390,9 @@ class Trial:
     def clean(self):
         """What the run left is removed by --clean, here and on nodes."""
         for run in ([self.run] if os.path.isdir(self.run) else []) + self.told:
-            status = self.undisturbed("clean", [ACQUIRE, "--sites", self.bed.state + "/sites.conf",
-                                                "--silence", str(SILENCE), "--clean", run], GATHER_S)
+            words = [ACQUIRE, "--sites", self.bed.state + "/sites.conf", "--silence",
+                     str(self.s.times.silence), "--clean", run]
+            status = self.undisturbed("clean", words, self.s.times.gather)
             if status:
                 raise Wrong("--clean ends with status %d: %s" % (status, self.said()[-1500:]))
         self.told = []
@@ -389,8 +403,8 @@ class Trial:
     def go(self):
         s = self.s
         self.prepare()
-        words, limit = (self.acquire(*s.more), ACQUIRE_S) if s.tool == "acquire" else \
-            (self.gather(), GATHER_S)
+        words, limit = (self.acquire(*s.more), self.s.times.acquire) if s.tool == "acquire" else \
+            (self.gather(), self.s.times.gather)
         try:
             status = self.disturbed(words, limit)
         finally:
