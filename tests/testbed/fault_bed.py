@@ -49,7 +49,7 @@ class Bed:
         self.env = dict(os.environ, TI_BED=name, TI_BUILD=BUILD)
         for unwanted in ("SSH_AUTH_SOCK", "LD_PRELOAD", "TI_BED_ROOT"):
             self.env.pop(unwanted, None)
-        self.state = None
+        self.state, self.with_ranks = None, []
 
     def __call__(self, *args, check=True):
         done = subprocess.run([BED, *args], env=self.env, stdin=subprocess.DEVNULL,
@@ -66,7 +66,7 @@ class Bed:
         self("down")
         self.state = self("up", *self.layout.options(), "--share", self.share).strip()
         with open(self.state + "/nodes") as f:
-            self.nodes = f.read().split()
+            self.nodes = self.targets = f.read().split()
         with open(self.state + "/all") as f:
             self.all = f.read().split()
         self.gateways = [n for n in self.all if n.startswith("gw.")]

@@ -48,7 +48,7 @@ class Fault:
             self.hurt = bed.all if self.target == "front" else \
                 [n for n in bed.all if n.endswith("." + self.target)]
         elif self.where == "node":
-            self.target = self.pick(bed.nodes)
+            self.target = self.pick(bed.targets)
             self.hurt = [self.target]
         else:
             self.target, self.hurt = "front", []
@@ -181,7 +181,7 @@ class RelayKilled(TiNodeKilled):
     def choose(self, bed):
         relays = sorted({n for n, _, c in bed.processes(True) if n in bed.nodes and
                          c.split(" ")[0].endswith("ssh")})
-        self.target = self.pick(relays or bed.nodes)
+        self.target = self.pick(relays or bed.targets)
         self.hurt = bed.of_site(self.target.split(".")[1])
 
 

@@ -186,7 +186,14 @@ class Trial:
         begun = started if step is None else seen.get(step)
         return None if begun is None else begun + fault.wait * most
 
+    def targets(self, fault):
+        """Nodes that may be hurt.  Few of a large bed have ranks: once a gather has told which,
+        another one is hurt only while an acquisition has not chosen yet."""
+        early = self.s.tool == "acquire" and fault.moment in ("before", "connecting", "survey")
+        return self.bed.nodes if early or not self.s.large else self.bed.with_ranks or self.bed.nodes
+
     def strike(self, fault):
+        self.bed.targets = self.targets(fault)
         fault.choose(self.bed)
         if fault.where != "tool" and any(f.target == fault.target for f in self.struck()):
             return    # what is hurt already is left alone
@@ -353,6 +360,8 @@ class Trial:
                                       self.s.times.acquire)
             if status:
                 raise Harness("the acquisition of an undisturbed run fails: %s" % self.said()[-1500:])
+            with open(os.path.join(self.run, "RUN.json")) as f:
+                self.bed.with_ranks = [n["name"] for n in json.load(f)["nodes"]]
         elif self.s.sent_before:
             status = self.undisturbed("probe", self.acquire("--probe"), self.s.times.acquire)
             if status:
