@@ -3,37 +3,68 @@
 
 #include "common/cli.h"
 #include "common/limits.h"
+#include "common/names.h"
 #include "config/sites_internal.h"
 
 #define FINDINGS_SHOWN 20
 
 /* -------------------------------------------------------------------- sites -- */
 
+/* The first section with the kind and name of section `i`, or that itself; -1: no memory.  `firsts`
+ * and `first` have those before. */
+static int first_alike(const struct ti_ini *ini, int i, struct ti_names *names,
+                       struct ti_map *firsts, int *first)
+{
+    int64_t kind = ti_names_put(names, ini->section[i].kind);
+    int64_t name = ti_names_put(names, ini->section[i].name);
+    int64_t known = (int64_t)firsts->n;
+    int64_t at = kind < 0 || name < 0 ? -1 : ti_map_put(firsts, kind, name, 0, 0);
+
+    if (at < 0)
+        return -1;
+    if (at == known)
+        first[at] = i;
+    return first[at];
+}
+
+static void sort_section(struct reading *r, const struct ti_ini_section *s,
+                         const struct ti_ini_section *first)
+{
+    if (first != s) {
+        ti_ini_error(r->ini, s->at, "'[%s%s%s]' was there before, in line %d", s->kind,
+                     s->name[0] ? " " : "", s->name, first->at.line);
+    } else if (s->kind[0] == 'd') {
+        r->defaults = s;
+    } else if (s->kind[0] == 't') {
+        r->target = s;
+    } else if (s->kind[0] == 'c') {
+        r->cluster[r->nclusters++] = s;
+    } else if (ti_sites_add_site(r->out, s->name)) {
+        r->site[r->out->nsites - 1] = s;
+    } else {
+        r->failed = true;
+    }
+}
+
 /* Sort the sections by kind, and add the sites: a cluster may come before its site. */
 static void sort_sections(struct reading *r)
 {
-    for (int i = 0; i < r->ini->nsections && !r->failed; i++) {
-        const struct ti_ini_section *s = &r->ini->section[i], *before = NULL;
+    int *first = calloc((size_t)r->ini->nsections + 1, sizeof *first);
+    struct ti_names names = {0};
+    struct ti_map firsts = {0};
 
-        for (int k = 0; k < i && !before; k++)
-            if (strcmp(r->ini->section[k].kind, s->kind) == 0 &&
-                strcmp(r->ini->section[k].name, s->name) == 0)
-                before = &r->ini->section[k];
-        if (before) {
-            ti_ini_error(r->ini, s->at, "'[%s%s%s]' was there before, in line %d", s->kind,
-                         s->name[0] ? " " : "", s->name, before->at.line);
-        } else if (s->kind[0] == 'd') {
-            r->defaults = s;
-        } else if (s->kind[0] == 't') {
-            r->target = s;
-        } else if (s->kind[0] == 'c') {
-            r->cluster[r->nclusters++] = s;
-        } else if (ti_sites_add_site(r->out, s->name)) {
-            r->site[r->out->nsites - 1] = s;
-        } else {
+    r->failed = !first;
+    for (int i = 0; i < r->ini->nsections && !r->failed; i++) {
+        int alike = first_alike(r->ini, i, &names, &firsts, first);
+
+        if (alike < 0)
             r->failed = true;
-        }
+        else
+            sort_section(r, &r->ini->section[i], &r->ini->section[alike]);
     }
+    ti_map_free(&firsts);
+    ti_names_free(&names);
+    free(first);
 }
 
 static void read_target(struct reading *r)

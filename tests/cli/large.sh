@@ -23,6 +23,10 @@ with open("big.conf", "w") as f:
         if c % 2 == 0:
             f.write("[site s%d]\ngateway = gw%d.example\n" % (c // 2, c // 2))
         f.write("[cluster c%d]\nsite = s%d\nnodes = c%d-[1-500]\ncores = 16\nmemory = 64GiB\n" % (c, c // 2, c))
+with open("many.conf", "w") as f:  # one cluster for each node
+    f.write("[defaults]\nfamily = x86_64\n[site s]\n")
+    for c in range(10000):
+        f.write("[cluster c%d]\nsite = s\nnodes = c%d-1\ncores = 16\nmemory = 64GiB\n" % (c, c))
 # one site for each node, which is more than anybody has
 nodes = [dict(name="n%d" % i, host="n%d.example" % i, site="s%d" % i, bytes=1000000,
               directory="/tmp/tiara-%d" % i, ranks=[[100 * i, 100 * i + 99]]) for i in range(10000)]
@@ -48,6 +52,8 @@ instructions() {
 if command -v valgrind >/dev/null; then
     instructions 500000000 "$o/ti-acquire" --sites big.conf --np 1000000 --mem-per-rank 100M --dry-run -c cputime ./app
     grep -q '1,000,000 ranks on 10,000 nodes' out || fail "the plan: $(cat out log)"
+    instructions 800000000 "$o/ti-acquire" --sites many.conf --np 1000000 --mem-per-rank 100M --dry-run -c cputime ./app
+    grep -q '1,000,000 ranks on 10,000 nodes of 10000 clusters' out || fail "the plan of many clusters: $(head out log)"
     instructions 3500000000 "$o/ti-gather" --plan runs/big.run -o x.tib
     grep -q '1000000 ranks would be fetched first, from 10000 nodes' log || fail "the gather: $(cat out log)"
 else
