@@ -19,6 +19,7 @@
 
 #include "common/map.h"
 #include "common/reap.h"
+#include "node/orphans.h"
 #include "node/overlay.h"
 
 #define TICK_MS     200
@@ -208,7 +209,7 @@ bool ti_launch_running(struct ti_proc *proc)
     int status;
     pid_t pid;
 
-    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+    while ((pid = ti_orphans_reap(&status)) > 0) {
         ti_reap_seen(pid, status);
         if (pid == proc->pid && proc->running) {
             proc->running = false;
@@ -359,7 +360,7 @@ static bool removes_container(pid_t pid)
     return false;
 }
 
-static bool belongs(pid_t pid, const char *run_id, char *buf)
+bool ti_launch_is_of(pid_t pid, const char *run_id, char *buf)
 {
     char state;
 
@@ -367,6 +368,11 @@ static bool belongs(pid_t pid, const char *run_id, char *buf)
         return false;
     return carries(pid, run_id, buf) ||
            (all_children_are_ours && descends(pid) && !removes_container(pid));
+}
+
+bool ti_launch_was_of(pid_t pid)
+{
+    return all_children_are_ours && !ti_reap_expects(pid) && !removes_container(pid);
 }
 
 static int each(const char *run_id, void (*f)(pid_t pid, void *arg), void *arg)
@@ -380,7 +386,7 @@ static int each(const char *run_id, void (*f)(pid_t pid, void *arg), void *arg)
         char *end;
         long pid = strtol(entry->d_name, &end, 10);
 
-        if (pid <= 0 || *end || !belongs((pid_t)pid, run_id, buf))
+        if (pid <= 0 || *end || !ti_launch_is_of((pid_t)pid, run_id, buf))
             continue;
         n++;
         if (f)
@@ -470,7 +476,7 @@ static void kill_one(pid_t pid, void *arg)
         return;
     }
     buf = malloc(TI_ENVIRON_MAX);
-    if (buf && belongs(pid, job->run_id, buf)) {
+    if (buf && ti_launch_is_of(pid, job->run_id, buf)) {
         syscall(SYS_pidfd_send_signal, fd, job->sig, NULL, 0);
         if (is_stopped(pid))
             syscall(SYS_pidfd_send_signal, fd, SIGCONT, NULL, 0);
@@ -505,11 +511,6 @@ int ti_launch_signal(const char *run_id, int sig, struct ti_pids *told)
                 : ti_launch_each(run_id, kill_one, &job.kill);
 }
 
-bool ti_launch_is_of(pid_t pid, const char *run_id, char *buf)
-{
-    return belongs(pid, run_id, buf);
-}
-
 /* Wait until no process of the run is left, at most `seconds`; returns how many are left. */
 static int wait_for_none(struct ti_proc *proc, double seconds)
 {
@@ -519,6 +520,7 @@ static int wait_for_none(struct ti_proc *proc, double seconds)
     for (;;) {
         ti_launch_running(proc);
         left = ti_launch_each(proc->run_id, NULL, NULL);
+        left += !left && ti_orphans_go_on();
         if (!left || ti_now() >= until)
             return left;
         sig = ti_launch_sleep(seconds < 1 ? 20 : TICK_MS / 2);
@@ -529,22 +531,17 @@ static int wait_for_none(struct ti_proc *proc, double seconds)
     }
 }
 
-int ti_launch_sweep(struct ti_proc *proc, double grace_s, int *found)
+/* Kill what is left; returns how many processes still are. */
+static int kill_all(struct ti_proc *proc)
 {
-    struct kill_job job = {proc->run_id, SIGTERM};
+    struct kill_job job = {proc->run_id, SIGKILL};
     int left, least = INT_MAX;
 
-    *found = 0;
-    if (!wait_for_none(proc, grace_s))
-        return 0;
-    *found = ti_launch_each(proc->run_id, kill_one, &job);
-    if (!wait_for_none(proc, 2))
-        return 0;
-    job.sig = SIGKILL;
     for (double until = ti_now() + KILL_WAIT_S; ti_now() < until;) {
         ti_launch_running(proc);
         /* Repeated, because a process may fork while we look. */
         left = ti_launch_each(proc->run_id, kill_one, &job);
+        left += !left && ti_orphans_go_on();
         if (!left)
             return 0;
         /* Not fewer than before, but than ever: processes may start others faster than we kill. */
@@ -554,6 +551,23 @@ int ti_launch_sweep(struct ti_proc *proc, double grace_s, int *found)
         nanosleep(&(struct timespec){0, 20000000L}, NULL);
     }
     return ti_launch_each(proc->run_id, NULL, NULL);
+}
+
+int ti_launch_sweep(struct ti_proc *proc, double grace_s, int *found)
+{
+    struct kill_job job = {proc->run_id, SIGTERM};
+    int left;
+
+    *found = 0;
+    if (!wait_for_none(proc, grace_s))
+        return 0;
+    *found = ti_launch_each(proc->run_id, kill_one, &job);
+    if (!wait_for_none(proc, 2))
+        return 0;
+    ti_orphans_kill(true);
+    left = kill_all(proc);
+    ti_orphans_kill(false);
+    return left;
 }
 
 int ti_launch_end(struct ti_proc *proc, double grace_s, void (*waiting)(void *), void *arg)

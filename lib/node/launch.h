@@ -124,4 +124,7 @@ int ti_launch_signal(const char *run_id, int sig, struct ti_pids *told);
 bool ti_launch_is_of(pid_t pid, const char *run_id, char *buf);
 #define TI_ENVIRON_MAX (1 << 20)
 
+/* Whether a child of ours that has ended, and was not reaped yet, was a process of the run. */
+bool ti_launch_was_of(pid_t pid);
+
 #endif

@@ -1,5 +1,5 @@
 # node: ti-node, our end on every node of a run, and what is said to it.
-node_src := $(addprefix lib/node/,launch.c machine.c overlay.c ranks.c rundir.c watch.c) \
+node_src := $(addprefix lib/node/,launch.c machine.c orphans.c overlay.c ranks.c rundir.c watch.c) \
   $(addprefix lib/program/,container.c program.c) $(wire_src)
 t-bootstrap_src := $(addprefix lib/session/,payload.c bootstrap.c) lib/node/install.c $(node_src)
 t-launch_src := $(node_src)

@@ -5,11 +5,11 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/map.h"
 #include "node/launch.h"
+#include "node/orphans.h"
 
 #define PIECE (32 * 1024)
 
@@ -224,7 +224,7 @@ void ti_procs_reap(struct ti_procs *p, void (*other)(pid_t pid, int status, void
     int status;
     pid_t pid;
 
-    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+    while ((pid = ti_orphans_reap(&status)) > 0) {
         int i = 0;
 
         while (i < p->n && (p->child[i].pid != pid || p->child[i].exited))

@@ -11,6 +11,7 @@
 #include "common/json.h"
 #include "node/facts.h"
 #include "node/machine.h"
+#include "node/orphans.h"
 #include "node/ranks.h"
 #include "node/traces.h"
 #include "node/waits.h"
@@ -296,12 +297,14 @@ void ti__begin_end(struct ti__serve *s, double grace_s, json_int_t id)
     s->told.n = 0;
     s->end_found = ti_launch_signal(s->shared->run_id, SIGTERM, &s->told);
     s->ending = TI__ENDING_TERM;
+    ti_orphans_kill(false);
     s->end_until = ti_now() + grace_s;
     s->next_end_look = 0;
 }
 
 static void ended(struct ti__serve *s, int left)
 {
+    ti_orphans_kill(false);
     s->ending = TI__NOT_ENDING;
     if (s->end_id >= 0)
         ti__answer(s, "end", s->end_id,
@@ -319,6 +322,7 @@ void ti__continue_ending(struct ti__serve *s)
     /* SIGKILL is repeated, because a process may fork while we look for processes. */
     left = s->ending == TI__ENDING_KILL ? ti_launch_signal(s->shared->run_id, SIGKILL, NULL)
                                         : ti_launch_signal(s->shared->run_id, SIGTERM, &s->told);
+    left += !left && ti_orphans_go_on();
     if (left == 0 || (s->ending == TI__ENDING_KILL && now >= s->end_until)) {
         ended(s, left);
         return;
@@ -327,6 +331,7 @@ void ti__continue_ending(struct ti__serve *s)
      * start others faster than we kill them do not become fewer than ever. */
     if (s->ending == TI__ENDING_KILL ? left < s->end_least : now >= s->end_until) {
         s->ending = TI__ENDING_KILL;
+        ti_orphans_kill(true);
         s->end_until = now + KILL_S;
         s->end_least = left;
     }

@@ -1,4 +1,5 @@
 /* Processes of a run are found at any moment of their lives. */
+#include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -143,17 +144,61 @@ static void test_no_pause_for_processes_of_others(void **state)
     free(buf);
 }
 
+#define CHAIN_ID  "ffeeddccbbaa99887766554433221100"
+#define CHAIN_S   10 /* ends by itself then */
+#define CHAIN_MAX 200000
+
+/* Each process starts the next and ends. */
+static _Noreturn void fork_on(void)
+{
+    time_t until = time(NULL) + CHAIN_S;
+    pid_t pid = 0;
+
+    signal(SIGTERM, SIG_IGN);
+    for (int i = 0; i < CHAIN_MAX && pid == 0 && time(NULL) < until; i++)
+        pid = fork();
+    _exit(0);
+}
+
+/* Whoever reads /proc comes too late for each of them. */
+static void test_chain_of_processes_ends(void **state)
+{
+    char *argv[] = {"/proc/self/exe", "chain", NULL};
+    struct ti_launch l = {.argv = argv, .run_id = CHAIN_ID};
+    struct ti_proc proc;
+    struct ti_err err;
+    int found;
+
+    (void)state;
+    ti_launch_init();
+    assert_int_equal(ti_launch_start(&l, &proc, &err), TI_OK);
+    while (ti_launch_running(&proc))
+        __real_nanosleep(&(struct timespec){0, 1000000L}, NULL);
+    assert_int_equal(kill(-proc.pid, 0), 0);
+    assert_int_equal(ti_launch_sweep(&proc, 0.2, &found), 0);
+    for (int wait = 0; kill(-proc.pid, 0) == 0 && wait < 300; wait++) { /* what was killed ends */
+        while (waitpid(-1, NULL, WNOHANG) > 0)
+            ;
+        __real_nanosleep(&(struct timespec){0, 10000000L}, NULL);
+    }
+    assert_int_equal(kill(-proc.pid, 0), -1);
+    assert_int_equal(errno, ESRCH);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_found_while_it_replaces_its_program),
         cmocka_unit_test(test_not_found_without_environment),
         cmocka_unit_test(test_no_pause_for_processes_of_others),
+        cmocka_unit_test(test_chain_of_processes_ends), /* its set-up stays */
     };
 
     if (argc > 1 && strcmp(argv[1], "again") == 0)
         replace_program();
     if (argc > 1 && strcmp(argv[1], "unmap") == 0)
         unmap_environment();
+    if (argc > 1 && strcmp(argv[1], "chain") == 0)
+        fork_on();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
