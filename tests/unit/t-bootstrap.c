@@ -24,10 +24,10 @@
 #include <unistd.h>
 
 #include "common/folder.h"
-#include "session/bootstrap.h"
-#include "session/frame.h"
 #include "node/install.h"
 #include "node/rundir.h"
+#include "session/bootstrap.h"
+#include "session/frame.h"
 
 #define NODES_MAX 12
 
@@ -59,6 +59,7 @@ static void start(struct node *n, const char *shell, const char *home, const cha
                 pipe2(err, O_CLOEXEC) == 0);
     n->pid = fork();
     if (n->pid == 0) {
+        signal(SIGPIPE, SIG_DFL); /* as sshd starts shells */
         dup2(in[0], 0);
         dup2(out[1], 1);
         dup2(err[1], 2);
@@ -386,6 +387,40 @@ static void test_cut_off(void **state)
     }
 }
 
+/* Nobody reads when it asks for Tiara, and its input stays open: it gets SIGPIPE, or an error where
+ * that is ignored. */
+static void test_nobody_reads(void **state)
+{
+    static const char *const before[] = {"read x; ", "trap \"\" PIPE; read x; "};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
+        char *home = home_of("pipe");
+        struct node n;
+        pid_t ended = 0;
+
+        forget_the_other_place();
+        start(&n, "sh", home, before[i]);
+        close(n.out);
+        close(n.err);
+        assert_int_equal(write(n.in, "\n", 1), 1);
+        for (int wait = 0; !ended && wait < 6000; wait++) {
+            ended = waitpid(n.pid, &n.status, WNOHANG);
+            if (!ended)
+                nanosleep(&(struct timespec){0, 10000000L}, NULL);
+        }
+        close(n.in);
+        if (!ended) {
+            waitpid(n.pid, &n.status, 0);
+            fail_msg("case %zu waits for Tiara, though nobody heard that it asked", i);
+        }
+        assert_true(WIFEXITED(n.status));
+        assert_int_equal(WEXITSTATUS(n.status), 94);
+        assert_int_equal(begun(&n, home), 0);
+        assert_false(is_there(home, ""));
+    }
+}
+
 /* A home that is no directory: the other place. */
 static void test_no_home(void **state)
 {
@@ -567,6 +602,7 @@ int main(void)
         cmocka_unit_test(test_broken),
         cmocka_unit_test(test_many_with_one_home),
         cmocka_unit_test(test_cut_off),
+        cmocka_unit_test(test_nobody_reads),
         cmocka_unit_test(test_no_place),
         cmocka_unit_test(test_no_home),
         cmocka_unit_test(test_bad_homes),
