@@ -305,23 +305,24 @@ static void look_if_left(struct file *file, void *arg)
 }
 
 /* Remove NODE.json if it is of this run and no trace is left: none that it names, or if it names
- * none, no trace at all. */
-static void remove_node_json(int dir, const char *run_id, struct files *there)
+ * none, no trace at all.  Returns whether it is removed. */
+static bool remove_node_json(int dir, const char *run_id, struct files *there)
 {
     int fd = openat(dir, TI_NODE_JSON, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     json_t *run = fd < 0 ? NULL : ti_json_read(fd, NULL), *ranks = json_object_get(run, "ranks");
     const char *id = json_string_value(json_object_get(run, "run_id"));
     struct left left = {.dir = dir};
+    bool gone;
 
     if (ti__ranks_ok(ranks, TI_RANKS_MAX))
         each_in(there, ranks, look_if_left, &left);
     for (size_t i = 0; !ti__ranks_ok(ranks, TI_RANKS_MAX) && i < there->n; i++)
         look_if_left(&there->file[i], &left);
-    if (id && strcmp(id, run_id) == 0 && !left.any)
-        unlinkat(dir, TI_NODE_JSON, 0);
+    gone = id && strcmp(id, run_id) == 0 && !left.any && unlinkat(dir, TI_NODE_JSON, 0) == 0;
     json_decref(run);
     if (fd >= 0)
         close(fd);
+    return gone;
 }
 
 /* Remove the directory if it is empty. */
@@ -343,6 +344,7 @@ ti_status ti_traces_remove(const json_t *request, const char *directory, const c
 {
     struct files there;
     char id[40];
+    bool ours;
     int dir;
     ti_status st;
 
@@ -361,8 +363,11 @@ ti_status ti_traces_remove(const json_t *request, const char *directory, const c
         *removed += file->gone;
     }
     if (st == TI_OK) {
-        remove_node_json(dir, id, &there);
-        remove_folder(dir);
+        /* An empty directory in which nothing was of the run is somebody else's. */
+        ours = *removed > 0 || !json_object_get(request, "directory");
+        ours |= remove_node_json(dir, id, &there);
+        if (ours)
+            remove_folder(dir);
     }
     free(there.file);
     close(dir);

@@ -94,7 +94,8 @@
  *            everything may have been sent before it arrives.
  * "remove"   {"ranks", "directory", "run_id" as for "list"}
  *            Deletes these traces of the run, NODE.json when no trace is left, and the directory if
- *            it is empty: "removed", the number of traces.
+ *            it is empty then, and not if nothing in it was of the run: "removed", the number
+ *            of traces.
  * "beat"     {"every_ms": N; 0: stop, "listen_ms": M; 0 or left out: no timeout}
  *            Heartbeats.  Answered at once; then, each interval, {"is": "beat"} (no id).
  *            When nothing arrives at ti-node for M ms, the channel counts as closed: a connection

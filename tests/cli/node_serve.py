@@ -556,6 +556,19 @@ class Traces(NodeTest):
         self.assertEqual(sorted(os.listdir(directory)), ["keep", "rank-000005.ti"])
         self.assertEqual(node.ask("remove", ranks=[[0, 7]])["removed"], 8)
         self.assertFalse(os.path.exists(run_dir))
+        # an empty directory in which nothing was of the run stays, another goes with its last file
+        for what in ("nothing", "trace", "NODE.json"):
+            empty = self.scratch + "/empty"
+            os.mkdir(empty)
+            if what == "trace":
+                self.traces(empty, 1)
+            elif what == "NODE.json":
+                with open(empty + "/NODE.json", "w") as f:
+                    json.dump({"run_id": run_id, "ranks": [[0, 0]]}, f)
+            node.ask("remove", ranks=[[0, 7]], directory=empty, run_id=run_id)
+            self.assertEqual(os.path.exists(empty), what == "nothing", what)
+            if what == "nothing":
+                os.rmdir(empty)
         self.assertEqual(node.end(), 0)
 
     def test_what_is_no_regular_file_is_no_trace(self):
