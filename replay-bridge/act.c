@@ -38,6 +38,17 @@ static void choose_bursts(const struct ti_replay_options *o, int64_t cores,
                 (long long)o->speeds.cores, t->path);
 }
 
+static void warn_of_disk(const struct ti_replay_options *o, const struct ti_replay_result *res)
+{
+    bool files = !(o->speeds.disk.bandwidth > 0);
+
+    for (int i = 0; i < res->ntraces; i++)
+        files |= res->trace[i].lint.files;
+    if (!files)
+        ti_warn("--disk has no effect: '%s' has no MPI-IO that reads or writes",
+                res->trace[0].path);
+}
+
 /* The host that a rank is on in the simulation. */
 static const char *host_of(const void *of, int64_t rank)
 {
@@ -113,6 +124,7 @@ ti_status ti_replay_act(struct ti_replay_options *o, struct ti_replay_result *re
         return st;
     for (int i = 0; i < res->ntraces; i++)
         choose_bursts(o, cores, &res->trace[i]);
+    warn_of_disk(o, res);
     st = res->engine->prepare(o, res, err);
     if (!st)
         st = res->engine->run(o, res, err);

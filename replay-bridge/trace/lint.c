@@ -217,6 +217,7 @@ static ti_status see_event(void *arg, struct ti_walk *w, const struct ti_step *s
         return TI_OK;
     }
     count_untimed(st->lint, w, &step->ev);
+    st->lint->files |= ti_op_kind(step->ev.op) == TI_OP_KIND_FILE;
     why = refusal(st, w, step, buf, sizeof buf);
     if (why) {
         st->lint->refused++;
