@@ -45,8 +45,7 @@ static void warn_of_disk(const struct ti_replay_options *o, const struct ti_repl
     for (int i = 0; i < res->ntraces; i++)
         files |= res->trace[i].lint.files;
     if (!files)
-        ti_warn("--disk has no effect: '%s' has no MPI-IO that reads or writes",
-                res->trace[0].path);
+        ti_warn("--disk has no effect: '%s' has no MPI-IO", res->trace[0].path);
 }
 
 /* The host that a rank is on in the simulation. */

@@ -184,6 +184,20 @@ void ti_estimate_print(const char *path, int64_t np, int64_t fold, const char *c
                  ti_estimate_text(&former, path, np, fold, command, backend, text, sizeof text));
 }
 
+void ti_estimate_connect_print(const struct ti_estimate_logins *l, FILE *out)
+{
+    double all = (double)l->nodes / l->at_a_time, one = (double)l->busiest / l->by_gateway,
+           seconds = TI_ESTIMATE_LOGIN_S * (all > one ? all : one);
+    char text[32], count[32];
+
+    if (seconds < 10)
+        return;
+    say_seconds(seconds, text, sizeof text);
+    ti_print(out, "  connect   about %s: %s nodes%s, %d logins at a time\n", text,
+             ti_format_count((uint64_t)(one > all ? l->busiest : l->nodes), count, sizeof count),
+             one > all ? " behind one gateway" : "", one > all ? l->by_gateway : l->at_a_time);
+}
+
 void ti_estimate_start_print(double seconds, FILE *out)
 {
     char text[32];

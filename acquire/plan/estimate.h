@@ -54,6 +54,18 @@ char *ti_estimate_text(const struct ti_former *former, const char *path, int64_t
 void ti_estimate_print(const char *path, int64_t np, int64_t fold, const char *command,
                        const char *backend, FILE *out);
 
+#define TI_ESTIMATE_LOGIN_S 0.4 /* 19 round trips of 20 ms */
+
+/* Nodes that are logged in to, each for itself. */
+struct ti_estimate_logins {
+    int64_t nodes, busiest;    /* in all; behind the gateway that has most, 0: there is none */
+    int at_a_time, by_gateway; /* logins in progress: in all, and by one gateway */
+};
+
+/* Print the plan's line about the time until all are connected, if that is 10 s or more.  Less if
+ * a node of each site passes Tiara's files on, and logs in to the others. */
+void ti_estimate_connect_print(const struct ti_estimate_logins *logins, FILE *out);
+
 /* Print the plan's line about the start-up if that takes a minute or more; `seconds` is
  * ti_plan_start_seconds(). */
 void ti_estimate_start_print(double seconds, FILE *out);

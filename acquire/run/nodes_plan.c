@@ -2,9 +2,12 @@
 #include <stdlib.h>
 
 #include "acquire/plan/common_isa.h"
+#include "acquire/plan/estimate.h"
 #include "acquire/run/nodes.h"
 #include "common/json.h"
+#include "common/names.h"
 #include "common/order.h"
+#include "remote/remote.h"
 
 /* --- for all files of the back end -------------------------------------- */
 
@@ -154,14 +157,46 @@ ti_status ti__nodes_choose_isa(struct ti_nodes_backend *b, struct ti_err *err)
 
 /* --- for people and programs --------------------------------------------- */
 
+static struct ti_estimate_logins count_logins(const struct ti_nodes_backend *b)
+{
+    struct ti_estimate_logins l = {0, 0, TI_REMOTE_OPENING_ALL, TI_REMOTE_OPENING};
+    const struct ti_sites *s = b->sites;
+    struct ti_names gateways = {0};
+    int64_t *behind = NULL;
+    size_t room = 0;
+
+    for (int64_t i = 0; i < s->nnodes; i++) {
+        const char *gateway = s->site[s->cluster[s->node[i].cluster].site].gateway;
+        size_t known = gateways.map.n, g;
+
+        if (b->place.ranks[i] == 0)
+            continue;
+        l.nodes++;
+        if (!gateway)
+            continue;
+        g = ti_names_add(&gateways, gateway);
+        if (g == known) {
+            behind = ti_grow(behind, &room, g + 1, sizeof *behind);
+            behind[g] = 0;
+        }
+        l.busiest = ++behind[g] > l.busiest ? behind[g] : l.busiest;
+    }
+    ti_names_free(&gateways);
+    free(behind);
+    return l;
+}
+
 void ti__nodes_print_ranks(const struct ti_acquisition *a, FILE *out)
 {
     const struct ti_nodes_backend *b = a->state;
     char text[512];
 
+    struct ti_estimate_logins logins = count_logins(b);
+
     ti_rank_placement_print(&b->in, &b->place, out);
     if (b->order.np)
         fprintf(out, "  order     %s\n", ti_order_text(&b->order, text, sizeof text));
+    ti_estimate_connect_print(&logins, out);
 }
 
 void ti__nodes_print_traces(const struct ti_acquisition *a, FILE *out)

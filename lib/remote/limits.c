@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_OPENING_ALL 64 /* connections being opened in all: each costs processor time */
-#define TURNS           8  /* granted at a time */
+#define TURNS 8 /* granted at a time */
 
 /* --- slots ------------------------------------------------------------------- */
 
@@ -42,7 +41,7 @@ void ti__limiters_free(struct ti_remote *r)
 bool ti__slots_are_free(const struct ti_channel *c)
 {
     return !c->limiter ||
-           (c->limiter->opening < c->r->max_opening && c->r->opening < MAX_OPENING_ALL);
+           (c->limiter->opening < c->r->max_opening && c->r->opening < TI_REMOTE_OPENING_ALL);
 }
 
 void ti__slots_acquire(struct ti_channel *c)

@@ -12,10 +12,9 @@
 #include "remote/conf.h"
 #include "remote/gateway.h"
 
-#define CONNECT_S   20.0
-#define SILENCE_S   30.0
-#define MAX_OPENING 8
-#define TRIES       4
+#define CONNECT_S 20.0
+#define SILENCE_S 30.0
+#define TRIES     4
 
 const char *ti_channel_end_text(enum ti_channel_end end)
 {
@@ -75,7 +74,7 @@ ti_status ti_remote_new(const struct ti_remote_config *config, struct ti_remote 
     r->connect_s = config->connect_s > 0 ? config->connect_s : CONNECT_S;
     r->answer_s = config->answer_s > 0 ? config->answer_s : r->connect_s;
     r->silence_s = config->silence_s > 0 ? config->silence_s : SILENCE_S;
-    r->max_opening = config->max_opening > 0 ? config->max_opening : MAX_OPENING;
+    r->max_opening = config->max_opening > 0 ? config->max_opening : TI_REMOTE_OPENING;
     r->tries = config->tries > 0 ? config->tries : TRIES;
     if (getrandom(&r->random, sizeof r->random, GRND_NONBLOCK) != (ssize_t)sizeof r->random)
         r->random = (unsigned long long)getpid() * 2654435761ULL + (unsigned long long)ti__now();

@@ -23,6 +23,9 @@ enum ti_transport {
     TI_TRANSPORT_OPENSSH,
 };
 
+#define TI_REMOTE_OPENING     8  /* default of `max_opening` */
+#define TI_REMOTE_OPENING_ALL 64 /* connections being opened in all: each costs processor time */
+
 struct ti_remote_config {
     enum ti_transport transport;
     const char *ssh_config; /* as ssh -F; NULL: the user's */
@@ -31,7 +34,8 @@ struct ti_remote_config {
     double connect_s;       /* timeout of one attempt to connect; 0: 20 */
     double answer_s;        /* timeout without any data while connecting; 0: connect_s */
     double silence_s;       /* timeout without any data, keepalives included; 0: 30 */
-    int max_opening;        /* connections being opened at a time per gateway or sshd; 0: 8 */
+    int max_opening; /* connections being opened at a time per gateway or sshd; 0: TI_REMOTE_OPENING
+                      */
     int tries; /* attempts, with jittered backoff, if a connection is refused or dropped before it
                   is ready; 0: 4.  At most two if it times out, and only if the host answered
                   something, or hosts lately took more than 3 s to: else it is dead. */

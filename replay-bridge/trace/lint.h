@@ -24,7 +24,7 @@ struct ti_lint {
     uint64_t refused;  /* calls that the engine cannot replay */
     uint64_t untraced; /* calls that are not traced */
     int64_t missing;   /* ranks without a complete trace */
-    bool files;        /* some rank reads or writes a file of MPI */
+    bool files;        /* some rank has calls of MPI-IO */
     /* Calls that take no time in stock replay. */
     struct ti_untimed {
         uint64_t comms;  /* communicators that are made; one counts once, whatever its size */

@@ -52,7 +52,9 @@ takes 0.021 iwrite-8 "${own[@]}"   # two at once share the bandwidth, too
 takes 0.161 iwrite-8 "${shared[@]}"
 takes 0.011 first-8 "${shared[@]}" # a single rank has all of it
 takes 0 nothing-8 "${own[@]}"      # no bytes; preallocate and sync
-grep -qF "warning: --disk has no effect: 'nothing-8' has no MPI-IO" err || { fail 'no warning of a disk'; cat err; }
+trace plain 2 cputime "$o/examples/ring" >log 2>&1 || { fail ring; cat log; }
+replay plain --no-compute "${own[@]}"
+grep -qF "warning: --disk has no effect: 'plain' has no MPI-IO" err || { fail 'no warning of a disk'; cat err; }
 takes 0.0101 write-8 --disk 800Mbps,100us
 ! grep -q 'no effect' err || { fail 'a warning of a disk that is used'; cat err; }
 takes 0.000100001 write-8 --disk 1000TBps,100us
