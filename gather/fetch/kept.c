@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "common/order.h"
 #include "gather/fetch/connect.h"
 
 static struct ti_conn *take(const struct ti_kept *k, const struct ti__peer *p)
@@ -11,20 +12,41 @@ static struct ti_conn *take(const struct ti_kept *k, const struct ti__peer *p)
     return k->take ? k->take(p->result->name, k->arg) : NULL;
 }
 
-/* Index of the node whose connection is `relay`; -1: none of this fetch. */
-static int64_t node_of(const struct ti__gathering *g, const struct ti_conn *relay)
+/* Which node has a connection. */
+struct holder {
+    uintptr_t conn;
+    int64_t i;
+};
+
+TI_ORDER_BY(by_conn, struct holder, conn)
+
+/* The nodes that have a connection, by connection; *n: how many there are.  NULL: memory is
+ * short. */
+static struct holder *holders(const struct ti__gathering *g, size_t *n)
 {
-    for (int64_t i = 0; relay && i < g->nodes.n; i++)
-        if (g->peer[i].conn == relay)
-            return i;
-    return -1;
+    struct holder *list = calloc((size_t)g->nodes.n + 1, sizeof *list);
+
+    *n = 0;
+    for (int64_t i = 0; list && i < g->nodes.n; i++)
+        if (g->peer[i].conn)
+            list[(*n)++] = (struct holder){(uintptr_t)g->peer[i].conn, i};
+    if (list)
+        qsort(list, *n, sizeof *list, by_conn);
+    return list;
 }
 
-/* The tree is then that of the connections, not the planned one. */
-static void set_parent(struct ti__peer *p)
+/* Index of the node whose connection is `relay`; -1: none of this fetch. */
+static int64_t node_of(const struct holder *list, size_t n, const struct ti_conn *relay)
+{
+    struct holder key = {.conn = (uintptr_t)relay};
+    const struct holder *found = relay ? bsearch(&key, list, n, sizeof key, by_conn) : NULL;
+
+    return found ? found->i : -1;
+}
+
+static void set_parent(struct ti__peer *p, int64_t parent)
 {
     struct ti__gathering *g = p->gathering;
-    int64_t parent = node_of(g, ti_conn_relay(p->conn));
 
     g->site[p->node->site].inner += (parent >= 0) - (p->result->parent >= 0);
     p->conn_parent = p->result->parent = p->result->first_parent = parent;
@@ -33,10 +55,32 @@ static void set_parent(struct ti__peer *p)
         p->result->depth++;
 }
 
+/* The tree is then that of the connections, not the planned one. */
+static void set_tree(struct ti__gathering *g)
+{
+    size_t n;
+    struct holder *list = holders(g, &n);
+    bool star = true;
+
+    if (!list) {
+        ti__local_error(g);
+        return;
+    }
+    for (int64_t i = 0; i < g->nodes.n; i++) {
+        struct ti__peer *p = &g->peer[i];
+
+        if (p->conn)
+            set_parent(p, node_of(list, n, ti_conn_relay(p->conn)));
+        star = star && p->result->parent < 0;
+    }
+    if (star)
+        g->f->arity = TI_ARITY_STAR;
+    free(list);
+}
+
 void ti__use_kept(struct ti__gathering *g, struct ti_kept *k)
 {
     int64_t n = 0;
-    bool star = true;
 
     for (int64_t i = 0; i < g->nodes.n; i++) {
         struct ti__peer *p = &g->peer[i];
@@ -47,16 +91,10 @@ void ti__use_kept(struct ti__gathering *g, struct ti_kept *k)
     free(k->conn);
     k->conn = NULL;
     g->f->kept = n;
-    for (int64_t i = 0; n && i < g->nodes.n; i++) {
-        struct ti__peer *p = &g->peer[i];
-
-        if (p->conn)
-            set_parent(p);
-        star = star && p->result->parent < 0;
-    }
-    if (n && star)
-        g->f->arity = TI_ARITY_STAR;
-    for (int64_t i = 0; n && i < g->nodes.n; i++)
+    if (!n)
+        return;
+    set_tree(g);
+    for (int64_t i = 0; i < g->nodes.n; i++)
         if (g->peer[i].conn)
             ti__begin_ready(&g->peer[i]);
 }

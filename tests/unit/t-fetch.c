@@ -45,7 +45,7 @@ static struct {
 
 struct ti_conn {
     struct ti_conns *all;
-    struct ti_conn *next;
+    struct ti_conn *next, *relay;
     struct ti_conn_callbacks calls;
     void *arg;
     int64_t node;
@@ -85,13 +85,13 @@ struct ti_conn *ti_conn_open(struct ti_conns *all, struct ti_conn *through, cons
 {
     struct ti_conn *w = calloc(1, sizeof *w);
 
-    (void)through;
     (void)gateway;
     (void)tiara;
     (void)local;
     assert_non_null(w);
     *w = (struct ti_conn){.all = all,
                           .next = all->first,
+                          .relay = through,
                           .calls = *calls,
                           .arg = arg,
                           .node = atoll(host + 1),
@@ -110,8 +110,7 @@ bool ti_conn_hand_over(struct ti_conn *w, const struct ti_conn_callbacks *calls,
 
 struct ti_conn *ti_conn_relay(const struct ti_conn *w)
 {
-    (void)w;
-    return NULL;
+    return w->relay;
 }
 
 void ti_conns_hang_up(struct ti_conns *all)
@@ -460,12 +459,51 @@ static void test_kept(void **state)
     rmdir(folder);
 }
 
+/* The tree of kept connections counts, though another one would be planned. */
+static void test_kept_tree(void **state)
+{
+    struct ti_fetch_settings settings = {.timeout_s = 60, .arity = 1};
+    struct ti_kept kept = {.conns = NULL};
+    struct ti_err err = {"", ""};
+    struct ti_nodes nodes;
+    struct ti_fetch before, f;
+    char folder[] = "/tmp/t-fetch-XXXXXX", path[64];
+    int64_t behind = 0;
+
+    (void)state;
+    these.np = these.nodes = 2000;
+    settings.kept = &kept;
+    assert_non_null(mkdtemp(folder));
+    write_run(folder);
+    assert_int_equal(ti_nodes_read(folder, &nodes, &err), TI_OK);
+    assert_int_equal(ti_fetch(&nodes, &settings, false, &before, &err), TI_OK);
+    settings.arity = TI_ARITY_STAR;
+    assert_int_equal(ti_fetch(&nodes, &settings, false, &f, &err), TI_OK);
+    assert_int_equal(f.kept, these.nodes);
+    assert_int_equal(kept.conns->opened, these.nodes);
+    for (int64_t i = 0; i < these.nodes; i++) {
+        int64_t parent = f.node[i].parent;
+
+        assert_int_equal(parent, before.node[i].parent);
+        assert_int_equal(f.node[i].depth, parent < 0 ? 1 : 1 + f.node[parent].depth);
+        behind += parent >= 0;
+    }
+    assert_true(behind > these.nodes / 2);
+    ti_fetch_free(&f);
+    ti_fetch_free(&before);
+    ti_kept_free(&kept);
+    ti_nodes_free(&nodes);
+    snprintf(path, sizeof path, "%s/RUN.json", folder);
+    unlink(path);
+    rmdir(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing_there), cmocka_unit_test(test_half_is_lost),
         cmocka_unit_test(test_copies),        cmocka_unit_test(test_long_lists),
-        cmocka_unit_test(test_kept),
+        cmocka_unit_test(test_kept),          cmocka_unit_test(test_kept_tree),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
