@@ -261,8 +261,8 @@ static ti_status open_run(struct ti_acquisition *a, struct ti_err *err)
     struct ti_nodes_backend *b = a->state;
     ti_status st = ti_rsh_new(b->fleet, a->dir.tmp, session, b, &b->rsh, err);
 
-    if (st == TI_OK)
-        st = ti__nodes_open(b, err);
+    if (st == TI_OK && (st = ti__nodes_open(b, err)) != TI_OK)
+        ti__nodes_say_kept(b);
     return st == TI_OK ? ti__nodes_command(b, false, &a->command, err) : st;
 }
 
@@ -274,8 +274,10 @@ static ti_status start(struct ti_acquisition *a, struct ti_err *err)
 
     if (st == TI_OK)
         st = ti__nodes_watch(b, err);
-    if (st != TI_OK)
+    if (st != TI_OK) {
+        ti__nodes_say_kept(b);
         return st;
+    }
     a->outcome.launched = ti_wall();
     ti_runlog_note(&a->log, "%s", ti_step_names[TI_STEP_START]);
     st = ti__mpirun_start(b, &a->command, false, &b->mpirun, err);

@@ -153,10 +153,12 @@ static json_t *remove_request(struct ti_fleet *f, int64_t node, void *arg)
                      ti_rank_map_json(&((struct ti_nodes_backend *)arg)->map, u->node));
 }
 
-/* Nodes that were lost, and may come back, are not asked. */
-static void say_not_removed(const struct ti_nodes_backend *b)
+/* Name the nodes for which `keeps` holds: they were lost with `what` of this try, and may come
+ * back. */
+static void say_kept(const struct ti_nodes_backend *b, const char *what,
+                     bool (*keeps)(const struct ti_nodes_backend *, const struct ti_used_node *))
 {
-    const char **names = calloc((size_t)b->nused, sizeof *names);
+    const char **names = calloc((size_t)b->nused + 1, sizeof *names);
     const struct ti_options *o = b->a->o;
     const char *option = o->sites_path ? " --sites "
                          : o->hostfile ? " --hostfile "
@@ -167,19 +169,34 @@ static void say_not_removed(const struct ti_nodes_backend *b)
     char *list = NULL;
     int64_t n = 0;
 
-    for (int64_t i = 0; names && i < b->nused; i++)
-        if (b->used[i].open && !ti_fleet_ok(b->fleet, b->used[i].node, NULL))
+    for (int64_t i = 0; names && b->fleet && i < b->nused; i++)
+        if (keeps(b, &b->used[i]))
             names[n++] = b->sites->node[b->used[i].node].name;
     if (n)
         list = ti_hostlist_fold(names, n);
     if (list) {
-        ti_warn("the traces of this try may stay on '%s': once %s back, \"ti-acquire%s%s --clean "
+        ti_warn("the %s of this try may stay on '%s': once %s back, \"ti-acquire%s%s --clean "
                 "%.12s\" removes them",
-                list, n == 1 ? "the node is" : "these nodes are", option, file, b->a->run_id);
-        ti_runlog_note(&b->a->log, "%s: not told to remove traces", list);
+                what, list, n == 1 ? "the node is" : "these nodes are", option, file, b->a->run_id);
+        ti_runlog_note(&b->a->log, "%s: not told to remove %s", list, what);
     }
     free(list);
     free(names);
+}
+
+static bool is_lost(const struct ti_nodes_backend *b, const struct ti_used_node *u)
+{
+    return b->fleet->member[u->node].state == TI_NODE_LOST;
+}
+
+static bool was_not_asked(const struct ti_nodes_backend *b, const struct ti_used_node *u)
+{
+    return u->open && !ti_fleet_ok(b->fleet, u->node, NULL);
+}
+
+void ti__nodes_say_kept(const struct ti_nodes_backend *b)
+{
+    say_kept(b, "folders", is_lost);
 }
 
 void ti__nodes_remove(struct ti_acquisition *a)
@@ -189,7 +206,7 @@ void ti__nodes_remove(struct ti_acquisition *a)
     if (!b->fleet)
         return;
     ti_fleet_ask_all(b->fleet, remove_request, b, REMOVE_LIMIT_S, "removing traces");
-    say_not_removed(b);
+    say_kept(b, "traces", was_not_asked);
 }
 
 /* --- for people ---------------------------------------------------------- */
@@ -206,6 +223,7 @@ void ti__nodes_say_where(struct ti_acquisition *a, ti_status app)
     }
     if (!a->ranks.with_trace) {
         ti_say("no rank left a trace; the log is '%s'", a->log_name);
+        ti__nodes_say_kept(b);
         /* the nodes have nothing either, so there is no run to gather or replace */
         ti_rundir_discard(&a->dir, false);
         return;

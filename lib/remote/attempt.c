@@ -106,10 +106,11 @@ static double unanswered_s(const struct ti_remote *r)
     return s > UNANSWERED_S ? s : UNANSWERED_S;
 }
 
+static void on_timeout(void *arg);
+
 /* Checks the timeouts of an attempt, and sets the timer for the next check. */
-static void check_timeouts(void *arg)
+static void set_timeouts(struct ti_channel *c)
 {
-    struct ti_channel *c = arg;
     double connect_s = c->options.connect_s > 0 ? c->options.connect_s : c->r->connect_s,
            answer_s = c->options.answer_s > 0 ? c->options.answer_s : c->r->answer_s,
            now = ti__now(), end = min_of(c->tried_at + connect_s, c->heard_at + answer_s),
@@ -129,13 +130,26 @@ static void check_timeouts(void *arg)
         ti__slots_release_unanswered(c);
         dead = end;
     }
-    ti__timer_set(&c->r->loop, &c->timer, min_of(end, dead) - now, check_timeouts, c);
+    ti__timer_set(&c->r->loop, &c->timer, min_of(end, dead) - now, on_timeout, c);
+}
+
+/* Time in which we did not listen is not the host's. */
+static void on_timeout(void *arg)
+{
+    struct ti_channel *c = arg;
+    double missed = ti__now() - c->heard_at;
+
+    if (ti__timer_late(&c->timer)) {
+        c->tried_at += missed;
+        c->heard_at += missed;
+    }
+    set_timeouts(c);
 }
 
 static void begin_timeouts(struct ti_channel *c)
 {
     c->tried_at = c->heard_at = ti__now();
-    check_timeouts(c);
+    set_timeouts(c);
 }
 
 void ti__channel_heard(struct ti_channel *c)

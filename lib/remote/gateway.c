@@ -109,9 +109,12 @@ static void check_timeouts(void *arg)
 {
     struct ti__gateway *g = arg;
     const struct ti_remote *r = g->r;
-    double now = ti__now(), left = g->tried_at + r->connect_s - now,
-           quiet = g->heard_at + r->answer_s - now;
+    double now = ti__now(), missed = ti__timer_late(&g->timer) ? now - g->heard_at : 0, left, quiet;
 
+    g->tried_at += missed; /* as in attempt.c */
+    g->heard_at += missed;
+    left = g->tried_at + r->connect_s - now;
+    quiet = g->heard_at + r->answer_s - now;
     if (left > 0 && quiet > 0) {
         ti__timer_set(&g->r->loop, &g->timer, left < quiet ? left : quiet, check_timeouts, g);
         return;

@@ -4,7 +4,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NEVER 1e300
+#define NEVER  1e300
+#define LATE_S 1.0
 
 double ti__now(void)
 {
@@ -91,6 +92,11 @@ void ti__timer_drop(struct ti__timer *t)
     else
         t->loop->timers = t->next;
     t->loop = NULL;
+}
+
+bool ti__timer_late(const struct ti__timer *t)
+{
+    return ti__now() > t->at + LATE_S;
 }
 
 /* Returns a timer that is due, or NULL, and sets next_timer. */

@@ -58,4 +58,8 @@ void ti__timer_set(struct ti__loop *l, struct ti__timer *t, double seconds, void
                    void *arg);
 void ti__timer_drop(struct ti__timer *t);
 
+/* Whether the timer, whose call this is, comes so late that nobody listened meanwhile: this process
+ * was stopped, or got no processor.  What others sent may still be unread. */
+bool ti__timer_late(const struct ti__timer *t);
+
 #endif

@@ -5,10 +5,12 @@
                                           TARGET sends, flips a bit of the byte after BYTES bytes
     bad_server.py stall PORT TARGET BYTES the same, but sends no more than BYTES bytes over every
                                           other connection, beginning with the first
+    bad_server.py late PORT TARGET SECONDS passes all on after so many seconds of silence
 """
 import socket
 import sys
 import threading
+import time
 
 stalled = []    # sockets that stay open
 
@@ -48,6 +50,11 @@ def flip(client, target, at):
         threading.Thread(target=pass_on, args=(source, sink, flipped), daemon=True).start()
 
 
+def late(client, target, seconds):
+    time.sleep(seconds)
+    flip(client, target, -1)
+
+
 def main(what, port, *numbers):
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -62,6 +69,8 @@ def main(what, port, *numbers):
             print("connection", flush=True)
         elif what == "stall" and odd:
             threading.Thread(target=stall, args=(client, *map(int, numbers)), daemon=True).start()
+        elif what == "late":
+            threading.Thread(target=late, args=(client, *map(int, numbers)), daemon=True).start()
         elif what == "stall":
             flip(client, int(numbers[0]), -1)
         elif what == "drop":

@@ -43,12 +43,12 @@ serve() { # NAME PORT [LINE]...
     skip 'sshd does not start here'
 }
 # A server of tests/cli/bad_server.py
-bad_server() { # silent|drop|flip|stall PORT [ARGUMENT]...
+bad_server() { # silent|drop|flip|stall|late PORT [ARGUMENT]...
     python3 tests/cli/bad_server.py "$@" >>"$d/connections" &
     pids+=($!)
 }
-{ read -r node; read -r gate; read -r gate2; read -r closed; read -r silent; read -r drop; read -r flipped; read -r stalls; } \
-    < <(python3 tests/cli/free_port.py 8)
+{ read -r node; read -r gate; read -r gate2; read -r closed; read -r silent; read -r drop; read -r flipped; read -r stalls; read -r late; } \
+    < <(python3 tests/cli/free_port.py 9)
 serve node "$node" 'MaxStartups 10:30:100' "TrustedUserCAKeys $d/authority.pub"
 serve gate "$gate"
 serve gate2 "$gate2"
@@ -56,6 +56,7 @@ bad_server silent "$silent"
 bad_server drop "$drop"
 bad_server flip "$flipped" "$node" 1000000
 bad_server stall "$stalls" "$node" 60
+bad_server late "$late" "$node" 2
 
 key() { cut -d' ' -f1,2 "$d/$1.pub"; }
 {
@@ -92,6 +93,9 @@ Host closed
  Port $closed
 Host silent
  Port $silent
+Host late
+ Port $late
+ HostKeyAlias plain
 Host stalls
  Port $stalls
  HostKeyAlias plain
@@ -224,6 +228,11 @@ for transport in libssh2 openssh; do
     connect=3; run silent true; ended TIMED_OUT 'silent'
     [ "$(grep -c . "$d/connections")" -eq 1 ] || bad 'a host that said nothing was tried again'
     connect=6; run -r 4 stalls 'exit 9'; ended 'EXITED 9' 'stalled once'; connect=
+    # stopped while the host answers: its time does not run meanwhile
+    "$try" -F "$d/config" -t "$transport" -C 8 -r 1 late 'exit 7' >"$d/out" 2>"$d/err" &
+    stopped=$!
+    sleep 1; kill -STOP $stopped; sleep 10; kill -CONT $stopped
+    wait $stopped; ended 'EXITED 7' 'stopped while it connects'
     connect=2; run hangs true; grep -q '^hangs LOCAL .*ssh -G' "$d/err" || bad 'ssh -G hangs'; connect=
 
     # names that a shell would take for commands, directly and where ssh has a shell

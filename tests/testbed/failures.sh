@@ -17,7 +17,7 @@ cases=(
     disk_full program_missing_on_a_site another_program_on_a_node open_mpi_missing np_too_large
     hangs_when_asked
     # between the probe and the launch
-    dead_after_probe firewall_before_the_front daemon_ends_at_once
+    dead_after_probe ti_node_killed_after_probe firewall_before_the_front daemon_ends_at_once
     # while it runs
     killed_running frozen_running cut_running gateway_dies_running disk_fills_running
     memory_runs_out_running retried_without_the_node interrupted ti_acquire_killed
@@ -274,6 +274,19 @@ dead_after_probe() {
     and_ends 5
     ends_with n2.site2
     traces=some
+}
+ti_node_killed_after_probe() { # which can remove nothing any more
+    local id
+    two_sites
+    acquire_until 'plan for' --np 8 "$program" "${app[@]}"
+    "$bed" ps | awk '$1 == "n2.site2" && $3 ~ /ti-node$/ { print $2 }' | xargs kill -KILL
+    and_ends 5
+    ends_with n2.site2
+    id=$(sed -n "s/.* folders of this try may stay on 'n2.site2': .* --clean \\([0-9a-f]*\\)\" removes them/\\1/p" err)
+    [ "$id" ] || fail 'it does not say how to remove what stays'
+    front "$o/ti-acquire" --sites "$state/sites.conf" --clean "$id" >out 2>err
+    ended $? 0
+    rm -r ./*.run
 }
 running() { # running OPTION...: eight ranks that wait
     acquire_until "$started" --np 8 "$@" "$program" "${app[@]}"

@@ -332,8 +332,14 @@ class Trial:
 
     def left(self, traces):
         """Files that were not there before the trial.  Folders of a tool that was killed are removed
-        by a run that begins a minute later."""
+        by a run that begins a minute later; so are those of a ti-node, and --clean removes what it
+        made for its run."""
         files = self.bed.files(traces) - self.files
+        for node in {f.target for f in self.struck() if f.name in ("TiNodeKilled", "RelayKilled")}:
+            own = r"/(tmp|dev/shm)/tiara-\w{6}(/lock)?"
+            if not traces:
+                own += r"|/(tmp/ompi|dev/shm/tiara)-[0-9a-f]{12}\..*"
+            files = {f for f in files if not re.fullmatch("%s (%s)" % (re.escape(node), own), f)}
         if any(f.name == "ToolKilled" for f in self.struck()):
             files = {f for f in files if not re.match(r"front /.*/tiara-\w{6}(/\S*)?$", f)}
         return files
