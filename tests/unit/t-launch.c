@@ -160,7 +160,7 @@ static _Noreturn void fork_on(void)
     _exit(0);
 }
 
-/* Whoever reads /proc comes too late for each of them. */
+/* A reader of /proc comes too late for each of them. */
 static void test_chain_of_processes_ends(void **state)
 {
     char *argv[] = {"/proc/self/exe", "chain", NULL};
