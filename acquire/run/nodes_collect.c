@@ -189,7 +189,8 @@ static bool is_lost(const struct ti_nodes_backend *b, const struct ti_used_node 
     return b->fleet->member[u->node].state == TI_NODE_LOST;
 }
 
-static bool was_not_asked(const struct ti_nodes_backend *b, const struct ti_used_node *u)
+/* It did not say that it removed its traces. */
+static bool did_not_remove(const struct ti_nodes_backend *b, const struct ti_used_node *u)
 {
     return u->open && !ti_fleet_ok(b->fleet, u->node, NULL);
 }
@@ -206,7 +207,7 @@ void ti__nodes_remove(struct ti_acquisition *a)
     if (!b->fleet)
         return;
     ti_fleet_ask_all(b->fleet, remove_request, b, REMOVE_LIMIT_S, "removing traces");
-    say_kept(b, "traces", was_not_asked);
+    say_kept(b, "traces", did_not_remove);
 }
 
 /* --- for people ---------------------------------------------------------- */

@@ -190,7 +190,6 @@ void ti__nodes_print_ranks(const struct ti_acquisition *a, FILE *out)
 {
     const struct ti_nodes_backend *b = a->state;
     char text[512];
-
     struct ti_estimate_logins logins = count_logins(b);
 
     ti_rank_placement_print(&b->in, &b->place, out);
