@@ -154,27 +154,51 @@ static void print_siblings(const struct view *v, const int64_t *node, int64_t n,
     }
 }
 
-static void print_site(const struct view *v, const struct ti_nodes *nodes, int site)
-{
-    const char *name = NULL, *gateway = NULL;
-    int64_t count = 0, n = 0, *top = malloc((size_t)(v->first[1] + 1) * sizeof *top);
+/* Nodes of one site, and where its nodes at the top of the tree begin in a list by sites. */
+struct site_view {
+    const char *name, *gateway;
+    int64_t count, first, n;
+};
 
+static void print_site(const struct view *v, const struct site_view *s, const int64_t *top)
+{
+    if (!s->n)
+        return;
+    ti_print(v->out, "%s%s%" PRId64 " node%s%s%s\n", s->name && *s->name ? s->name : "",
+             s->name && *s->name ? ": " : "", s->count, s->count == 1 ? "" : "s",
+             s->gateway ? " through " : ", from here", s->gateway ? s->gateway : "");
+    print_siblings(v, top + s->first, s->n, 2);
+}
+
+static void print_sites(const struct view *v, const struct ti_nodes *nodes)
+{
+    struct site_view *site = calloc((size_t)v->f->nsites + 1, sizeof *site);
+    int64_t *top = malloc((size_t)(v->first[1] + 1) * sizeof *top);
+
+    if (!site || !top)
+        goto out;
     for (int64_t i = 0; i < v->f->nnodes; i++) {
-        if (!in_tree(v->f, i) || v->f->node[i].site_number != site)
+        struct site_view *s = &site[v->f->node[i].site_number];
+
+        if (!in_tree(v->f, i))
             continue;
-        count++;
-        name = v->f->node[i].site;
-        gateway = nodes->node[i].gateway ? nodes->node[i].gateway : gateway;
+        s->count++;
+        s->name = v->f->node[i].site;
+        s->gateway = nodes->node[i].gateway ? nodes->node[i].gateway : s->gateway;
     }
-    for (int64_t k = 0; top && k < v->first[1]; k++)
-        if (v->f->node[v->child[k]].site_number == site)
-            top[n++] = v->child[k];
-    if (n) {
-        ti_print(v->out, "%s%s%" PRId64 " node%s%s%s\n", name && *name ? name : "",
-                 name && *name ? ": " : "", count, count == 1 ? "" : "s",
-                 gateway ? " through " : ", from here", gateway ? gateway : "");
-        print_siblings(v, top, n, 2);
+    for (int64_t k = 0; k < v->first[1]; k++)
+        site[v->f->node[v->child[k]].site_number + 1].first++;
+    for (int s = 0; s < v->f->nsites; s++)
+        site[s + 1].first += site[s].first;
+    for (int64_t k = 0; k < v->first[1]; k++) {
+        struct site_view *s = &site[v->f->node[v->child[k]].site_number];
+
+        top[s->first + s->n++] = v->child[k];
     }
+    for (int s = 0; s < v->f->nsites; s++)
+        print_site(v, &site[s], top);
+out:
+    free(site);
     free(top);
 }
 
@@ -210,8 +234,7 @@ void ti_show_plan(FILE *out, const struct ti_fetch *f, const struct ti_nodes *no
     if (view_new(&v, f)) {
         v.all = all;
         v.out = out;
-        for (int s = 0; s < f->nsites; s++)
-            print_site(&v, nodes, s);
+        print_sites(&v, nodes);
         print_cost(out, f, &cost, costs);
     }
     view_free(&v);
