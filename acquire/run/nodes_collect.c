@@ -105,11 +105,19 @@ static struct ti_conn *take(const char *node, void *fleet)
     return ti_fleet_take(fleet, node);
 }
 
+static void lost(const char *name, void *fleet)
+{
+    int64_t node = ti_fleet_find(fleet, name);
+
+    if (node >= 0)
+        ti_fleet_abandon(fleet, node, TI_CHANNEL_LOST, "its connection ended during the gather");
+}
+
 ti_status ti__nodes_gather(struct ti_acquisition *a, bool remove, struct ti_err *err)
 {
     struct ti_nodes_backend *b = a->state;
     struct ti_kept kept = {
-        .conns = b->fleet->conns, .borrowed = true, .take = take, .arg = b->fleet};
+        .conns = b->fleet->conns, .borrowed = true, .take = take, .lost = lost, .arg = b->fleet};
     struct sigaction before[ENDS];
     struct ti_gather_options o;
     struct ti_err why = {"", ""};
@@ -137,6 +145,8 @@ ti_status ti__nodes_gather(struct ti_acquisition *a, bool remove, struct ti_err 
         ti_cli_fail(&ti_gather_cli, st, &why);
     ti_kept_free(&kept);
     ti_talk_init(ti_acquire_cli.tool, a->o->quiet, a->o->progress);
+    if (st == TI_OK && remove) /* else the run directory stays, which --clean takes */
+        ti__nodes_say_kept(b);
     return st;
 }
 

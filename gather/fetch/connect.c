@@ -8,6 +8,7 @@
 #include "common/clock.h"
 #include "gather/fetch/abandon.h"
 #include "gather/fetch/checksums.h"
+#include "gather/fetch/kept.h"
 #include "gather/fetch/listing.h"
 #include "gather/fetch/removal.h"
 #include "gather/fetch/requests.h"
@@ -107,8 +108,11 @@ static void on_ended(struct ti_conn *w, enum ti_channel_end end, bool relay,
 {
     struct ti__peer *p = arg;
     struct ti__gathering *g = p->gathering;
+    const struct ti_kept *kept = g->settings->kept;
     bool again = true;
 
+    if (kept && kept->lost)
+        kept->lost(p->result->name, kept->arg);
     p->sent_before += ti_conn_bytes(w);
     p->link_before += ti_conn_link_bytes(w);
     p->conn = NULL;

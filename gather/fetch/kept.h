@@ -15,6 +15,8 @@ struct ti_kept {
 
     /* Hands over the connection to the node of that name; NULL: there is none.  May be NULL. */
     struct ti_conn *(*take)(const char *node, void *arg);
+    /* A connection to the node of that name ended before its time.  May be NULL. */
+    void (*lost)(const char *node, void *arg);
     void *arg;
 
     struct ti_conn **conn; /* of a former fetch, of each node; NULL: none */

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "common/cli.h"
+#include "common/folder.h"
 #include "common/json.h"
 #include "common/map.h"
 #include "common/reap.h"
@@ -333,8 +334,9 @@ ti_status ti__serve_alone(const char *folder, const char *self, struct ti_err *e
 /* --- two processes ----------------------------------------------------------- */
 
 /*
- * The parent process: wait for the serving child, and end the run if the child was killed.  It
- * closes its ends of the channel, so that the far end notices when the child dies.
+ * The parent process: wait for the serving child.  If the child was killed, end the run, and remove
+ * Open MPI's folders.  The parent closes its ends of the channel, so that the far end notices when
+ * the child dies.
  */
 static ti_status outlive(pid_t pid, struct ti__shared *shared)
 {
@@ -353,6 +355,9 @@ static ti_status outlive(pid_t pid, struct ti__shared *shared)
     if (shared->run_id[0] && !shared->leave) {
         memcpy(proc.run_id, shared->run_id, sizeof proc.run_id);
         ti_launch_sweep(&proc, 0, &found);
+        for (int i = 0; i < 2; i++)
+            if (shared->folder[i][0])
+                ti_tree_remove(AT_FDCWD, shared->folder[i]);
     }
     if (WIFEXITED(proc.wait_status))
         return (ti_status)WEXITSTATUS(proc.wait_status);

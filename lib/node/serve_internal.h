@@ -14,6 +14,7 @@
 #define TI_NODE_SERVE_INTERNAL_H
 
 #include <jansson.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -38,6 +39,7 @@ enum ti__ending { TI__NOT_ENDING, TI__ENDING_TERM, TI__ENDING_KILL };
 struct ti__shared {
     char run_id[TI_RUN_ID_TEXT]; /* "": no run */
     bool leave;                  /* "leave" was said: the run outlives ti-node */
+    char folder[2][PATH_MAX];    /* for Open MPI, of the run; "": none */
 };
 
 /* The state of the serving process.  It owns all members that are not marked as borrowed. */

@@ -89,6 +89,7 @@ static ti_status make_scratch(struct ti__serve *s, const json_t *request, struct
         if (path[0] != '/' || strlen(path) >= PATH_MAX || mkdir(path, 0700) < 0)
             return ti_err_errno(err, TI_ERR_IO, "cannot create '%s'", path);
         strcpy(at[i], path);
+        strcpy(s->shared->folder[i], path);
     }
     return TI_OK;
 }
@@ -136,6 +137,7 @@ void ti__close_run(struct ti__serve *s)
     ti_load_free(&s->load);
     s->watching = false;
     ti_rundir_unscratch(&s->dir);
+    memset(s->shared->folder, 0, sizeof s->shared->folder);
     if (nothing_traced)
         ti_rundir_discard(&s->dir, false);
     ti_rundir_close(&s->dir);

@@ -342,8 +342,8 @@ class Ends(NodeTest):
     def test_end_of_the_run_ends_all_its_processes(self):
         node = self.serve()
         self.opened(node)
-        node.ask("spawn", stream=1, command="(trap '' TERM; while :; do sleep 1; done) & setsid sleep 9999 & "
-                                            "kill -STOP $$")
+        node.ask("spawn", stream=1, command="(trap '' TERM; exec sleep 9999) & setsid sleep 9999 & "
+                                            "sleep 9999 & kill -STOP $$")
         wait_for(lambda: len(processes_of(self.run_id)) >= 4)
         answer = node.ask("end", grace_s=0.5)
         self.assertGreaterEqual(answer["found"], 4, answer)
@@ -376,7 +376,8 @@ class Ends(NodeTest):
         bystander = subprocess.Popen(["sleep", "9999"])
         for how in ("eof", "TERM", "HUP", "KILL", "reader"):
             node = self.serve(stderr=subprocess.DEVNULL)
-            self.opened(node)
+            scratch = [os.path.join(self.scratch, how + x) for x in ("-tmp", "-shm")]
+            self.opened(node, scratch=scratch)
             node.ask("spawn", stream=1, command="setsid sleep 9999 & (sleep 9999 &) ; yes >&2")
             if how in ("eof", "KILL"):
                 node.ask("spawn", stream=2, command="trap '' TERM; while :; do sleep 1; done")
@@ -390,6 +391,7 @@ class Ends(NodeTest):
                 os.kill(pid, getattr(signal, "SIG" + how))
             node.process.wait()
             self.assertEqual(processes_of(self.run_id), [], how)
+            self.assertEqual([x for x in scratch if os.path.exists(x)], [], how)
         self.assertIsNone(bystander.poll())
         bystander.kill()
         bystander.wait()

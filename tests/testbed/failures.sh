@@ -21,6 +21,8 @@ cases=(
     # while it runs
     killed_running frozen_running cut_running gateway_dies_running disk_fills_running
     memory_runs_out_running retried_without_the_node interrupted ti_acquire_killed
+    # while traces are gathered
+    ti_node_killed_gathering
 )
 # These wait for what says nothing: they run beside the others, all begun at once.  So what is
 # silence for them is long: on a loaded machine it takes a while until nodes that are well speak.
@@ -275,18 +277,33 @@ dead_after_probe() {
     ends_with n2.site2
     traces=some
 }
-ti_node_killed_after_probe() { # which can remove nothing any more
+kill_ti_node() { "$bed" ps | awk '$1 == "n2.site2" && $3 ~ /ti-node$/ { print $2 }' | xargs kill -KILL; }
+clean_as_said() {
     local id
-    two_sites
-    acquire_until 'plan for' --np 8 "$program" "${app[@]}"
-    "$bed" ps | awk '$1 == "n2.site2" && $3 ~ /ti-node$/ { print $2 }' | xargs kill -KILL
-    and_ends 5
-    ends_with n2.site2
     id=$(sed -n "s/.* folders of this try may stay on 'n2.site2': .* --clean \\([0-9a-f]*\\)\" removes them/\\1/p" err)
     [ "$id" ] || fail 'it does not say how to remove what stays'
     front "$o/ti-acquire" --sites "$state/sites.conf" --clean "$id" >out 2>err
     ended $? 0
+}
+ti_node_killed_after_probe() { # which can remove nothing any more
+    two_sites
+    acquire_until 'plan for' --np 8 "$program" "${app[@]}"
+    kill_ti_node
+    and_ends 5
+    ends_with n2.site2
+    clean_as_said
     rm -r ./*.run
+}
+ti_node_killed_gathering() {
+    two_sites --front-delay 1ms
+    acquire_until "$started" --np 8 -o whole.tib "$o/examples/lu" W 300
+    "$bed" link front rate=1mbit # 600 KB come
+    while ! grep -q 'had left MPI_Init' err && kill -0 $running; do sleep 0.05; done
+    kill_ti_node
+    and_ends 0
+    clean_as_said
+    "$o/ti-info" -q --verify whole.tib || fail 'its bundle is not sound'
+    "$bed" link front rate=1gbit
 }
 running() { # running OPTION...: eight ranks that wait
     acquire_until "$started" --np 8 "$@" "$program" "${app[@]}"

@@ -426,7 +426,7 @@ class Trial:
             for fault in reversed(s.faults):
                 self.mend(fault)
         self.told = re.findall(r"--clean ([0-9a-f]{12,})", self.said())
-        if re.search("remain on node|traces that are not in it stay", self.said()):
+        if re.search("remains? on node|traces that are not in it stay", self.said()):
             with zipfile.ZipFile(self.out) as z:
                 self.told.append(json.loads(z.read("MANIFEST.json"))["run_id"])
         outcome = self.judge(status)
