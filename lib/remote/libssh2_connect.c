@@ -86,6 +86,9 @@ static LIBSSH2_RECV_FUNC(on_recv)
         o->closed = true;
     else
         scan_greeting(o, buffer, (size_t)n);
+    /* sshd keeps its next message until we acknowledge (Nagle), and the kernel waits 40 ms. */
+    if (o->step < TI__STEP_RUN && o->in == o->out)
+        setsockopt(o->in, IPPROTO_TCP, TCP_QUICKACK, &(int){1}, sizeof(int));
     o->heard = ti__now();
     ti__channel_heard(o->c);
     return n;
