@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "common/cli.h"
-#include "common/folder.h"
 #include "common/json.h"
 #include "common/map.h"
 #include "common/reap.h"
@@ -355,9 +354,7 @@ static ti_status outlive(pid_t pid, struct ti__shared *shared)
     if (shared->run_id[0] && !shared->leave) {
         memcpy(proc.run_id, shared->run_id, sizeof proc.run_id);
         ti_launch_sweep(&proc, 0, &found);
-        for (int i = 0; i < 2; i++)
-            if (shared->folder[i][0])
-                ti_tree_remove(AT_FDCWD, shared->folder[i]);
+        ti__remove_folders(shared);
     }
     if (WIFEXITED(proc.wait_status))
         return (ti_status)WEXITSTATUS(proc.wait_status);

@@ -127,6 +127,9 @@ ti__do ti__do_open, ti__do_spawn, ti__do_kill, ti__do_watch, ti__do_waits, ti__d
 /* Close the run; remove its directory if nothing was traced.  Processes are left alone. */
 void ti__close_run(struct ti__serve *s);
 
+/* Remove Open MPI's folders of the run. */
+void ti__remove_folders(struct ti__shared *shared);
+
 /* Send "status" if it is due.  Collecting it takes at most a tenth of our time, and is skipped
  * while the outbox is full. */
 void ti__send_status(struct ti__serve *s);

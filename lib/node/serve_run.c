@@ -1,5 +1,6 @@
 #include "node/serve_internal.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -7,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/folder.h"
 #include "common/hex.h"
 #include "common/json.h"
 #include "node/facts.h"
@@ -79,7 +81,6 @@ static void make_parents(const char *path)
 static ti_status make_scratch(struct ti__serve *s, const json_t *request, struct ti_err *err)
 {
     const json_t *list = json_object_get(request, "scratch");
-    char *const at[2] = {s->dir.tmp, s->dir.shm};
 
     for (size_t i = 0; i < 2; i++) {
         const char *path = json_string_value(json_array_get(list, i));
@@ -88,7 +89,6 @@ static ti_status make_scratch(struct ti__serve *s, const json_t *request, struct
             continue;
         if (path[0] != '/' || strlen(path) >= PATH_MAX || mkdir(path, 0700) < 0)
             return ti_err_errno(err, TI_ERR_IO, "cannot create '%s'", path);
-        strcpy(at[i], path);
         strcpy(s->shared->folder[i], path);
     }
     return TI_OK;
@@ -126,6 +126,15 @@ static bool set_spawn_environment(struct ti__serve *s)
            setenv("TIARA_NODE_FILE", file, 1) == 0;
 }
 
+void ti__remove_folders(struct ti__shared *shared)
+{
+    for (int i = 0; i < 2; i++) {
+        if (shared->folder[i][0])
+            ti_tree_remove(AT_FDCWD, shared->folder[i]);
+        shared->folder[i][0] = '\0';
+    }
+}
+
 void ti__close_run(struct ti__serve *s)
 {
     bool nothing_traced;
@@ -136,8 +145,7 @@ void ti__close_run(struct ti__serve *s)
     ti_watch_close(&s->watch);
     ti_load_free(&s->load);
     s->watching = false;
-    ti_rundir_unscratch(&s->dir);
-    memset(s->shared->folder, 0, sizeof s->shared->folder);
+    ti__remove_folders(s->shared);
     if (nothing_traced)
         ti_rundir_discard(&s->dir, false);
     ti_rundir_close(&s->dir);

@@ -598,6 +598,18 @@ class Traces(NodeTest):
         self.assertEqual(node.end(), 0)
         shutil.rmtree(directory)
 
+    def test_remove_takes_the_folders_of_the_run(self):
+        """So that none stays if ti-node is killed after that."""
+        node = self.serve()
+        scratch = [os.path.join(self.scratch, x) for x in ("tmp", "shm")]
+        directory = self.opened(node, scratch=scratch)
+        self.traces(directory, 2)
+        for folder in scratch:
+            os.makedirs(folder + "/ompi.n1.0/pid.1")
+        self.assertEqual(node.ask("remove", ranks=[[0, 7]])["removed"], 2)
+        self.assertEqual([x for x in scratch if os.path.exists(x)], [])
+        self.assertEqual(node.end(), 0)
+
     def test_remove_goes_by_what_is_there(self):
         """Millions of ranks are named; NODE.json goes with the last trace."""
         node = self.serve()
