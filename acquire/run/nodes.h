@@ -48,6 +48,7 @@ struct ti_used_node {
     bool swapped;             /* a warning was given */
     bool short_of_memory;
     bool disk_full;
+    bool said;          /* a message said that something of this try may stay there */
     bool counted;       /* one of its ranks was seen in the dry launch */
     bool daemon;        /* mpirun started its daemon there */
     int daemon_missing; /* successive checks in which the node had no process of the run, although

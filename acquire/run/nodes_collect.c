@@ -163,8 +163,8 @@ static json_t *remove_request(struct ti_fleet *f, int64_t node, void *arg)
                      ti_rank_map_json(&((struct ti_nodes_backend *)arg)->map, u->node));
 }
 
-/* Name the nodes for which `keeps` holds: they were lost with `what` of this try, and may come
- * back. */
+/* Name the nodes for which `keeps` holds, but none twice: they were lost with `what` of this try,
+ * and may come back. */
 static void say_kept(const struct ti_nodes_backend *b, const char *what,
                      bool (*keeps)(const struct ti_nodes_backend *, const struct ti_used_node *))
 {
@@ -179,9 +179,12 @@ static void say_kept(const struct ti_nodes_backend *b, const char *what,
     char *list = NULL;
     int64_t n = 0;
 
-    for (int64_t i = 0; names && b->fleet && i < b->nused; i++)
-        if (keeps(b, &b->used[i]))
-            names[n++] = b->sites->node[b->used[i].node].name;
+    for (int64_t i = 0; names && b->fleet && i < b->nused; i++) {
+        if (b->used[i].said || !keeps(b, &b->used[i]))
+            continue;
+        b->used[i].said = true;
+        names[n++] = b->sites->node[b->used[i].node].name;
+    }
     if (n)
         list = ti_hostlist_fold(names, n);
     if (list) {

@@ -17,7 +17,8 @@ cases=(
     disk_full program_missing_on_a_site another_program_on_a_node open_mpi_missing np_too_large
     hangs_when_asked
     # between the probe and the launch
-    dead_after_probe ti_node_killed_after_probe firewall_before_the_front daemon_ends_at_once
+    dead_after_probe retried_after_probe ti_node_killed_after_probe firewall_before_the_front
+    daemon_ends_at_once
     # while it runs
     killed_running frozen_running cut_running gateway_dies_running disk_fills_running
     memory_runs_out_running retried_without_the_node interrupted ti_acquire_killed
@@ -276,6 +277,14 @@ dead_after_probe() {
     and_ends 5
     ends_with n2.site2
     traces=some
+}
+retried_after_probe() {
+    two_sites
+    acquire_until 'plan for' --np 6 --exclude n1.site2 --retry 1 -o again.tib "$program" still 5
+    "$bed" crash n2.site2
+    and_ends 0
+    says 'trying again without 1 node' '--clean'
+    [ "$(grep -c "may stay on 'n2.site2'" err)" -eq 1 ] || fail 'it says more than once what may stay'
 }
 kill_ti_node() { "$bed" ps | awk '$1 == "n2.site2" && $3 ~ /ti-node$/ { print $2 }' | xargs kill -KILL; }
 clean_as_said() {
