@@ -77,6 +77,14 @@ static void make_parents(const char *path)
     }
 }
 
+/* We may be killed at any moment, and our parent removes what the name says: so it is empty until
+ * all of it is there. */
+static void note_folder(char *name, const char *path)
+{
+    strcpy(name + 1, path + 1);
+    __atomic_store_n(name, path[0], __ATOMIC_RELEASE);
+}
+
 /* Make the directories for Open MPI, which are removed when we end. */
 static ti_status make_scratch(struct ti__serve *s, const json_t *request, struct ti_err *err)
 {
@@ -89,7 +97,7 @@ static ti_status make_scratch(struct ti__serve *s, const json_t *request, struct
             continue;
         if (path[0] != '/' || strlen(path) >= PATH_MAX || mkdir(path, 0700) < 0)
             return ti_err_errno(err, TI_ERR_IO, "cannot create '%s'", path);
-        strcpy(s->shared->folder[i], path);
+        note_folder(s->shared->folder[i], path);
     }
     return TI_OK;
 }
