@@ -37,6 +37,8 @@ class Times:
         self.gather = 10 * self.timeout + 2 * logins + 30
 
 
+# So long the kernel remembers that a node gave no answer to ARP ("No route to host").
+NO_ROUTE_S = 3
 # Nodes that hear nothing end their processes after 60 s (lib/session/times.h) and 10 s more.
 NODES_END_S = 60 + 10 + 20
 
@@ -431,6 +433,7 @@ class Trial:
                 self.told.append(json.loads(z.read("MANIFEST.json"))["run_id"])
         outcome = self.judge(status)
         self.nothing_left("after the fault", outcome == "killed")
+        time.sleep(NO_ROUTE_S)
         if outcome == "complete" and s.tool == "acquire" and "--keep" not in s.more:
             files = self.left(True)
             if os.path.isdir(self.run) or files:
