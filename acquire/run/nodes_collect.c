@@ -202,7 +202,7 @@ static bool is_lost(const struct ti_nodes_backend *b, const struct ti_used_node 
     return b->fleet->member[u->node].state == TI_NODE_LOST;
 }
 
-/* It did not say that it removed its traces. */
+/* The node did not say that it removed its traces. */
 static bool did_not_remove(const struct ti_nodes_backend *b, const struct ti_used_node *u)
 {
     return u->open && !ti_fleet_ok(b->fleet, u->node, NULL);
