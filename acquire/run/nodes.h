@@ -100,9 +100,10 @@ void ti__nodes_plan_free(struct ti_nodes_backend *b);
 /* The entry of a node in b->used; NULL: it has no ranks. */
 struct ti_used_node *ti__nodes_used(struct ti_nodes_backend *b, int64_t node);
 
-/* Name nodes that were lost, and may keep folders of a run of which nothing is left here: its
- * RUN.json would tell --clean. */
+/* Name the nodes that were lost and may keep folders of this run, with the --clean command that
+ * removes them.  For runs that leave no run directory here, which --clean would take instead. */
 void ti__nodes_say_kept(const struct ti_nodes_backend *b);
+
 /* Let the nodes make their run directories. */
 ti_status ti__nodes_open(struct ti_nodes_backend *b, struct ti_err *err);
 /* mpirun's command, for the dry launch or for the run. */

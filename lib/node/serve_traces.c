@@ -78,16 +78,18 @@ ti_status ti__do_crc(struct ti__serve *s, const json_t *request, struct ti_err *
     return ti__start_task(s, request, "crc", compute_crcs, err);
 }
 
-/* Once nobody needs the traces, nobody needs Open MPI's folders: whatever becomes of us then, no
- * folder stays. */
+/* Once nobody needs the traces of our run, nobody needs its folders for Open MPI: whatever becomes
+ * of us then, no folder stays. */
 static json_t *remove_traces(void *arg)
 {
     const struct ti__work *w = arg;
+    const char *id = ti__text_of(w->request, "run_id");
     struct ti_err err = {"", ""};
     int64_t removed;
     ti_status st;
 
-    ti__remove_folders(w->s->shared);
+    if (!id || strcmp(id, w->s->shared->run_id) == 0)
+        ti__remove_folders(w->s->shared);
     st = ti_traces_remove(w->request, directory_of(w->s), run_id_of(w->s), &removed, &err);
     return or_error(st == TI_OK ? json_pack("{s:I}", "removed", (json_int_t)removed) : NULL, &err);
 }

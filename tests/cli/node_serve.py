@@ -374,6 +374,8 @@ class Ends(NodeTest):
     def test_nothing_of_the_run_outlives_the_channel(self):
         """Whatever ends the channel; processes of others go on."""
         bystander = subprocess.Popen(["sleep", "9999"])
+        self.addCleanup(bystander.wait)
+        self.addCleanup(bystander.kill)
         for how in ("eof", "TERM", "HUP", "KILL", "reader"):
             node = self.serve(stderr=subprocess.DEVNULL)
             scratch = [os.path.join(self.scratch, how + x) for x in ("-tmp", "-shm")]
@@ -393,8 +395,6 @@ class Ends(NodeTest):
             self.assertEqual(processes_of(self.run_id), [], how)
             self.assertEqual([x for x in scratch if os.path.exists(x)], [], how)
         self.assertIsNone(bystander.poll())
-        bystander.kill()
-        bystander.wait()
 
     def test_run_ends_when_the_parent_of_the_server_is_killed(self):
         node = self.serve()
@@ -606,6 +606,9 @@ class Traces(NodeTest):
         self.traces(directory, 2)
         for folder in scratch:
             os.makedirs(folder + "/ompi.n1.0/pid.1")
+        other = dict(directory=directory, run_id="f" * 32)    # they are not of that run
+        self.assertEqual(node.ask("remove", ranks=[[0, 7]], **other)["removed"], 0)
+        self.assertEqual([x for x in scratch if not os.path.exists(x)], [])
         self.assertEqual(node.ask("remove", ranks=[[0, 7]])["removed"], 2)
         self.assertEqual([x for x in scratch if os.path.exists(x)], [])
         self.assertEqual(node.end(), 0)
