@@ -111,19 +111,18 @@ static void on_timeout(void *arg);
 /* Checks the timeouts of an attempt, and sets the timer for the next check. */
 static void set_timeouts(struct ti_channel *c)
 {
-    double connect_s = c->options.connect_s > 0 ? c->options.connect_s : c->r->connect_s,
-           answer_s = c->options.answer_s > 0 ? c->options.answer_s : c->r->answer_s,
-           now = ti__now(), end = min_of(c->tried_at + connect_s, c->heard_at + answer_s),
+    struct ti__login_times t = ti__login_times(c->r, c->conf, &c->options);
+    double now = ti__now(), end = min_of(c->tried_at + t.connect_s, c->heard_at + t.answer_s),
            dead = c->heard_at > c->tried_at || !c->holds_global ? end
                                                                 : c->tried_at + unanswered_s(c->r);
 
     if (now >= end && !c->command) { /* it waits for our command */
         c->tried_at = c->heard_at = now;
-        dead = end = min_of(now + connect_s, now + answer_s);
+        dead = end = now + min_of(t.connect_s, t.answer_s);
     }
     if (now >= end) {
         ti__channel_failed(c, TI_CHANNEL_TIMED_OUT, NULL, "no answer in %.3g s",
-                           now - c->heard_at >= answer_s ? answer_s : connect_s);
+                           now - c->heard_at >= t.answer_s ? t.answer_s : t.connect_s);
         return;
     }
     if (now >= dead) {
@@ -270,8 +269,14 @@ static void set_hint(struct ti_channel *c, enum ti_channel_end end)
     else if (end == TI_CHANNEL_REFUSED)
         ti_err_hint(err, "does sshd run there, at this port? Try: ssh %s%s%s%s true", jump, by,
                     *by ? " " : "", c->host);
-    else if (end == TI_CHANNEL_UNREACHABLE || end == TI_CHANNEL_TIMED_OUT)
+    else if (end == TI_CHANNEL_UNREACHABLE)
         ti_err_hint(err, "is it up? Try: ssh %s%s%s%s true", jump, by, *by ? " " : "", c->host);
+    else if (end == TI_CHANNEL_TIMED_OUT)
+        ti_err_hint(
+            err,
+            "is it up? Try: ssh %s%s%s%s true; ConnectTimeout in ssh's configuration lets it "
+            "take longer",
+            jump, by, *by ? " " : "", c->host);
     else if (end == TI_CHANNEL_GATEWAY && *by)
         ti_err_hint(err, "is the gateway up? Try: ssh %s true", by);
     else if (end == TI_CHANNEL_BUSY)

@@ -26,7 +26,7 @@ struct ti__confs {
     bool hostclass_known; /* `hostclass` is final; NULL: no classes */
     struct ti__hostclass *hostclass;
     unsigned char *fingerprint; /* scratch space for a fingerprint */
-    double began;             /* ti__now() at the first request; 0: none */
+    double began;               /* ti__now() at the first request; 0: none */
     struct ti__timer alone;
 };
 
@@ -95,6 +95,7 @@ static void share_from(struct ti__conf *c, const struct ti__conf *like, const ch
     c->alias = like->alias;
     c->port = like->port;
     c->family = like->family;
+    c->connect_s = like->connect_s;
     c->jump = like->jump;
     c->keys_only = how == TI__SHARE_KEYS;
     c->control = c->keys_only ? NULL : like->control;

@@ -41,6 +41,7 @@ struct ti__conf {
 
     char *user, *host, *alias; /* alias: the host's name in known_hosts, or NULL */
     int port, family;
+    double connect_s; /* ConnectTimeout; 0: none */
     char *jump;    /* ProxyJump, or NULL */
     char *control; /* ControlPath, or NULL */
     char *identities[TI__IDENTITIES];

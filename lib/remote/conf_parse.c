@@ -108,6 +108,8 @@ static void parse_word(struct ti__conf *c, const char *word, const char *value)
         keep(&c->host, value);
     else if (strcmp(word, "port") == 0)
         c->port = atoi(value);
+    else if (strcmp(word, "connecttimeout") == 0)
+        c->connect_s = is_none(value) ? 0 : atof(value);
     else if (strcmp(word, "hostkeyalias") == 0)
         keep(&c->alias, value);
     else if (strcmp(word, "proxyjump") == 0)

@@ -109,18 +109,18 @@ static void check_timeouts(void *arg)
 {
     struct ti__gateway *g = arg;
     const struct ti_remote *r = g->r;
+    struct ti__login_times t = ti__login_times(r, g->conf, NULL);
     double now = ti__now(), missed = ti__timer_late(&g->timer) ? now - g->heard_at : 0, left, quiet;
 
     g->tried_at += missed; /* as in attempt.c */
     g->heard_at += missed;
-    left = g->tried_at + r->connect_s - now;
-    quiet = g->heard_at + r->answer_s - now;
+    left = g->tried_at + t.connect_s - now;
+    quiet = g->heard_at + t.answer_s - now;
     if (left > 0 && quiet > 0) {
         ti__timer_set(&g->r->loop, &g->timer, left < quiet ? left : quiet, check_timeouts, g);
         return;
     }
-    snprintf(g->cause, sizeof g->cause, "no answer in %.3g s",
-             left > 0 ? r->answer_s : r->connect_s);
+    snprintf(g->cause, sizeof g->cause, "no answer in %.3g s", left > 0 ? t.answer_s : t.connect_s);
     g->hint[0] = '\0';
     failed(g, TI_CHANNEL_TIMED_OUT);
 }

@@ -149,6 +149,14 @@ const char *ti__remote_dir(struct ti_remote *r, struct ti_err *err);
 
 double ti__random(struct ti_remote *r); /* [0, 1) */
 
+/* The timeouts `connect_s` and `answer_s` of a login: those of `options`, else of `r`, or
+ * ConnectTimeout where that is longer.  Both pointers may be NULL. */
+struct ti__login_times {
+    double connect_s, answer_s;
+};
+struct ti__login_times ti__login_times(const struct ti_remote *r, const struct ti__conf *conf,
+                                       const struct ti_channel_options *options);
+
 /* SIGTERM is "TERM". */
 void ti__signal_name(int sig, char name[16]);
 

@@ -387,17 +387,19 @@ static char *known_lines(struct ti__known *k, const struct ti__conf *conf)
     return text;
 }
 
-bool ti_remote_known(struct ti_remote *r, const char *host, char **lines)
+bool ti_remote_known(struct ti_remote *r, const char *host, char **lines, double *connect_s)
 {
     const struct ti__conf *conf = ti__conf_of_keys(r, host, true);
 
     *lines = NULL;
+    *connect_s = 0;
     if (!conf)
         return true;
     if (conf->state < TI__CONF_KNOWN) {
         ti__confs_start(r);
         return false;
     }
+    *connect_s = conf->connect_s;
     if (!r->known)
         r->known = ti__known_new();
     if (conf->state == TI__CONF_BAD)

@@ -31,8 +31,10 @@ struct ti_remote_config {
     const char *ssh_config; /* as ssh -F; NULL: the user's */
     const char *const *via; /* argv that runs a shell command on {node} instead of SSH, the
                                command being appended as one argument; NULL: SSH */
-    double connect_s;       /* timeout of one attempt to connect; 0: 20 */
-    double answer_s;        /* timeout without any data while connecting; 0: connect_s */
+    double connect_s;       /* timeout of one attempt to connect; 0: 20.  ConnectTimeout of ssh's
+                               configuration counts instead where that is longer. */
+    double answer_s;        /* timeout without any data while connecting; 0: connect_s.  Not less
+                               than ConnectTimeout either. */
     double silence_s;       /* timeout without any data, keepalives included; 0: 30 */
     int max_opening; /* connections being opened at a time per gateway or sshd; 0: TI_REMOTE_OPENING
                       */
@@ -124,9 +126,9 @@ size_t ti_channel_queued(const struct ti_channel *c);
 /*
  * The host keys that are known here of `host`, [USER@]HOST[:PORT], as lines for known_hosts on
  * another machine, under the names that it may use; free() them.  False: `ssh -G` is running, try
- * again after a poll.  *lines NULL: memory is short.
+ * again after a poll.  *lines NULL: memory is short.  *connect_s: its ConnectTimeout; 0: none.
  */
-bool ti_remote_known(struct ti_remote *r, const char *host, char **lines);
+bool ti_remote_known(struct ti_remote *r, const char *host, char **lines, double *connect_s);
 
 /* Announces a later ti_remote_known(), so that `ssh -G` runs early, with low priority. */
 void ti_remote_prefetch(struct ti_remote *r, const char *host);

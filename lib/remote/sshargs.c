@@ -69,16 +69,14 @@ void ti__sshargs_begin(struct ti__sshargs *a, const struct ti_remote *r,
         "EscapeChar=none",
     };
     static const struct ti_channel_options nothing;
-    double silence_s, connect_s, answer_s;
+    struct ti__login_times t = ti__login_times(r, conf, options);
+    double silence_s, connect_s = t.connect_s < t.answer_s ? t.connect_s : t.answer_s;
     bool is_gateway = !options; /* -N sets the session type */
     int every;
     char *list;
 
     options = options ? options : &nothing;
     silence_s = options->silence_s > 0 ? options->silence_s : r->silence_s;
-    connect_s = options->connect_s > 0 ? options->connect_s : r->connect_s;
-    answer_s = options->answer_s > 0 ? options->answer_s : r->answer_s;
-    connect_s = connect_s < answer_s ? connect_s : answer_s;
     every = (int)(silence_s / 3 + 0.5);
 
     ti__ssharg(a, "ssh");

@@ -45,6 +45,7 @@ struct ti_conn {
     double heard;                    /* ti_sessions_clock(); 0: silence does not count yet */
     double heartbeat_at;             /* when we last sent one, ti_now() */
     double hello_deadline;           /* of a relayed connection, ti_sessions_clock(); 0: none */
+    double connect_s;                /* ConnectTimeout of a host behind a relay; 0: none */
     double moved_until;              /* the last deadline that "moved" may set; 0: none came */
     int64_t received, relayed_bytes; /* bytes; the latter were for connections through it */
 

@@ -69,6 +69,11 @@ static void relay_reported_end(struct ti_conn *conn, enum ti_channel_end end, co
     ti__conn_fail(conn, end, false, &why);
 }
 
+static double longer_of(double a, double b)
+{
+    return a > b ? a : b;
+}
+
 /* How many times its relay opens as many connections as it may, until it opens this one. */
 static int turns(const struct ti_conn *conn)
 {
@@ -87,7 +92,7 @@ static double hello_timeout_s(const struct ti_conn *conn)
 {
     const struct ti_remote_config *config = &conn->all->sessions_config.remote;
 
-    return 10 * (config->connect_s + config->silence_s) * turns(conn);
+    return 10 * (longer_of(config->connect_s, conn->connect_s) + config->silence_s) * turns(conn);
 }
 
 /* The relay is sending Tiara to `conn`, which may not go on for ever. */
@@ -173,8 +178,10 @@ static void open_relayed(struct ti_conn *conn, char *known)
                                    "reach", "id", -(json_int_t)conn->stream, "stream",
                                    (json_int_t)conn->stream, "host", conn->host, "tiara",
                                    conn->tiara, "known", lines_json(known), "forward_agent",
-                                   config->forward_agent, "connect_s", config->connect_s,
-                                   "answer_s", config->answer_s, "silence_s", config->silence_s)))
+                                   config->forward_agent, "connect_s",
+                                   longer_of(config->connect_s, conn->connect_s), "answer_s",
+                                   longer_of(config->answer_s, conn->connect_s), "silence_s",
+                                   config->silence_s)))
         ti__conn_fail_text(conn, TI_CHANNEL_LOCAL, "its relay cannot be asked: out of memory",
                            NULL);
 }
@@ -196,7 +203,7 @@ void ti__conns_open_waiting(struct ti_conns *all)
 
         next = TAILQ_NEXT(conn, in_waiting);
         if (conn->state == TI__CONN_WAITING &&
-            !ti_remote_known(ti_conns_remote(all), conn->host, &lines)) {
+            !ti_remote_known(ti_conns_remote(all), conn->host, &lines, &conn->connect_s)) {
             ahead++;
             continue;
         }

@@ -153,6 +153,7 @@ def asked(word):
     data = b""
     while b'"' + word + b'"' not in data:
         data += os.read(0, 65536)
+    return data
 $1
 while True:
     time.sleep(0.5)
@@ -251,6 +252,12 @@ await c ended
 finish
 said '^c ended TIMED_OUT own \| its relay does not say whether it connects to it' 'moved for ever'
 silent '^e ended' 'moved for ever'
+# Relays are told ConnectTimeout, where that is longer.
+printf 'Host slow\n ConnectTimeout 7000\n' >"$d/slow"
+evil "hello(); told = asked(b'reach')
+sys.exit(8 if b'\"connect_s\":7000' in told and b'\"answer_s\":7000' in told else 9)" ''
+try -F "$d/slow" "e=${evils[-1]#*=}" c=e:slow
+said '^e ended EXITED own .*status 8' 'a relay is told ConnectTimeout'
 mkdir "$d/taking"
 cat >"$d/taking/ssh" <<END
 #!/usr/bin/env bash

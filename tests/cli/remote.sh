@@ -96,6 +96,10 @@ Host silent
 Host late
  Port $late
  HostKeyAlias plain
+Host patient
+ Port $late
+ HostKeyAlias plain
+ ConnectTimeout 100
 Host stalls
  Port $stalls
  HostKeyAlias plain
@@ -228,6 +232,9 @@ for transport in libssh2 openssh; do
     connect=3; run silent true; ended TIMED_OUT 'silent'
     [ "$(grep -c . "$d/connections")" -eq 1 ] || bad 'a host that said nothing was tried again'
     connect=6; run -r 4 stalls 'exit 9'; ended 'EXITED 9' 'stalled once'; connect=
+    # slow, and waited for as ssh's configuration says
+    connect=1; run -r 1 late 'exit 7'; ended TIMED_OUT 'late'
+    run -r 1 patient 'exit 7'; ended 'EXITED 7' 'ConnectTimeout'; connect=
     # stopped while the host answers: its time does not run meanwhile
     "$try" -F "$d/config" -t "$transport" -C 8 -r 1 late 'exit 7' >"$d/out" 2>"$d/err" &
     stopped=$!

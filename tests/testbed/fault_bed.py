@@ -25,11 +25,15 @@ class Harness(Exception):
     """The trial itself failed, not the product."""
 
 
+CROWDED_LOGIN_S = 60    # ConnectTimeout of ssh there
+
+
 class Layout:
     """What `bed up` is told: so many nodes at so many sites, and who may log in where."""
 
     def __init__(self, sites, nodes, gateways, inner):
         self.sites, self.nodes, self.gateways, self.inner = sites, nodes, gateways, inner
+        self.crowded = sites * nodes > 100    # a node has so little of a core that logins are slow
 
     def __str__(self):
         return "%dx%d%s%s" % (self.sites, self.nodes, "+gateways" if self.gateways else "",
@@ -65,6 +69,9 @@ class Bed:
             return
         self("down")
         self.state = self("up", *self.layout.options(), "--share", self.share).strip()
+        if self.layout.crowded:
+            with open(self.state + "/front/home/.ssh/config", "a") as f:
+                f.write("    ConnectTimeout %d\n" % CROWDED_LOGIN_S)
         with open(self.state + "/nodes") as f:
             self.nodes = self.targets = f.read().split()
         with open(self.state + "/all") as f:

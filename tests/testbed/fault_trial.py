@@ -11,7 +11,7 @@ import time
 import zipfile
 
 import fault_kinds
-from fault_bed import BUILD, Harness, Layout
+from fault_bed import BUILD, CROWDED_LOGIN_S, Harness, Layout
 
 ACQUIRE, GATHER, INFO = (os.path.join(BUILD, "ti-" + t) for t in ("acquire", "gather", "info"))
 
@@ -30,17 +30,17 @@ LARGE_NP = 64                        # ranks there, on as many of the nodes
 # node has 1/400 of a core of this machine, so timeouts and logins may be longer.
 class Times:
     def __init__(self, large):
-        self.silence = 60 if large else 20    # --silence of ti-acquire
-        self.timeout = 40 if large else 8     # --timeout of ti-gather
-        logins = 4 * 20 * (3 if large else 1)
+        self.silence = 120 if large else 20   # --silence of ti-acquire
+        self.timeout = 80 if large else 8     # --timeout of ti-gather
+        logins = 4 * (CROWDED_LOGIN_S if large else 20)
         self.acquire = 300 + logins + 2 * self.silence + 240
         self.gather = 10 * self.timeout + 2 * logins + 30
+        # Nodes that hear nothing end their processes (lib/session/times.h).
+        self.nodes_end = max(self.silence, 60) + 10 + 20
 
 
 # So long the kernel remembers that a node gave no answer to ARP ("No route to host").
 NO_ROUTE_S = 3
-# Nodes that hear nothing end their processes after 60 s (lib/session/times.h) and 10 s more.
-NODES_END_S = 60 + 10 + 20
 
 
 class Wrong(Exception):
@@ -349,7 +349,7 @@ class Trial:
     def nothing_left(self, when, ended_by_signal=False):
         """No process within the nodes' timeout; no file but run directories, or after SIGKILL those
         that --clean removes."""
-        took, left = self.bed.wait_until_idle(NODES_END_S)
+        took, left = self.bed.wait_until_idle(self.s.times.nodes_end)
         self.idle = max(self.idle, took)
         if left:
             raise Wrong("%s: still running after %d s: %s" % (when, took, "; ".join(left[:4])))

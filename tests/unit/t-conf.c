@@ -96,6 +96,39 @@ static void from_keys_to_all(void **state)
     ti_remote_free(r);
 }
 
+/* None, that of all hosts, and that of one. */
+static void connect_timeouts(void **state)
+{
+    struct ti_remote *r;
+    const struct ti__conf *a, *b, *c;
+    struct ti_channel_options options = {.connect_s = 3, .answer_s = 4};
+
+    (void)state;
+    write_file(config, "Host *\n  User bob\n");
+    r = remote();
+    a = ti__conf_of(r, "plaina");
+    wait_for(r, a);
+    assert_float_equal(a->connect_s, 0, 0);
+    assert_float_equal(ti__login_times(r, a, NULL).connect_s, 20, 0);
+    ti_remote_free(r);
+    write_file(config, "Host slow\n  ConnectTimeout 70\nHost *\n  ConnectTimeout 7\n");
+    r = remote();
+    a = ti__conf_of(r, "plaina");
+    wait_for(r, a);
+    b = ti__conf_of(r, "plainb");
+    wait_for(r, b);
+    c = ti__conf_of(r, "slow");
+    wait_for(r, c);
+    assert_ptr_equal(b->like, a);
+    assert_float_equal(b->connect_s, 7, 0);
+    assert_float_equal(ti__login_times(r, b, NULL).connect_s, 20, 0); /* not shorter */
+    assert_float_equal(ti__login_times(r, c, NULL).connect_s, 70, 0);
+    assert_float_equal(ti__login_times(r, c, NULL).answer_s, 70, 0);
+    assert_float_equal(ti__login_times(r, c, &options).connect_s, 3, 0);
+    assert_float_equal(ti__login_times(r, c, &options).answer_s, 4, 0);
+    ti_remote_free(r);
+}
+
 /* ssh names more files than are listened to: those that were not may tell hosts apart. */
 static void more_files_than_are_known(void **state)
 {
@@ -161,6 +194,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(from_keys_to_all),
+        cmocka_unit_test(connect_timeouts),
         cmocka_unit_test(more_files_than_are_known),
         cmocka_unit_test(nothing_from_failures),
     };
