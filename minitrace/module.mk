@@ -59,8 +59,9 @@ minitrace_objs = $(patsubst %,$(O)/pic-$(1)/%.o,$(basename $(minitrace_src) $(co
 # Position-independent, all symbols hidden by default, and never sanitized: they are loaded
 # into programs that are not.
 pic_flags := $(maps) -fPIC -fvisibility=hidden -DTI_VERSION='"$(VERSION)"'
-# Sections sorted by name: .bss.sparse (dispatcher.h) is behind .bss.
-so_flags  := -shared -Wl,-z,now -Wl,-z,noexecstack -Wl,--sort-section=name
+# Sections sorted by name: .bss.sparse (dispatcher.h) is behind .bss.  No debug information, which
+# would be three quarters of what is sent to nodes without Tiara; the names of symbols stay.
+so_flags  := -shared -Wl,-S -Wl,-z,now -Wl,-z,noexecstack -Wl,--sort-section=name
 
 define mpi_backend_objects
 $(O)/pic-$(1)/%.o: %.c
