@@ -17,6 +17,12 @@
 #include "node/launch.h"
 #include "trace/rankname.h"
 
+/* A bundle of so many bytes may take longer than nodes stay that do not hear us, and takes no
+ * longer than at this rate. */
+#define LARGE_BYTES (64 << 20)
+#define LEAST_RATE  1e6 /* bytes/s */
+#define PAUSE_MAX_S 86400.0
+
 /* State of one gather. */
 struct work {
     const struct ti_gather_options *o;
@@ -331,6 +337,19 @@ static ti_status refuse_merged(const char *run, struct ti_err *err)
     return TI_ERR_INPUT;
 }
 
+/* The nodes are to stay until their traces may be removed. */
+static void announce_pause(const struct work *w)
+{
+    double bytes = 0, seconds;
+
+    for (int64_t i = 0; i < w->nodes.n; i++)
+        bytes += (double)w->nodes.node[i].bytes;
+    if (bytes < LARGE_BYTES)
+        return;
+    seconds = bytes / LEAST_RATE;
+    ti_conns_announce_pause(w->kept->conns, seconds < PAUSE_MAX_S ? seconds : PAUSE_MAX_S);
+}
+
 ti_status ti_gather(const struct ti_gather_options *o, struct ti_kept *kept, struct ti_err *err)
 {
     struct work w = {
@@ -352,6 +371,8 @@ ti_status ti_gather(const struct ti_gather_options *o, struct ti_kept *kept, str
         st = fetch(&w, err);
     if (!o->remove)
         ti_kept_hang_up(kept);
+    if (st == TI_OK && o->remove && kept->conns)
+        announce_pause(&w);
     if (st == TI_OK)
         st = gather_fetched(&w, err);
     if (st == TI_ERR_IO && ti_gather_stop && !o->plan && !*err->hint)

@@ -347,6 +347,20 @@ together() {
     says err ": node1, node3, node5, node7"
 }
 
+# where the bundle may take long, nodes are told to stay until their traces are removed
+stays() {
+    local bytes
+    for bytes in 1000000 200000000; do
+        nodes 3 9
+        change "nodes.*.bytes=$bytes"
+        run 0 ti-gather --trust --remove run -o run.tib
+        says out "removed 9 traces"
+        sort -nu mode/node0.listens >listens
+        if [ $bytes = 1000000 ]; then echo 60000; else printf '%s\n' 60000 600000; fi |
+            cmp -s - listens || fail "with $bytes bytes a node it listens for $(cat listens) ms"
+    done
+}
+
 # only what is what was gathered is removed: as long, and with its checksum
 removed() {
     nodes 3 9
@@ -562,7 +576,7 @@ END
 }
 
 # each in a folder of its own, some at a time: nodes that are slow are waited for
-parts=(stuck slow wrong held once elsewhere parts stale unknown shared alike late lost given_up told together removed
+parts=(stuck slow wrong held once elsewhere parts stale unknown shared alike late lost given_up told together stays removed
     rude foreign crashed merged)
 for part in "${parts[@]}"; do
     (mkdir "$part" && cd "$part" && "$part" && exit $failed) >"$part.out" 2>&1 || touch "$part.failed" &

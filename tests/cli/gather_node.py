@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """A node for tests of ti-gather, which does what session/messages.h says, or not quite:
-gather_node.py NODE COMMAND.  What it sent is told in the file sent/NODE: rank, from, bytes.
+gather_node.py NODE COMMAND.  What it sent is told in the file sent/NODE: rank, from, bytes;
+and in mode/NODE.listens, for how many milliseconds it was to listen to silence.
 
 The file mode/NODE, if there is one, has one line that says how the node goes wrong.  Modes with
 [RANK] concern that rank only, or all; `once` is the first time, however often the node is started.
@@ -283,6 +284,8 @@ def beat(every_s):
 
 
 def do_beat(q):
+    with open("mode/%s.listens" % name, "a") as log:
+        print(q["listen_ms"], file=log)
     tell(what="beat", id=q["id"])
     if mode[0] in ("hang", "dawdle", "drips") and threading.active_count() == 1:
         threading.Thread(target=beat, args=(q["every_ms"] / 1000,), daemon=True).start()
