@@ -55,14 +55,18 @@ static void set_parent(struct ti__peer *p, int64_t parent)
         p->result->depth++;
 }
 
-/* The tree is then that of the connections, not the planned one. */
+/* The tree is then that of the connections, not the planned one; its arity is the most children
+ * that a node has. */
 static void set_tree(struct ti__gathering *g)
 {
     size_t n;
     struct holder *list = holders(g, &n);
-    bool star = true;
+    int *children = calloc((size_t)g->nodes.n + 1, sizeof *children);
 
-    if (!list) {
+    g->f->arity = TI_ARITY_STAR;
+    if (!list || !children) {
+        free(list);
+        free(children);
         ti__local_error(g);
         return;
     }
@@ -71,11 +75,11 @@ static void set_tree(struct ti__gathering *g)
 
         if (p->conn)
             set_parent(p, node_of(list, n, ti_conn_relay(p->conn)));
-        star = star && p->result->parent < 0;
+        if (p->result->parent >= 0 && ++children[p->result->parent] > g->f->arity)
+            g->f->arity = children[p->result->parent];
     }
-    if (star)
-        g->f->arity = TI_ARITY_STAR;
     free(list);
+    free(children);
 }
 
 void ti__use_kept(struct ti__gathering *g, struct ti_kept *k)

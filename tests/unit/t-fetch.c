@@ -469,6 +469,7 @@ static void test_kept_tree(void **state)
     struct ti_fetch before, f;
     char folder[] = "/tmp/t-fetch-XXXXXX", path[64];
     int64_t behind = 0;
+    int children[2000] = {0}, most = 0;
 
     (void)state;
     these.np = these.nodes = 2000;
@@ -487,8 +488,11 @@ static void test_kept_tree(void **state)
         assert_int_equal(parent, before.node[i].parent);
         assert_int_equal(f.node[i].depth, parent < 0 ? 1 : 1 + f.node[parent].depth);
         behind += parent >= 0;
+        if (parent >= 0 && ++children[parent] > most)
+            most = children[parent];
     }
     assert_true(behind > these.nodes / 2);
+    assert_int_equal(f.arity, most);
     ti_fetch_free(&f);
     ti_fetch_free(&before);
     ti_kept_free(&kept);
