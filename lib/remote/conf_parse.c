@@ -7,6 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#define CONNECT_MAX_S 86400.0 /* a relay is told no more */
+
 static bool is_none(const char *value)
 {
     return !*value || strcmp(value, "none") == 0;
@@ -109,7 +111,7 @@ static void parse_word(struct ti__conf *c, const char *word, const char *value)
     else if (strcmp(word, "port") == 0)
         c->port = atoi(value);
     else if (strcmp(word, "connecttimeout") == 0)
-        c->connect_s = is_none(value) ? 0 : atof(value);
+        c->connect_s = atof(value) < CONNECT_MAX_S ? atof(value) : CONNECT_MAX_S; /* "none": 0 */
     else if (strcmp(word, "hostkeyalias") == 0)
         keep(&c->alias, value);
     else if (strcmp(word, "proxyjump") == 0)

@@ -100,7 +100,7 @@ static void from_keys_to_all(void **state)
 static void connect_timeouts(void **state)
 {
     struct ti_remote *r;
-    const struct ti__conf *a, *b, *c;
+    const struct ti__conf *a, *b, *c, *d;
     struct ti_channel_options options = {.connect_s = 3, .answer_s = 4};
 
     (void)state;
@@ -111,7 +111,8 @@ static void connect_timeouts(void **state)
     assert_float_equal(a->connect_s, 0, 0);
     assert_float_equal(ti__login_times(r, a, NULL).connect_s, 20, 0);
     ti_remote_free(r);
-    write_file(config, "Host slow\n  ConnectTimeout 70\nHost *\n  ConnectTimeout 7\n");
+    write_file(config, "Host slow\n  ConnectTimeout 70\nHost never\n  ConnectTimeout 1000000\n"
+                       "Host *\n  ConnectTimeout 7\n");
     r = remote();
     a = ti__conf_of(r, "plaina");
     wait_for(r, a);
@@ -119,6 +120,9 @@ static void connect_timeouts(void **state)
     wait_for(r, b);
     c = ti__conf_of(r, "slow");
     wait_for(r, c);
+    d = ti__conf_of(r, "never");
+    wait_for(r, d);
+    assert_float_equal(d->connect_s, 86400, 0);
     assert_ptr_equal(b->like, a);
     assert_float_equal(b->connect_s, 7, 0);
     assert_float_equal(ti__login_times(r, b, NULL).connect_s, 20, 0); /* not shorter */
