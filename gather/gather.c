@@ -17,8 +17,8 @@
 #include "node/launch.h"
 #include "trace/rankname.h"
 
-/* A bundle of so many bytes may take longer than nodes stay that do not hear us, and takes no
- * longer than at this rate. */
+/* To make a bundle of LARGE_BYTES or more may take longer than nodes wait for a sign of life.  It
+ * takes no longer than at LEAST_RATE. */
 #define LARGE_BYTES (64 << 20)
 #define LEAST_RATE  1e6 /* bytes/s */
 #define PAUSE_MAX_S 86400.0
@@ -371,7 +371,7 @@ ti_status ti_gather(const struct ti_gather_options *o, struct ti_kept *kept, str
         st = fetch(&w, err);
     if (!o->remove)
         ti_kept_hang_up(kept);
-    if (st == TI_OK && o->remove && kept->conns)
+    if (st == TI_OK && o->remove && !o->plan && kept->conns)
         announce_pause(&w);
     if (st == TI_OK)
         st = gather_fetched(&w, err);

@@ -1,4 +1,5 @@
 /* Whether the other side lives: heartbeats in both directions, and what is done about silence. */
+#include <math.h>
 #include <stdio.h>
 
 #include "common/clock.h"
@@ -37,10 +38,11 @@ bool ti__conn_heartbeat(struct ti_conn *conn)
 
 void ti_conns_announce_pause(struct ti_conns *all, double seconds)
 {
+    double listen_s = fmax(seconds, peer_timeout_s(all));
     struct ti_conn *conn;
 
     TAILQ_FOREACH(conn, &all->conns, in_all)
-    if (conn->state == TI__CONN_READY && send_heartbeat(conn, seconds))
+    if (conn->state == TI__CONN_READY && send_heartbeat(conn, listen_s))
         conn->heartbeat_at = 0; /* the next poll sends one with the usual timeout */
     for (int i = 0; i < 10; i++)
         ti_remote_poll(ti_conns_remote(all), TI_SESSION_CHECK_MS / 10);

@@ -350,6 +350,11 @@ together() {
 # where the bundle may take long, nodes are told to stay until their traces are removed
 stays() {
     local bytes
+    nodes 3 9
+    change "nodes.*.bytes=200000000"
+    run 0 ti-gather --trust --remove --timeout 1000 run -o run.tib
+    [ "$(sort -nu mode/node0.listens)" = 1000000 ] ||
+        fail "with a longer timeout it listens for $(cat mode/node0.listens) ms"
     for bytes in 1000000 200000000; do
         nodes 3 9
         change "nodes.*.bytes=$bytes"
