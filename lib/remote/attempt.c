@@ -269,14 +269,9 @@ static void set_hint(struct ti_channel *c, enum ti_channel_end end)
     else if (end == TI_CHANNEL_REFUSED)
         ti_err_hint(err, "does sshd run there, at this port? Try: ssh %s%s%s%s true", jump, by,
                     *by ? " " : "", c->host);
-    else if (end == TI_CHANNEL_UNREACHABLE)
-        ti_err_hint(err, "is it up? Try: ssh %s%s%s%s true", jump, by, *by ? " " : "", c->host);
-    else if (end == TI_CHANNEL_TIMED_OUT)
-        ti_err_hint(
-            err,
-            "is it up? Try: ssh %s%s%s%s true; ConnectTimeout in ssh's configuration lets it "
-            "take longer",
-            jump, by, *by ? " " : "", c->host);
+    else if (end == TI_CHANNEL_UNREACHABLE || end == TI_CHANNEL_TIMED_OUT)
+        ti_err_hint(err, "is it up? Try: ssh %s%s%s%s true%s", jump, by, *by ? " " : "", c->host,
+                    end == TI_CHANNEL_TIMED_OUT ? "; " TI__LONGER_LOGIN : "");
     else if (end == TI_CHANNEL_GATEWAY && *by)
         ti_err_hint(err, "is the gateway up? Try: ssh %s true", by);
     else if (end == TI_CHANNEL_BUSY)

@@ -110,6 +110,7 @@ static void check_timeouts(void *arg)
     struct ti__gateway *g = arg;
     const struct ti_remote *r = g->r;
     struct ti__login_times t = ti__login_times(r, g->conf, NULL);
+    int before = g->hop > g->name ? (int)(g->hop - g->name - 1) : 0; /* bytes of hops before it */
     double now = ti__now(), missed = ti__timer_late(&g->timer) ? now - g->heard_at : 0, left, quiet;
 
     g->tried_at += missed; /* as in attempt.c */
@@ -121,7 +122,9 @@ static void check_timeouts(void *arg)
         return;
     }
     snprintf(g->cause, sizeof g->cause, "no answer in %.3g s", left > 0 ? t.answer_s : t.connect_s);
-    g->hint[0] = '\0';
+    snprintf(g->hint, sizeof g->hint,
+             "is the gateway up? Try: ssh %s%.*s%s%s true; " TI__LONGER_LOGIN, before ? "-J " : "",
+             before, g->name, before ? " " : "", g->hop);
     failed(g, TI_CHANNEL_TIMED_OUT);
 }
 

@@ -154,6 +154,8 @@ double ti__random(struct ti_remote *r); /* [0, 1) */
 struct ti__login_times {
     double connect_s, answer_s;
 };
+/* What to do if that is too short. */
+#define TI__LONGER_LOGIN "ConnectTimeout in ssh's configuration lets it take longer"
 struct ti__login_times ti__login_times(const struct ti_remote *r, const struct ti__conf *conf,
                                        const struct ti_channel_options *options);
 

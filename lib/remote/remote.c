@@ -1,6 +1,7 @@
 /* struct ti_remote: setup, the poll, descriptors of the caller. */
 #include "remote/internal.h"
 
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,16 +85,11 @@ ti_status ti_remote_new(const struct ti_remote_config *config, struct ti_remote 
     return TI_OK;
 }
 
-static double longer_of(double a, double b)
-{
-    return a > b ? a : b;
-}
-
 struct ti__login_times ti__login_times(const struct ti_remote *r, const struct ti__conf *conf,
                                        const struct ti_channel_options *options)
 {
     double of_host = conf ? conf->connect_s : 0;
-    struct ti__login_times t = {longer_of(r->connect_s, of_host), longer_of(r->answer_s, of_host)};
+    struct ti__login_times t = {fmax(r->connect_s, of_host), fmax(r->answer_s, of_host)};
 
     if (options && options->connect_s > 0)
         t.connect_s = options->connect_s;

@@ -1,4 +1,5 @@
 /* Connections through a relay. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,11 +70,6 @@ static void relay_reported_end(struct ti_conn *conn, enum ti_channel_end end, co
     ti__conn_fail(conn, end, false, &why);
 }
 
-static double longer_of(double a, double b)
-{
-    return a > b ? a : b;
-}
-
 /* How many times its relay opens as many connections as it may, until it opens this one. */
 static int turns(const struct ti_conn *conn)
 {
@@ -92,7 +88,7 @@ static double hello_timeout_s(const struct ti_conn *conn)
 {
     const struct ti_remote_config *config = &conn->all->sessions_config.remote;
 
-    return 10 * (longer_of(config->connect_s, conn->connect_s) + config->silence_s) * turns(conn);
+    return 10 * (fmax(config->connect_s, conn->connect_s) + config->silence_s) * turns(conn);
 }
 
 /* The relay is sending Tiara to `conn`, which may not go on for ever. */
@@ -173,15 +169,14 @@ static void open_relayed(struct ti_conn *conn, char *known)
     conn->state = TI__CONN_OPENING;
     conn->hello_deadline = ti_sessions_clock(conn->all->sessions) + hello_timeout_s(conn);
     conn->stream = ti_conn_new_stream(conn->relay);
-    if (!ti_conn_request(conn->relay,
-                         json_pack("{s:s, s:I, s:I, s:s, s:s?, s:o, s:b, s:f, s:f, s:f}", "do",
-                                   "reach", "id", -(json_int_t)conn->stream, "stream",
-                                   (json_int_t)conn->stream, "host", conn->host, "tiara",
-                                   conn->tiara, "known", lines_json(known), "forward_agent",
-                                   config->forward_agent, "connect_s",
-                                   longer_of(config->connect_s, conn->connect_s), "answer_s",
-                                   longer_of(config->answer_s, conn->connect_s), "silence_s",
-                                   config->silence_s)))
+    if (!ti_conn_request(
+            conn->relay,
+            json_pack("{s:s, s:I, s:I, s:s, s:s?, s:o, s:b, s:f, s:f, s:f}", "do", "reach", "id",
+                      -(json_int_t)conn->stream, "stream", (json_int_t)conn->stream, "host",
+                      conn->host, "tiara", conn->tiara, "known", lines_json(known), "forward_agent",
+                      config->forward_agent, "connect_s", fmax(config->connect_s, conn->connect_s),
+                      "answer_s", fmax(config->answer_s, conn->connect_s), "silence_s",
+                      config->silence_s)))
         ti__conn_fail_text(conn, TI_CHANNEL_LOCAL, "its relay cannot be asked: out of memory",
                            NULL);
 }

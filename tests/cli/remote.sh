@@ -231,6 +231,7 @@ for transport in libssh2 openssh; do
     : >"$d/connections"
     connect=3; run silent true; ended TIMED_OUT 'silent'
     [ "$(grep -c . "$d/connections")" -eq 1 ] || bad 'a host that said nothing was tried again'
+    connect=2; run -g silent plain true; ended GATEWAY 'silent gateway' 'ssh silent true; ConnectTimeout'
     connect=6; run -r 4 stalls 'exit 9'; ended 'EXITED 9' 'stalled once'; connect=
     # slow, and waited for as ssh's configuration says
     connect=1; run -r 1 late 'exit 7'; ended TIMED_OUT 'late'
