@@ -60,7 +60,7 @@ minitrace_objs = $(patsubst %,$(O)/pic-$(1)/%.o,$(basename $(minitrace_src) $(co
 # into programs that are not.
 pic_flags := $(maps) -fPIC -fvisibility=hidden -DTI_VERSION='"$(VERSION)"'
 # Sections sorted by name: .bss.sparse (dispatcher.h) is behind .bss.  No debug information, which
-# would be three quarters of what is sent to nodes without Tiara; the names of symbols stay.
+# would be more than half of what is sent to nodes without Tiara; the names of symbols stay.
 so_flags  := -shared -Wl,-S -Wl,-z,now -Wl,-z,noexecstack -Wl,--sort-section=name
 
 define mpi_backend_objects

@@ -25,7 +25,7 @@ class Harness(Exception):
     """The trial itself failed, not the product."""
 
 
-CROWDED_LOGIN_S = 60    # ConnectTimeout of ssh there
+CROWDED_LOGIN_S = 60    # ConnectTimeout of ssh on crowded beds (Layout)
 
 
 class Layout:
