@@ -23,6 +23,7 @@ CFLAGS     ?= -O2 -g
 FFLAGS     ?= -O2 -g
 # Builds of different kinds never share objects.  (No comment behind a value: it adds spaces.)
 comma      := ,
+space      := $(subst ,, )
 O          := build$(if $(SAN),-$(subst $(comma),-,$(SAN)))
 VERSION    := 0.1.0
 -include config.mk
@@ -60,11 +61,11 @@ all: $(progs:%=$(O)/%) $(helpers:%=$(O)/%) $(O)/ti-report
 
 # What --version says: the commit (in a release, from the file generated/commit), and what is built in.
 has = $(if $(2),+,-)$(1)
-built_in := $(foreach f,openmpi mpich,$(call has,$(f),$(filter $(f),$(mpi_backends)))) \
+built_in = $(foreach f,openmpi mpich abi,$(call has,$(f),$(filter $(f),$(built_backends)))) \
     $(call has,valgrind,$(ticount_files)) $(call has,blocks,$(blocks_as)) $(call has,smpi,$(has_smpi)) \
     $(call has,source-lines,$(filter yes,$(has_libdw))) $(call has,otf2,$(has_otf2)) \
     $(call has,static-node,$(node_static))
-$(O)/built.c: always
+$(O)/built.c: always | $(libminitrace)
 	@mkdir -p $(@D)
 	@tools/write-built $@ '$(built_in)'
 # Constants for programs with sanitizers and without.
@@ -110,7 +111,7 @@ demo:
 	@TI_BUILD=$(O) tools/demo
 check:
 	@tools/install-deps
-	@$(MAKE) --no-print-directory $(all_cores) check-build
+	@$(MAKE) --no-print-directory $(all_cores) NEED='$(or $(NEED),$(mpi_backends))' check-build
 	@TI_BUILD=$(O) tests/run '$(or $(T),*)'
 # The unit tests, with sanitizers: three minutes.
 check-sanitized:
@@ -137,7 +138,7 @@ install: all install-python
 	install -m 644 $(report_parts) $(DESTDIR)$(datadir)/tiara/report
 	install -d $(DESTDIR)$(libexecdir)/tiara
 	install $(node_progs) $(helpers:%=$(O)/%) $(smpi_parts) $(mpi_helpers) $(DESTDIR)$(libexecdir)/tiara
-	install -m 644 $(libminitrace) $(DESTDIR)$(preloaddir)
+	install -m 644 $(built_libminitrace) $(DESTDIR)$(preloaddir)
 	install -d $(DESTDIR)$(includedir) $(DESTDIR)$(libdir)/pkgconfig
 	install -m 644 lib/api/tiara.h $(DESTDIR)$(includedir)
 	install -m 644 $(O)/libtiara.so.$(soversion) $(O)/libtiara.a $(DESTDIR)$(libdir)

@@ -25,7 +25,7 @@ $(O)/bench/null/libminitrace-openmpi.so: \
         $(filter-out $(counter_src:%.c=$(O)/pic-openmpi/%.o),$(call minitrace_objs,openmpi)) \
         $(O)/pic-openmpi/bench/counter_null.o minitrace/mpi_backend.map
 	@mkdir -p $(@D)
-	$(call link_mpi_backend,$(MPICC_openmpi))
+	$(call say,LINK)$(call mpi_backend_link,$(MPICC_openmpi))
 
 define bench_program
 $(O)/bench/$(1): $(call obj,bench/$(1).c $(writer_src) $(lib_src))

@@ -55,11 +55,10 @@ void ti_fortran_begin(void)
 {
     void *mpi = ti_mpi_backend.mpi;
 
-    ti_conversions.status_f2c =
-        (__typeof__(ti_conversions.status_f2c))dlsym(mpi, "PMPI_Status_f2c");
-    ti_conversions.status_c2f =
-        (__typeof__(ti_conversions.status_c2f))dlsym(mpi, "PMPI_Status_c2f");
-    ti_conversions.file_f2c = (__typeof__(ti_conversions.file_f2c))dlsym(mpi, "PMPI_File_f2c");
+#define LOOK_UP(name)                                                                              \
+    ti_conversions.name = (__typeof__(ti_conversions.name))dlsym(mpi, "PMPI_" #name);
+    TI_CONVERSIONS(LOOK_UP)
+#undef LOOK_UP
     status_ignore = dlsym(mpi, "MPI_F_STATUS_IGNORE");
     statuses_ignore = dlsym(mpi, "MPI_F_STATUSES_IGNORE");
     f08_status_ignore = dlsym(mpi, "MPI_F08_STATUS_IGNORE");

@@ -46,7 +46,7 @@ void ti_types_begin(void)
 static bool lasts(MPI_Datatype type)
 {
     int combiner;
-#if MPI_VERSION >= 4
+#ifdef TI_HAS_MPI_Type_get_envelope_c
     MPI_Count ints, addresses, counts, types;
 
     /* MPI_Type_get_envelope() refuses types made with large counts */

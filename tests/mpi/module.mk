@@ -40,14 +40,14 @@ endif
 $(O)/tests/hasty/libminitrace.so: $(O)/libminitrace.so
 	@mkdir -p $(@D)
 	ln -sf ../../libminitrace.so $@
-$(O)/pic-openmpi/tests/hasty/agree.o: minitrace/agree.c
+$(O)/pic-openmpi/tests/hasty/agree.o: minitrace/agree.c | $(O)/pic-openmpi/minitrace/mpi_has.h
 	@mkdir -p $(@D)
-	$(call say,MPICC)$(MPICC_openmpi) $(flags) $(CPPFLAGS) $(CFLAGS) $(pic_flags) \
+	$(call say,MPICC)$(MPICC_openmpi) $(flags) -I$(O)/pic-openmpi $(CPPFLAGS) $(CFLAGS) $(pic_flags) \
 	    -DSILENCE_S=4 -DSILENCE_A_RANK_S=0.05 -c -o $@ $<
 $(O)/tests/hasty/libminitrace-openmpi.so: $(O)/pic-openmpi/tests/hasty/agree.o \
         $(filter-out %/minitrace/agree.o,$(call minitrace_objs,openmpi)) minitrace/mpi_backend.map
 	@mkdir -p $(@D)
-	$(call link_mpi_backend,$(MPICC_openmpi))
+	$(call say,LINK)$(call mpi_backend_link,$(MPICC_openmpi))
 ifneq ($(MPICC_openmpi),)
 test_programs += $(O)/tests/hasty/libminitrace.so $(O)/tests/hasty/libminitrace-openmpi.so
 endif
@@ -60,7 +60,7 @@ $(O)/tests/tsc/libminitrace.so: $(O)/libminitrace.so
 $(O)/tests/tsc/libminitrace-openmpi.so: \
         $(call more_counters,$(O)/pic-openmpi,$(call minitrace_objs,openmpi)) minitrace/mpi_backend.map
 	@mkdir -p $(@D)
-	$(call link_mpi_backend,$(MPICC_openmpi))
+	$(call say,LINK)$(call mpi_backend_link,$(MPICC_openmpi))
 $(O)/tests/tsc/ti-acquire: $(call more_counters,$(O),$(call obj,$(ti-acquire_src) $(lib_src)))
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(ti-acquire_libs) $(pkg_libs) $(LDLIBS)
