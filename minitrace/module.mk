@@ -4,7 +4,8 @@
 # Shims and lists of names are generated from the table of MPI calls, below $(O).  A release
 # contains them in generated/, so that building it needs no Python.
 PYTHON    ?= python3
-shims     := shim_c.c shim_f.c shim_f08.c shim_f08_large.c shim_f08ts.c shim_f08ts_large.c
+shims     := shim_c.c shim_f.c shim_f08.c shim_f08_large.c shim_f08ts.c shim_f08ts_large.c shim_f08_c.c \
+             shim_f08ts_c.c
 made_dir  := $(if $(wildcard generated/minitrace/shim_c.c),generated,$(O)/generated)
 made      := $(addprefix $(made_dir)/minitrace/,$(shims) recorders.h mpi_names.inc mpi_real.h)
 flags     += -I$(made_dir)
@@ -68,7 +69,10 @@ no-mpich:
 	@$(if $(MPICC_mpich),:,echo '  no libminitrace-mpich.so: no MPICH here (mpicc.mpich, or MPICC_MPICH=...)')
 .PHONY: no-mpich
 
-minitrace_objs = $(patsubst %,$(O)/pic-$(1)/%.o,$(basename $(minitrace_src) $(counter_src) \
+# (With the standard ABI, Fortran calls C: fortran.c.)
+minitrace_objs = $(patsubst %,$(O)/pic-$(1)/%.o,$(basename \
+                   $(if $(filter abi,$(1)),$(filter-out %/shim_f.c $(filter %/shim_f08%,$(minitrace_src)),$(minitrace_src)), \
+                   $(minitrace_src)) $(counter_src) \
                    lib/event/event.c $(writer_src) lib/common/err.c lib/common/crc32c.c lib/common/fds.c lib/trace/foreign.c))
 
 # Position-independent, all symbols hidden by default, and never sanitized: they are loaded

@@ -1,5 +1,6 @@
 /*
- * Questions about the machine: which ranks share a node, and the name of the processor.
+ * Questions about the machine: which ranks share a node, the name of the processor, and the
+ * hardware that runs a rank.
  *
  * An application that runs folded onto one machine is told that all ranks share a node,
  * where the target machine would have several, and may behave differently.  With
@@ -28,18 +29,39 @@ static struct {
     __typeof__(&MPI_Get_processor_name) name;
     fortran_split_type split_type_f, split_type_f08;
     fortran_name name_f, name_f08;
+    int (*hardware)(MPI_Info *info);
+    void (*hardware_f)(MPI_Fint *info, MPI_Fint *ierr);
+    void (*hardware_f08)(MPI_Fint *info, MPI_Fint *ierr);
 } next;
+
+static void answered_as_here(void)
+{
+    __atomic_fetch_add(&ti_state.node_questions, 1, __ATOMIC_RELAXED);
+}
 
 static void asked(void)
 {
     if (!ti_state.ranks_per_node)
-        __atomic_fetch_add(&ti_state.node_questions, 1, __ATOMIC_RELAXED);
+        answered_as_here();
 }
 
-/* Whether the type asks for ranks that share memory.  Other types (socket, cache) are answered as
- * this machine is, and counted. */
-static bool is_node(int type)
+/* Whether the type asks for ranks that share memory: MPI_COMM_TYPE_SHARED, or what MPI-4.1 (7.4.2)
+ * defines as the same.  Other types (socket, cache) are answered as this machine is, and counted.
+ */
+static bool is_node(int type, MPI_Info info)
 {
+#ifdef TI_HAS_MPI_Get_hw_resource_info
+    char resource[sizeof "mpi_shared_memory"];
+    int flag = 0;
+
+    if ((type == MPI_COMM_TYPE_HW_GUIDED || type == MPI_COMM_TYPE_RESOURCE_GUIDED) &&
+        info != MPI_INFO_NULL) {
+        PMPI_Info_get(info, "mpi_hw_resource_type", sizeof resource - 1, resource, &flag);
+        return flag && strcmp(resource, "mpi_shared_memory") == 0;
+    }
+#else
+    (void)info;
+#endif
 #ifdef OMPI_COMM_TYPE_NODE
     if (type == OMPI_COMM_TYPE_HOST)
         return true;
@@ -85,29 +107,29 @@ static int split_as_target(MPI_Comm comm, int type, int key, MPI_Info info, MPI_
 
 /* Whether every rank of `comm` asks for nodes.  Collective, because a rank with MPI_UNDEFINED
  * cannot know what the others ask for. */
-static bool all_ask_for_nodes(MPI_Comm comm, int type)
+static bool all_ask_for_nodes(MPI_Comm comm, int type, MPI_Info info)
 {
-    int yes = is_node(type) || type == MPI_UNDEFINED, all = 0;
+    int yes = is_node(type, info) || type == MPI_UNDEFINED, all = 0;
 
     PMPI_Allreduce(&yes, &all, 1, MPI_INT, MPI_MIN, comm);
     return all;
 }
 
-static bool as_target(MPI_Comm comm, int type)
+static bool as_target(MPI_Comm comm, int type, MPI_Info info)
 {
     asked();
     if (!ti_state.ranks_per_node)
         return false;
-    if (all_ask_for_nodes(comm, type))
+    if (all_ask_for_nodes(comm, type, info))
         return true;
-    __atomic_fetch_add(&ti_state.node_questions, 1, __ATOMIC_RELAXED);
+    answered_as_here();
     return false;
 }
 
 static int split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *newcomm)
 {
-    return as_target(comm, type) ? split_as_target(comm, type, key, info, newcomm)
-                                 : next.split_type(comm, type, key, info, newcomm);
+    return as_target(comm, type, info) ? split_as_target(comm, type, key, info, newcomm)
+                                       : next.split_type(comm, type, key, info, newcomm);
 }
 
 static bool fortran_split(const MPI_Fint *comm, const MPI_Fint *type, const MPI_Fint *key,
@@ -116,7 +138,7 @@ static bool fortran_split(const MPI_Fint *comm, const MPI_Fint *type, const MPI_
     MPI_Comm made = MPI_COMM_NULL;
     int rc;
 
-    if (!as_target(PMPI_Comm_f2c(*comm), *type))
+    if (!as_target(PMPI_Comm_f2c(*comm), *type, PMPI_Info_f2c(*info)))
         return false;
     rc = split_as_target(PMPI_Comm_f2c(*comm), *type, *key, PMPI_Info_f2c(*info), &made);
     if (rc == MPI_SUCCESS)
@@ -186,6 +208,24 @@ static void name_f08(char *name, MPI_Fint *len, MPI_Fint *ierr, size_t bytes)
         next.name_f08(name, len, ierr, bytes);
 }
 
+static int hardware(MPI_Info *info)
+{
+    answered_as_here();
+    return next.hardware(info);
+}
+
+static void hardware_f(MPI_Fint *info, MPI_Fint *ierr)
+{
+    answered_as_here();
+    next.hardware_f(info, ierr);
+}
+
+static void hardware_f08(MPI_Fint *info, MPI_Fint *ierr)
+{
+    answered_as_here();
+    next.hardware_f08(info, ierr);
+}
+
 bool ti_nodes_read(struct ti_err *err)
 {
     const char *text = getenv("TIARA_RANKS_PER_NODE");
@@ -219,4 +259,7 @@ void ti_nodes_begin(void)
     PUT(split_type_f08, mpi_comm_split_type_f08_, split_type_f08);
     PUT(name_f, mpi_get_processor_name_, name_f);
     PUT(name_f08, mpi_get_processor_name_f08_, name_f08);
+    PUT(hardware, MPI_Get_hw_resource_info, hardware);
+    PUT(hardware_f, mpi_get_hw_resource_info_, hardware_f);
+    PUT(hardware_f08, mpi_get_hw_resource_info_f08_, hardware_f08);
 }

@@ -84,9 +84,6 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
         begun_with(start, rc, *required, rc ? 0 : *provided);                                      \
     }
 
-FORTRAN_INIT(mpi_init_, mpi_init_thread_)
-FORTRAN_INIT(mpi_init_f08_, mpi_init_thread_f08_)
-
 /* ------------------------------------------------------------- Finalize -- */
 
 /* MPI_Finalize of MPICH before 4.2 may hang on several nodes.  ti-acquire then ends the ranks,
@@ -138,9 +135,6 @@ int MPI_Finalize(void)
         ti_linger();                                                                               \
     }
 
-FORTRAN_FINALIZE(mpi_finalize_)
-FORTRAN_FINALIZE(mpi_finalize_f08_)
-
 /* ---------------------------------------------------------------- Abort -- */
 
 static void abort_comm(struct ti_mpi_call *c, MPI_Comm comm, int code)
@@ -176,9 +170,6 @@ int MPI_Abort(MPI_Comm comm, int code)
             abort_comm(c, PMPI_Comm_f2c(*comm), *code);                                            \
         TI_NEXT(abort_)(comm, code, ierr ? ierr : &lent);                                          \
     }
-
-FORTRAN_ABORT(mpi_abort_)
-FORTRAN_ABORT(mpi_abort_f08_)
 
 /* ------------------------------------------------------------- Pcontrol -- */
 
@@ -228,5 +219,16 @@ int ti_pcontrol(int level)
         ti_leave(0);                                                                               \
     }
 
+/* ------------------------------------------------------------- Fortran -- */
+
+/* With the standard ABI, Fortran calls C (fortran.c). */
+#ifndef TI_STANDARD_ABI
+FORTRAN_INIT(mpi_init_, mpi_init_thread_)
+FORTRAN_INIT(mpi_init_f08_, mpi_init_thread_f08_)
+FORTRAN_FINALIZE(mpi_finalize_)
+FORTRAN_FINALIZE(mpi_finalize_f08_)
+FORTRAN_ABORT(mpi_abort_)
+FORTRAN_ABORT(mpi_abort_f08_)
 FORTRAN_PCONTROL(mpi_pcontrol_)
 FORTRAN_PCONTROL(mpi_pcontrol_f08_)
+#endif

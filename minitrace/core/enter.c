@@ -9,7 +9,7 @@ const volatile uint64_t *ti_now_word = &no_word;
 
 static bool is_poll(unsigned op)
 {
-    return op == TI_OP_POLL || ti_op_is(op, TI_T_POLLS);
+    return op == TI_OP_POLL || (op < TI_OP_COUNT && ti_op_is(op, TI_T_POLLS));
 }
 
 /*

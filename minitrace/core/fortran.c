@@ -35,11 +35,40 @@ bool ti_fortran_ignores_all(const void *statuses)
     return !statuses || statuses == mpi_fortran_statuses_ignore_;
 }
 
-#else /* MPICH */
+#else
 
 #include <dlfcn.h>
 
-struct ti_conversions ti_conversions;
+struct ti_looked_up ti_looked_up;
+
+static void look_up(void)
+{
+#define LOOK_UP(name)                                                                              \
+    ti_looked_up.name = (__typeof__(ti_looked_up.name))dlsym(ti_mpi_backend.mpi, "PMPI_" #name);
+    TI_LOOKED_UP(LOOK_UP)
+#undef LOOK_UP
+}
+
+#ifdef TI_STANDARD_ABI
+
+/* The ABI is of C.  A library for Fortran calls its C functions, whose shims record the calls; so
+ * no argument comes in Fortran's form. */
+void ti_fortran_begin(void)
+{
+    look_up();
+}
+
+bool ti_fortran_ignores(const void *status)
+{
+    return !status;
+}
+
+bool ti_fortran_ignores_all(const void *statuses)
+{
+    return !statuses;
+}
+
+#else /* MPICH */
 
 /* Variables of the C library that hold the addresses of Fortran's constants; those of mpi_f08 are
  * the constants themselves. */
@@ -55,10 +84,7 @@ void ti_fortran_begin(void)
 {
     void *mpi = ti_mpi_backend.mpi;
 
-#define LOOK_UP(name)                                                                              \
-    ti_conversions.name = (__typeof__(ti_conversions.name))dlsym(mpi, "PMPI_" #name);
-    TI_CONVERSIONS(LOOK_UP)
-#undef LOOK_UP
+    look_up();
     status_ignore = dlsym(mpi, "MPI_F_STATUS_IGNORE");
     statuses_ignore = dlsym(mpi, "MPI_F_STATUSES_IGNORE");
     f08_status_ignore = dlsym(mpi, "MPI_F08_STATUS_IGNORE");
@@ -119,4 +145,5 @@ bool ti_fortran_ignores_all(const void *statuses)
     return !statuses || statuses == *statuses_ignore || statuses == *f08_statuses_ignore;
 }
 
+#endif
 #endif

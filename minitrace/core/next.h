@@ -8,9 +8,14 @@
 #define TI_MINITRACE_CORE_NEXT_H
 
 #include <mpi.h>
+#include <string.h>
 
 #include "minitrace/dispatcher/dispatcher.h"
 #include "minitrace/mpi_has.h" /* TI_HAS_MPI_X: mpi.h declares MPI_X */
+
+/* Functions that MPI-4.1 deprecates are all that older libraries have, and applications call them.
+ */
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 extern struct ti_mpi_function ti_target[] __attribute__((visibility("hidden")));
 extern struct ti_mpi_backend ti_mpi_backend __attribute__((visibility("default")));
@@ -21,37 +26,18 @@ extern struct ti_mpi_backend ti_mpi_backend __attribute__((visibility("default")
 #include "minitrace/mpi_real.h"
 
 /*
- * Conversions of handles and statuses between Fortran and C.  Open MPI has functions, and so has the
- * standard ABI.  MPICH's handles are equal in both languages, whatever its mpi.h has for them; only
- * its statuses and files are converted by functions.
+ * Conversions of handles and statuses from Fortran to C.  Open MPI has functions.  MPICH's handles
+ * are equal in both languages, whatever its mpi.h has for them; only its statuses and files are
+ * converted by functions.  The standard ABI numbers handles (MPI-5, 20.3.5), and its statuses are
+ * equal in both languages.
  *
  * The back ends for MPICH and for the standard ABI are not linked with an MPI library, because
- * several libraries have their ABI.  They look functions up (fortran.c).
+ * several libraries have their ABI.  They look up the functions of TI_LOOKED_UP (fortran.c).
  */
-#ifdef MPICH_VERSION
-#define TI_CONVERSIONS(X) X(Status_f2c) X(Status_c2f) X(File_f2c)
-#elif !defined OPEN_MPI
-#define TI_CONVERSIONS(X)                                                                          \
-    X(Status_f2c)                                                                                  \
-    X(Status_c2f)                                                                                  \
-    X(File_f2c)                                                                                    \
-    X(Comm_f2c)                                                                                    \
-    X(Comm_c2f) X(Type_f2c) X(Group_f2c) X(Info_f2c) X(Message_f2c) X(Op_f2c) X(Request_f2c) X(Win_f2c)
-#endif
-
-#ifdef TI_CONVERSIONS
-struct ti_conversions {
-#define MEMBER(name) __typeof__(&PMPI_##name) name;
-    TI_CONVERSIONS(MEMBER)
-#undef MEMBER
-};
-extern struct ti_conversions ti_conversions __attribute__((visibility("hidden")));
+#ifndef OPEN_MPI
 #undef PMPI_Status_f2c
 #undef PMPI_Status_c2f
 #undef PMPI_File_f2c
-#define PMPI_Status_f2c (*ti_conversions.Status_f2c)
-#define PMPI_Status_c2f (*ti_conversions.Status_c2f)
-#define PMPI_File_f2c   (*ti_conversions.File_f2c)
 #undef PMPI_Comm_f2c
 #undef PMPI_Comm_c2f
 #undef PMPI_Type_f2c
@@ -62,6 +48,11 @@ extern struct ti_conversions ti_conversions __attribute__((visibility("hidden"))
 #undef PMPI_Request_f2c
 #undef PMPI_Win_f2c
 #ifdef MPICH_VERSION
+
+#define TI_LOOKED_UP(X)          X(Status_f2c) X(Status_c2f) X(File_f2c)
+#define PMPI_Status_f2c          (*ti_looked_up.Status_f2c)
+#define PMPI_Status_c2f          (*ti_looked_up.Status_c2f)
+#define PMPI_File_f2c            (*ti_looked_up.File_f2c)
 #define PMPI_Comm_f2c(handle)    ((MPI_Comm)(handle))
 #define PMPI_Comm_c2f(handle)    ((MPI_Fint)(handle))
 #define PMPI_Type_f2c(handle)    ((MPI_Datatype)(handle))
@@ -71,17 +62,36 @@ extern struct ti_conversions ti_conversions __attribute__((visibility("hidden"))
 #define PMPI_Op_f2c(handle)      ((MPI_Op)(handle))
 #define PMPI_Request_f2c(handle) ((MPI_Request)(handle))
 #define PMPI_Win_f2c(handle)     ((MPI_Win)(handle))
+
 #else
-#define PMPI_Comm_f2c    (*ti_conversions.Comm_f2c)
-#define PMPI_Comm_c2f    (*ti_conversions.Comm_c2f)
-#define PMPI_Type_f2c    (*ti_conversions.Type_f2c)
-#define PMPI_Group_f2c   (*ti_conversions.Group_f2c)
-#define PMPI_Info_f2c    (*ti_conversions.Info_f2c)
-#define PMPI_Message_f2c (*ti_conversions.Message_f2c)
-#define PMPI_Op_f2c      (*ti_conversions.Op_f2c)
-#define PMPI_Request_f2c (*ti_conversions.Request_f2c)
-#define PMPI_Win_f2c     (*ti_conversions.Win_f2c)
+
+#define TI_STANDARD_ABI 1
+#define TI_LOOKED_UP(X)                                                                            \
+    X(Comm_fromint)                                                                                \
+    X(Comm_toint) X(File_fromint) X(Group_fromint) X(Info_fromint) X(Message_fromint)              \
+        X(Op_fromint) X(Request_fromint) X(Type_fromint) X(Win_fromint)
+#define MPI_Fint                  int /* its mpi.h may lack it */
+#define PMPI_Status_f2c(from, to) memcpy((to), (from), sizeof(MPI_Status))
+#define PMPI_Status_c2f(from, to) memcpy((to), (from), sizeof(MPI_Status))
+#define PMPI_File_f2c             (*ti_looked_up.File_fromint)
+#define PMPI_Comm_f2c             (*ti_looked_up.Comm_fromint)
+#define PMPI_Comm_c2f             (*ti_looked_up.Comm_toint)
+#define PMPI_Type_f2c             (*ti_looked_up.Type_fromint)
+#define PMPI_Group_f2c            (*ti_looked_up.Group_fromint)
+#define PMPI_Info_f2c             (*ti_looked_up.Info_fromint)
+#define PMPI_Message_f2c          (*ti_looked_up.Message_fromint)
+#define PMPI_Op_f2c               (*ti_looked_up.Op_fromint)
+#define PMPI_Request_f2c          (*ti_looked_up.Request_fromint)
+#define PMPI_Win_f2c              (*ti_looked_up.Win_fromint)
+
 #endif
+
+struct ti_looked_up {
+#define MEMBER(name) __typeof__(&MPI_##name) name;
+    TI_LOOKED_UP(MEMBER)
+#undef MEMBER
+};
+extern struct ti_looked_up ti_looked_up __attribute__((visibility("hidden")));
 #endif
 
 #endif

@@ -64,10 +64,12 @@ enum ti_binding { TI_BINDING_C, TI_BINDING_FORTRAN };
  */
 #define TI_OP_PASS_THROUGH TI_OP_COUNT       /* the call leaves no event */
 #define TI_OP_POLL         (TI_OP_COUNT + 1) /* a poll that leaves no event, whatever it answers */
+#define TI_OP_LOCAL_REQUEST                                                                        \
+    (TI_OP_COUNT + 2) /* neither the call nor the request that it makes leaves an event */
 
 struct ti_mpi_call {
     const void *site; /* return address */
-    uint16_t op;      /* enum ti_op, or TI_OP_PASS_THROUGH or TI_OP_POLL */
+    uint16_t op;      /* enum ti_op, or one of the above */
     uint8_t binding;
 
     /* message, or the send side of a collective */

@@ -133,15 +133,18 @@ __attribute__((format(printf, 1, 2))) static void say(const char *fmt, ...)
 
 /* ------------------------------------------------------ the MPI library -- */
 
-enum kind { OPENMPI, MPICH, KINDS };
+enum kind { OPENMPI, MPICH, STANDARD_ABI, KINDS };
+
+static const char *const kind_names[KINDS] = {"Open MPI", "MPICH", "the standard ABI"};
 
 static const struct {
     const char *soname, *backend;
     enum kind kind;
 } libraries[] = {
     {"libmpi.so.40", "libminitrace-openmpi.so", OPENMPI},
-    {"libmpich.so.12", "libminitrace-mpich.so", MPICH}, /* Debian's name */
-    {"libmpi.so.12", "libminitrace-mpich.so", MPICH},   /* any library with MPICH's ABI */
+    {"libmpich.so.12", "libminitrace-mpich.so", MPICH},       /* Debian's name */
+    {"libmpi.so.12", "libminitrace-mpich.so", MPICH},         /* any library with MPICH's ABI */
+    {"libmpi_abi.so.1", "libminitrace-abi.so", STANDARD_ABI}, /* that of MPI-5 */
 };
 
 struct found {
@@ -438,7 +441,13 @@ static void resolve_all(void)
 {
     static const struct {
         const char *ending, *one;
-    } groups[] = {{"_f08ts_", "mpi_send_f08ts_"}, {"_f08_", "mpi_init_f08_"}, {"_", "mpi_init_"}};
+    } groups[] = {{"_c_f08ts_", "mpi_send_c_f08ts_"},
+                  {"_c_f08_", "mpi_type_size_c_f08_"},
+                  {"_f08ts_large_", "mpi_send_f08ts_large_"},
+                  {"_f08_large_", "mpi_type_size_f08_large_"},
+                  {"_f08ts_", "mpi_send_f08ts_"},
+                  {"_f08_", "mpi_init_f08_"},
+                  {"_", "mpi_init_"}};
     enum { GROUPS = sizeof groups / sizeof *groups };
     bool there[GROUPS];
     const char *name = names;
@@ -484,19 +493,28 @@ static void trace_with(struct ti_mpi_backend *f)
  * disable tracing. */
 static void decide(bool called)
 {
-    struct found found = {{NULL, NULL}, NULL};
+    struct found found = {{NULL}, NULL};
     struct ti_mpi_backend *f = NULL;
+    int kind = -1, other = -1;
 
     dl_iterate_phdr(look, &found);
     mode = DECIDING;
-    if (found.backend[OPENMPI] && found.backend[MPICH]) {
+    for (int k = 0; k < KINDS; k++)
+        if (found.backend[k]) {
+            other = kind;
+            kind = k;
+        }
+    if (other >= 0) {
         ambiguous = true;
-        say("nothing is recorded: the program has two MPI libraries, Open MPI and MPICH");
-    } else if (found.backend[OPENMPI] || found.backend[MPICH]) {
+        say("nothing is recorded: the program has two MPI libraries, %s and %s", kind_names[other],
+            kind_names[kind]);
+    } else if (kind >= 0) {
         mpi = dlopen(found.path, RTLD_LAZY | RTLD_NOLOAD);
-        f = load(found.backend[found.backend[OPENMPI] ? OPENMPI : MPICH]);
+        f = load(found.backend[kind]);
     } else if (called) {
-        say("nothing is recorded: the program's MPI library is neither Open MPI nor MPICH");
+        say("nothing is recorded: the program's MPI library is neither Open MPI nor MPICH, and "
+            "does "
+            "not have the standard ABI");
     } else {
         mode = UNDECIDED;
         return;

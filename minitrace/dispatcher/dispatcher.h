@@ -8,8 +8,8 @@
  *
  * The process's MPI library is found when the dispatcher is loaded or, if the program
  * loads MPI itself, at the first call of a stub.  The dispatcher then loads the back end
- * for that library, libminitrace-openmpi.so or libminitrace-mpich.so, from its own
- * folder, and fills the table:
+ * for that library, libminitrace-openmpi.so, libminitrace-mpich.so or (for the standard
+ * ABI of MPI-5) libminitrace-abi.so, from its own folder, and fills the table:
  *
  *     MPI_X   -> the back end's shim, which forwards to the next definition of MPI_X
  *                behind the dispatcher: of a tool preloaded after it, or MPI's own

@@ -164,6 +164,11 @@ void ti_rec_grequest_start(struct ti_mpi_call *c)
     ti_request_emit(c, &ev);
 }
 
+void ti_rec_local_request(struct ti_mpi_call *c)
+{
+    add(c, true, false);
+}
+
 /* The request of a call that is passed it by value, so that its place is unknown.  If no traced
  * call made it, end the recording.  NULL if the trace shows nothing of it. */
 static const struct ti_live *begin_given(const struct ti_mpi_call *c)
