@@ -6,7 +6,6 @@
 #include <simgrid/engine.h>
 #include <simgrid/exec.h>
 #include <simgrid/host.h>
-#include <simgrid/link.h>
 #include <simgrid/semaphore.h>
 #include <smpi/smpi.h>
 #include <stdio.h>
@@ -14,11 +13,11 @@
 #include <time.h>
 #include <unistd.h>
 #include <xbt/config.h>
-#include <xbt/dynar.h>
 
 #include "common/map.h"
 #include "config/host_values.h"
 #include "replay-bridge/replayer/engine.h"
+#include "replay-bridge/replayer/route.h"
 
 #define SHARED_KEY   "tiara"
 #define NS_PER_S     1000000000
@@ -328,26 +327,22 @@ static double transfer_s(sg_host_t from, sg_host_t to, int64_t bytes)
     return simgrid_get_clock() - start;
 }
 
-static void scale_bandwidth(xbt_dynar_t route, double factor)
+static void scale_bandwidth(const sg_link_t *route, double factor)
 {
-    for (unsigned i = 0; i < xbt_dynar_length(route); i++) {
-        sg_link_t link = xbt_dynar_get_as(route, i, sg_link_t);
-
-        sg_link_set_bandwidth(link, sg_link_get_bandwidth(link) * factor);
-    }
+    for (size_t i = 0; route[i]; i++)
+        sg_link_set_bandwidth(route[i], sg_link_get_bandwidth(route[i]) * factor);
 }
 
 /* The second message has twice the bandwidth, and so half of the seconds that depend on it. */
 void ti_engine_transfer(void *from, void *to, int64_t bytes, double *latency, double *bandwidth)
 {
-    xbt_dynar_t route = xbt_dynar_new(sizeof(sg_link_t), NULL);
+    sg_link_t *route = ti_route_links(from, to);
     double one = transfer_s(from, to, bytes), two;
 
-    sg_host_get_route(from, to, route);
     scale_bandwidth(route, 2);
     two = transfer_s(from, to, bytes);
     scale_bandwidth(route, 0.5);
-    xbt_dynar_free(&route);
+    free(route);
     *bandwidth = two < one ? 2 * (one - two) : 0;
     *latency = one > *bandwidth ? one - *bandwidth : 0;
 }

@@ -12,16 +12,14 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <mpi.h>
-#include <simgrid/host.h>
-#include <simgrid/link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xbt/dynar.h>
 
 #include "common/cli.h"
 #include "common/map.h"
 #include "replay-bridge/replayer/alone.h"
+#include "replay-bridge/replayer/route.h"
 
 struct carried {
     sg_link_t link;
@@ -56,17 +54,17 @@ static void add(struct carriers *all, sg_link_t link, size_t slice, uint64_t mes
 static bool add_pair(struct carriers *all, char *line)
 {
     char *from = strtok(line, " "), *to = strtok(NULL, " "), *counts = strtok(NULL, "");
-    xbt_dynar_t route = xbt_dynar_new(sizeof(sg_link_t), NULL);
+    sg_link_t *route = NULL;
     uint64_t messages, bytes;
     size_t slice;
     bool good =
         counts && sscanf(counts, "%zu %" SCNu64 " %" SCNu64, &slice, &messages, &bytes) == 3;
 
     if (good)
-        sg_host_get_route(sg_host_by_name(from), sg_host_by_name(to), route);
-    for (unsigned i = 0; good && i < xbt_dynar_length(route); i++)
-        add(all, xbt_dynar_get_as(route, i, sg_link_t), slice, messages, bytes);
-    xbt_dynar_free(&route);
+        route = ti_route_links(sg_host_by_name(from), sg_host_by_name(to));
+    for (size_t i = 0; route && route[i]; i++)
+        add(all, route[i], slice, messages, bytes);
+    free(route);
     return good;
 }
 
