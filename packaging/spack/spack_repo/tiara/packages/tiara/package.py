@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
+from spack_repo.builtin.build_systems.makefile import MakefilePackage
+
 from spack.package import *
 
 
@@ -16,6 +18,7 @@ class Tiara(MakefilePackage):
 
     variant("papi", default=True, description="Hardware counters")
     variant("valgrind", default=True, description="Exact counts by a valgrind tool (x86_64)")
+    variant("blocks", default=True, description="Counting compilers: ti-mpicc (x86_64)")
     variant("otf2", default=False, description="Read traces of Score-P")
     variant("source_lines", default=True, description="Name the source lines of MPI calls")
 
@@ -27,11 +30,13 @@ class Tiara(MakefilePackage):
     depends_on("simgrid@3.32: +smpi")
     depends_on("libarchive")
     depends_on("jansson")
+    depends_on("jemalloc")
     depends_on("nettle")
     depends_on("zlib +pic")  # the preloaded library contains libz.a
     depends_on("libssh2")
     depends_on("papi", when="+papi")
     depends_on("valgrind@3.19:", when="+valgrind")
+    depends_on("zydis", when="+blocks")
     depends_on("otf2@3:", when="+otf2")
     depends_on("elfutils", when="+source_lines")
 
