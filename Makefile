@@ -216,9 +216,11 @@ distcheck: dist
 # That builds of a release in two folders are equal, byte by byte.
 check-reproducible: dist
 	@tools/check-reproducible $(O)/tiara-$(VERSION).tar.gz
-# That the Debian packages of a release can be used where there is nothing else: 15 minutes, as root.
+# That the Debian packages of a release can be built and used where there is nothing else, on a
+# release of Debian: 20 minutes, as root.
+RELEASE    ?= bookworm
 check-packages: dist
-	@tools/check-packages $(O)/tiara-$(VERSION).tar.gz build-packages
+	@tools/check-packages $(O)/tiara-$(VERSION).tar.gz build-packages/$(RELEASE) $(RELEASE)
 clean:
 	rm -rf build build-*
 
@@ -250,8 +252,8 @@ help:
 	@echo 'make dist         tiara-$(VERSION).tar.gz, which is built without Python'
 	@echo 'make distcheck    the same, and that it builds, runs, installs and uninstalls'
 	@echo 'make check-reproducible  builds of the release in two folders are equal'
-	@echo 'make check-packages   build the Debian packages, install them into a new root of Debian 12, run'
-	@echo '                  the README and the tutorial there (root, network; 15 minutes)'
+	@echo 'make check-packages   build the Debian packages in a new root of RELEASE=bookworm (trixie, forky),'
+	@echo '                  run the README and the tutorial in another (root, network; 20 minutes)'
 	@echo 'make fuzz         fuzz the readers with clang, FUZZ_SECONDS=60 each'
 	@echo 'make clean'
 	@echo
