@@ -221,6 +221,12 @@ check-reproducible: dist
 RELEASE    ?= bookworm
 check-packages: dist
 	@tools/check-packages $(O)/tiara-$(VERSION).tar.gz build-packages/$(RELEASE) $(RELEASE)
+# The README's two commands in roots of other releases of Debian: an hour each, as root.
+RELEASES   ?= trixie forky
+RELEASES_DIR ?= build-releases
+check-releases:
+	@tools/install-deps --releases
+	@tools/check-releases $(RELEASES_DIR) '$(or $(T),*)' $(RELEASES)
 clean:
 	rm -rf build build-*
 
@@ -254,6 +260,8 @@ help:
 	@echo 'make check-reproducible  builds of the release in two folders are equal'
 	@echo 'make check-packages   build the Debian packages in a new root of RELEASE=bookworm (trixie, forky),'
 	@echo '                  run the README and the tutorial in another (root, network; 20 minutes)'
+	@echo 'make check-releases  make demo and make check in roots of Debian RELEASES="trixie forky", which'
+	@echo '                  are kept in RELEASES_DIR=build-releases (root, network); T=PATTERN as above'
 	@echo 'make fuzz         fuzz the readers with clang, FUZZ_SECONDS=60 each'
 	@echo 'make clean'
 	@echo
@@ -262,7 +270,7 @@ help:
 	@echo 'SAN=address,undefined   build and check with sanitizers, in a folder of its own'
 	@echo 'CC, MPICC, MPIFC, CFLAGS, FFLAGS, LDFLAGS, prefix, libdir, ...  as usual; also from config.mk'
 
-.PHONY: all demo check check-sanitized unit-tests dist distcheck check-reproducible check-packages check-build install-python bench bench-modes bench-gather rehearsal install uninstall clean help
+.PHONY: all demo check check-sanitized unit-tests dist distcheck check-reproducible check-packages check-releases check-build install-python bench bench-modes bench-gather rehearsal install uninstall clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(shell find $(O) -name '*.d' 2>/dev/null)
