@@ -111,6 +111,28 @@ void ti_preflight_warn(const struct ti_acquisition *a)
 
 /* --- this machine -------------------------------------------------------- */
 
+/* Each MPI has a back end of the library, and which were built depends on what there was to build
+ * with. */
+static ti_status find_backend(const struct ti_acquisition *a, struct ti_err *err)
+{
+    const char *kind = a->program.standard_abi ? "abi" : ti_mpi_kind_names[a->program.mpi];
+    char path[PATH_MAX];
+    int n = (int)strlen(a->paths.library) - (int)strlen(".so");
+
+    if ((a->program.mpi != TI_MPI_OPEN && a->program.mpi != TI_MPI_MPICH) || !a->program.path)
+        return TI_OK; /* not known before it runs */
+    if (snprintf(path, sizeof path, "%.*s-%s.so", n, a->paths.library, kind) >= (int)sizeof path ||
+        access(path, F_OK) == 0)
+        return TI_OK;
+    ti_err_set(err, TI_ERR_INPUT, "'%s' is linked with '%s', and there is no '%s'",
+               a->program.given, a->program.library, path);
+    ti_err_hint(err, "nothing would be recorded; build Tiara where the mpi.h of %s is",
+                a->program.standard_abi          ? "the standard ABI"
+                : a->program.mpi == TI_MPI_MPICH ? "MPICH"
+                                                 : "Open MPI");
+    return TI_ERR_INPUT;
+}
+
 /* All programs have one MPI, and options are of that one. */
 ti_status ti_preflight_mpi(const struct ti_acquisition *a, struct ti_err *err)
 {
@@ -119,7 +141,8 @@ ti_status ti_preflight_mpi(const struct ti_acquisition *a, struct ti_err *err)
     for (int i = 1; i <= a->o->nmore; i++) {
         const struct ti_program *p = ti_acquisition_program(a, i);
 
-        if ((p->mpi == TI_MPI_MPICH) != mpich && p->path)
+        if (p->path &&
+            ((p->mpi == TI_MPI_MPICH) != mpich || p->standard_abi != a->program.standard_abi))
             return ti_err_set(err, TI_ERR_INPUT, "'%s' and '%s' are linked with different MPIs",
                               a->program.given, p->given);
     }
@@ -135,7 +158,7 @@ ti_status ti_preflight_mpi(const struct ti_acquisition *a, struct ti_err *err)
         if (strcmp(a->o->mpirun.v[i], "--mca") == 0)
             return ti_err_set(err, TI_ERR_USAGE, "--mca is of Open MPI, and '%s' is of MPICH",
                               a->program.given);
-    return TI_OK;
+    return find_backend(a, err);
 }
 
 ti_status ti_preflight_machine(struct ti_acquisition *a, struct ti_err *err)

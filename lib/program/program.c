@@ -177,6 +177,11 @@ static enum ti_mpi_kind mpi_kind(const char *soname)
     return TI_MPI_NONE;
 }
 
+static bool has_standard_abi(const char *soname)
+{
+    return strncmp(soname, "libmpi_abi.so", 13) == 0;
+}
+
 struct search {
     char *seen[SEEN_MAX];
     int nseen;
@@ -248,6 +253,27 @@ static bool is_new(struct search *s, const char *soname)
     return true;
 }
 
+/* Whose library `soname`, of the standard ABI, is.  If it is not found here, Open MPI's. */
+static enum ti_mpi_kind behind_abi(const struct elf *e, const char *soname, const char *path)
+{
+    enum ti_mpi_kind kind = TI_MPI_OPEN;
+    char file[PATH_MAX];
+    int fd = open_library(e, soname, path, file);
+    struct elf lib;
+
+    if (fd < 0)
+        return kind;
+    if (elf_read(fd, &lib)) {
+        kind = TI_MPI_MPICH;
+        for (int i = 0; i < lib.needed; i++)
+            if (strncmp(lib.need[i], "libopen", 7) == 0) /* libopen_mpi, libopen-pal */
+                kind = TI_MPI_OPEN;
+        free(lib.strings);
+    }
+    close(fd);
+    return kind;
+}
+
 /* Search the needed libraries, depth first; those that are not found are skipped. */
 static enum ti_mpi_kind look_needed(const struct elf *e, const char *path, int depth,
                                     struct search *s)
@@ -257,7 +283,7 @@ static enum ti_mpi_kind look_needed(const struct elf *e, const char *path, int d
 
         if (kind != TI_MPI_NONE) {
             snprintf(s->library, sizeof s->library, "%s", e->need[i]);
-            return kind;
+            return has_standard_abi(e->need[i]) ? behind_abi(e, e->need[i], path) : kind;
         }
     }
     for (int i = 0; depth < DEPTH_MAX && i < e->needed; i++) {
@@ -372,6 +398,7 @@ static void inspect(struct ti_program *p)
         p->setid = (st.st_mode & S_ISUID && st.st_uid != geteuid()) ||
                    (st.st_mode & S_ISGID && st.st_gid != getegid());
     snprintf(p->library, sizeof p->library, "%s", s.library);
+    p->standard_abi = has_standard_abi(s.library);
     for (int i = 0; i < s.nseen; i++)
         free(s.seen[i]);
     close(fd);

@@ -10,6 +10,9 @@
 
 #include "common/err.h"
 
+/* A program that is linked with libmpi_abi.so, which has the standard ABI of MPI-5, is of the MPI
+ * whose library is found under that name: Open MPI's needs others of Open MPI; all others are taken
+ * for MPICH or its derivatives, which Hydra starts. */
 enum ti_mpi_kind {
     TI_MPI_OPEN,    /* linked with Open MPI */
     TI_MPI_MPICH,   /* linked with MPICH */
@@ -28,8 +31,9 @@ struct ti_program {
     char *path;       /* of the file; NULL: it is not here */
     const char *name; /* the file's own name, for directories and bundles */
     enum ti_mpi_kind mpi;
-    char library[64]; /* the MPI library found */
-    bool setid;       /* set-user-ID or -group-ID: the loader ignores LD_PRELOAD */
+    char library[64];  /* the MPI library found */
+    bool standard_abi; /* that library has the standard ABI */
+    bool setid;        /* set-user-ID or -group-ID: the loader ignores LD_PRELOAD */
     bool is_elf;
     bool openmp; /* it is linked with an OpenMP runtime */
     bool blocks; /* it, or a library it names, was compiled with ti-mpicc */

@@ -52,6 +52,14 @@ run 3 --np 2 ./other
 says err "'libmvapich.so.12', which is not Open MPI's or MPICH's"
 cc -shared -fPIC -Wl,-soname,libmpich.so.12 -o libmpich.so.12 other.c
 cc -o mpich one.c -Wl,--no-as-needed ./libmpich.so.12
+# (A library of the standard ABI that needs none of Open MPI's is started as MPICH's.)
+cc -shared -fPIC -Wl,-soname,libmpi_abi.so.1 -o libmpi_abi.so.1 other.c
+cc -o abi one.c -Wl,--no-as-needed ./libmpi_abi.so.1
+mkdir without
+cp "$o"/{ti-acquire,ti-node,libminitrace.so,libminitrace-openmpi.so} without
+o=$PWD/without run 3 -c cputime --np 2 ./abi
+says err "'./abi' is linked with 'libmpi_abi.so.1', and there is no '$PWD/without/libminitrace-abi.so'"
+says err "build Tiara where the mpi.h of the standard ABI is"
 mkdir bare
 for p in valgrind mpirun; do ln -s "$(type -P $p || type -P true)" bare/; done
 PATH=$PWD/bare run 3 -c cputime --np 2 ./mpich

@@ -21,6 +21,8 @@ if [ "$MPI" = mpich ]; then
     # shellcheck disable=SC2034
     built=$TI_BUILD/tests/mpich examples=$built mpirun=mpirun.mpich
 fi
+# Programs of the standard ABI, run with the library of that MPI which has it (abi.sh).
+[ -z "${STANDARD_ABI:-}" ] || built=$TI_BUILD/tests/abi examples=$TI_BUILD/tests/abi
 command -v $mpirun >/dev/null || skip "there is no $mpirun"
 
 # Whether programs can be run under the exact counter here.

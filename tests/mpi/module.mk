@@ -93,7 +93,7 @@ $(O)/tests/mpi/papi $(O)/tests/mpi/residuals $(O)/tests/mpich/residuals: \
 MPIFC_MPICH ?= $(if $(filter mpich,$(call mpi_of,$(MPICC))),$(MPIFC),$(shell command -v mpifort.mpich))
 ifneq ($(MPICC_mpich),)
 mpich_tests := nodes bursts residuals callbacks p2p requests persistent matched cancel comms creations datatypes collectives \
-               icollectives neighbors intercoll rma io mpi4 random sequence ring
+               icollectives neighbors intercoll rma io mpi4 mpi41 random sequence ring
 ifneq ($(MPIFC_MPICH),)
 mpich_tests += sequence_mpifh sequence_usempi sequence_f08 ring_mpifh ring_usempi ring_f08
 endif
@@ -129,6 +129,27 @@ $(O)/tests/mpich/ti-live-replay: $(patsubst %.c,$(O)/live-mpich/%.o,$(live_files
         $(call obj,$(replayer_tools))
 	@mkdir -p $(@D)
 	$(mpich_c) $(san_flags) -o $@ $^ $(pkg_libs) $(LDLIBS)
+endif
+
+# Some of them with the standard ABI (abi.sh): built once, run with each library that has it.
+ifneq ($(MPICC_abi),)
+abi_tests := p2p requests persistent matched cancel comms creations datatypes collectives icollectives \
+             neighbors intercoll rma mpi4 mpi41 ring stencil cg master_worker lu
+test_programs += $(abi_tests:%=$(O)/tests/abi/%)
+LIBMPI_ABI ?= -lmpi_abi
+abi_c = $(call say,MPICC)$(MPICC_abi) $(flags) -Wno-stringop-overflow -Wno-unknown-warning-option \
+    $(CPPFLAGS) $(CFLAGS) -pthread -c -o $@ $<
+$(O)/abi/%.o: %.c
+	@mkdir -p $(@D)
+	$(abi_c)
+abi_link = $(call say,LINK)$(CC) $(LDFLAGS) -Wl,-z,now -o $@ $^ -lm $(LIBMPI_ABI) $(LDLIBS)
+$(O)/tests/abi/%: $(O)/abi/tests/mpi/%.o
+	@mkdir -p $(@D)
+	$(abi_link)
+$(patsubst %,$(O)/tests/abi/%,ring stencil cg master_worker lu): \
+        $(O)/tests/abi/%: $(O)/abi/examples/%.o $(O)/abi/examples/burst.o $(O)/abi/examples/example.o
+	@mkdir -p $(@D)
+	$(abi_link)
 endif
 
 include tests/mpi/blocks.mk

@@ -41,10 +41,12 @@ try 3 rma all
 try 3 io all
 [ $checked -ge 8 ] || fail "only $checked programs run with this MPICH"
 
-# Calls that only MPI-4 has.
+# Calls that only MPI-4 has, and MPI-4.1.
 for np in 1 2 3 5; do
     [ -x "$built/mpi4" ] && check $np mpi4
 done
+"$built/mpi41" >/dev/null 2>&1
+[ $? -eq 77 ] || check 3 mpi41
 
 for ring in "$built"/ring*; do
     if ! [ -f "$ring" ] || ! [ -x "$ring" ]; then continue; fi
