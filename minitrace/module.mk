@@ -71,7 +71,7 @@ no-mpich:
 
 # (With the standard ABI, Fortran calls C: fortran.c.)
 minitrace_objs = $(patsubst %,$(O)/pic-$(1)/%.o,$(basename \
-                   $(if $(filter abi,$(1)),$(filter-out %/shim_f.c $(filter %/shim_f08%,$(minitrace_src)),$(minitrace_src)), \
+                   $(if $(filter abi,$(1)),$(filter-out $(made_dir)/minitrace/shim_f%,$(minitrace_src)), \
                    $(minitrace_src)) $(counter_src) \
                    lib/event/event.c $(writer_src) lib/common/err.c lib/common/crc32c.c lib/common/fds.c lib/trace/foreign.c))
 
@@ -84,8 +84,7 @@ so_flags  := -shared -Wl,-S -Wl,-z,now -Wl,-z,noexecstack -Wl,--sort-section=nam
 
 # attempt BACK-END,COMMAND: make $@ with COMMAND, or leave it out.
 attempt = $(if $(V),$(info $(2)))@if { $(2); } 2>$@.log; then cat $@.log >&2; rm -f $@.log; \
-    else rm -f $@; $(if $(filter $(1),$(NEED)),cat $@.log >&2; exit 1,mkdir -p $(O)/pic-$(1); \
-        { echo $@.log; grep -m 1 -E 'error|undefined|multiple|not found' $@.log; } >$(O)/pic-$(1)/left-out); fi
+    else rm -f $@; $(if $(filter $(1),$(NEED)),cat $@.log >&2; exit 1); fi
 
 define mpi_backend_objects
 # A macro TI_HAS_MPI_X for each function of its mpi.h.
@@ -110,11 +109,12 @@ $(O)/dispatcher/dispatcher.o $(O)/dispatcher/dispatcher_stubs.o: | $(made)
 mpi_backend_link = $(1) $(CFLAGS) $(LDFLAGS) $(so_flags) -Wl,-soname,$(@F) \
     -Wl,--version-script=minitrace/mpi_backend.map -o $@ $(filter %.o,$^) $(LIBZ_A) -ldl
 link_alone = $(call mpi_backend_link,$(CC)) -Wl,--no-undefined
+# try_link BACK-END,COMMAND: the same, if all of its objects were made; else say which was not.
 define try_link
 	$(call say,LINK)
-	$(call attempt,$(1),[ ! -e $(O)/pic-$(1)/left-out ] && $(2))
-	@if [ ! -e $@ ]; then echo "  no $(@F): $$(sed -n 2p $(O)/pic-$(1)/left-out)" \
-	    "(all of it is in $$(sed -n 1p $(O)/pic-$(1)/left-out))"; fi; rm -f $(O)/pic-$(1)/left-out
+	$(call attempt,$(1),[ `ls $(filter %.o,$^) 2>/dev/null | wc -l` -eq $(words $(filter %.o,$^)) ] && $(2))
+	@[ -e $@ ] || for log in $(patsubst %,%.log,$(filter %.o,$^) $@); do if [ -s $$log ]; then \
+	    echo "  no $(@F): $$(grep -m 1 -E 'error|undefined|multiple|cannot' $$log) (all of it: $$log)"; break; fi; done
 endef
 
 $(O)/libminitrace-openmpi.so: $(call minitrace_objs,openmpi) minitrace/mpi_backend.map
