@@ -12,12 +12,13 @@ debian_mirror() {
 
 # new_root RELEASE DIR [PACKAGE...]: make the folder DIR a root of the release (bookworm, trixie, ...),
 # with apt and these packages.  It has this machine's resolver and apt's proxy, and takes a Release
-# file that is past its date, as that of testing can be.
+# file that is past its date, as that of testing can be.  dpkg does not wait for the disk there.
 new_root() {
     local release=$1 dir=$2
     shift 2
     mmdebstrap --variant=apt --aptopt='Acquire::Check-Valid-Until "false"' \
-        --aptopt='Acquire::Languages "none"' --include="${*:-apt}" "$release" "$dir" "$(debian_mirror)" || return
+        --aptopt='Acquire::Languages "none"' --dpkgopt=force-unsafe-io --include="${*:-apt}" \
+        "$release" "$dir" "$(debian_mirror)" || return
     cp -L /etc/resolv.conf "$dir/etc/resolv.conf"
     grep -hs 'Acquire::.*Proxy' /etc/apt/apt.conf.d/* >"$dir/etc/apt/apt.conf.d/90proxy" || true
 }
