@@ -18,7 +18,7 @@ done
 command -v mpirun >/dev/null || skip "there is no mpirun"
 command -v "${MPICC:-mpicc}" >/dev/null || skip "there is no MPI compiler"
 unset LD_PRELOAD "${!TIARA_@}"
-for v in "${!OMPI_MCA_@}"; do unset "$v"; done
+for v in "${!OMPI_MCA_@}" "${!PRTE_MCA_@}" "${!PMIX_MCA_@}"; do unset "$v"; done
 
 # Short: Open MPI's sockets want short names.
 tmp=$(mktemp -d /tmp/tia-XXXXXX) || exit 1
