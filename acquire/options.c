@@ -128,7 +128,7 @@ static const struct ti_opt opts[] = {
     TI_OPT_HEADING("Where"),
     {0, "sites", "FILE", "use the nodes of a sites file, see tiara-sites(5)",
      TI_OPT_TEXT(sites_path)},
-    {0, "hostfile", "FILE", "use the nodes of an Open MPI hostfile", TI_OPT_TEXT(hostfile)},
+    {0, "hostfile", "FILE", "use the nodes of a hostfile of Open MPI or Hydra", TI_OPT_TEXT(hostfile)},
     {0, "local", NULL,
      "use this machine only [default without these three\n"
      "options: the nodes of the Slurm or OAR job, or this\n"
@@ -167,7 +167,7 @@ static const struct ti_opt opts[] = {
      "a former run: place ranks that communicate much on one\n"
      "node, and estimate the time from the time of that run",
      TI_OPT_TEXT(like)},
-    {0, "write-hostfile", "FILE", "write the plan as a hostfile of Open MPI, or of Hydra",
+    {0, "write-hostfile", "FILE", "write the plan as a hostfile of the program's launcher",
      TI_OPT_TEXT(write_hostfile)},
     {0, "mem-per-rank", "SIZE",
      "memory of a rank, such as 300M [default: if there is\n"

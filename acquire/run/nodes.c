@@ -138,14 +138,15 @@ static ti_status check_text(struct ti_nodes_backend *b, struct ti_err *err)
     return st;
 }
 
-/* The program is looked for only if a pilot is to run it. */
+/* The program must be here only if a pilot is to run it.  Its MPI decides on the form of a
+ * hostfile. */
 static ti_status check_dry_run(struct ti_acquisition *a, struct ti_err *err)
 {
     ti_status st;
 
     if (a->o->pilot)
         return ti_preflight_here(a, err);
-    st = ti_acquisition_find_programs(a, find_elsewhere, err);
+    st = ti_acquisition_find_programs(a, a->o->write_hostfile ? find_program : find_elsewhere, err);
     return st == TI_OK ? ti_preflight_names(a, err) : st;
 }
 

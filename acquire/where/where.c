@@ -115,7 +115,7 @@ ti_status ti_where_find(const struct ti_options *o, struct ti_sites **out,
     if (o->sites_path)
         st = ti_sites_read(o->sites_path, out, more, err);
     else if (o->hostfile)
-        st = ti_sites_read_hostfile(o->hostfile, out, err);
+        st = ti_sites_read_hostfile(o->hostfile, out, more, err);
     else
         st = find_job(out, what, err);
     if (st == TI_OK && *out && (o->sites_path || o->hostfile))

@@ -1,6 +1,6 @@
 /*
  * The machines of a run: sites, their clusters, their nodes.  They come from a sites file
- * (tiara-sites(5)), an Open MPI hostfile, or the batch job that the program runs in
+ * (tiara-sites(5)), a hostfile, or the batch job that the program runs in
  * (acquire/where/where.h).
  *
  * Unknown values are 0, "" or NULL; ti-acquire's probe of the nodes finds them out.
@@ -102,11 +102,14 @@ struct ti_sites {
 ti_status ti_sites_read(const char *path, struct ti_sites **out, char **more, struct ti_err *err);
 
 /*
- * Read an Open MPI hostfile: "NAME [slots=N] [max_slots=N]", comments with '#'.  The nodes form one
- * cluster "hosts" at one site "here".  The slots of repeated names are added up; there, a line
- * without slots= counts as one.  A name on one line only, without slots=, has 0: not given.
+ * Read a hostfile of Open MPI, "NAME [slots=N] [max_slots=N] [username=USER]", or of Hydra,
+ * "NAME[:N]", with comments after '#'.  The nodes form one cluster "hosts" at one site "here".  The
+ * slots of repeated names are added up; there, a line without a number counts as one.  A name on
+ * one line only, without a number, has 0: not given.  A node of no slots is left out.  Only the
+ * caller's own user is accepted.  `more` as above.
  */
-ti_status ti_sites_read_hostfile(const char *path, struct ti_sites **out, struct ti_err *err);
+ti_status ti_sites_read_hostfile(const char *path, struct ti_sites **out, char **more,
+                                 struct ti_err *err);
 
 void ti_sites_free(struct ti_sites *s); /* NULL is fine */
 

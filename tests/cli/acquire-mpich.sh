@@ -61,6 +61,19 @@ says err "--mca is of Open MPI, and '../mapp' is of MPICH"
 run 3 --np 1 ../mapp ok : --np 1 ../app ok
 says err "'../mapp' and '../app' are linked with different MPIs"
 
+# Hostfiles of either launcher are read; the one that is written is of the program's launcher.
+printf 'a:2\nb:1\n' >../hosts.hydra
+printf 'a slots=2\nb slots=1\n' >../hosts.open
+for hosts in ../hosts.hydra ../hosts.open; do
+    for app in mapp app; do
+        run 0 --np 3 --hostfile $hosts --dry-run --write-hostfile - ../$app ok
+        case $app in mapp) want=../hosts.hydra ;; *) want=../hosts.open ;; esac
+        cmp ../out $want || fail "$app, $hosts: $(cat ../out)"
+    done
+done
+run 0 --np 3 --hostfile ../hosts.hydra --dry-run --write-hostfile - not-here # on the nodes only
+cmp ../out ../hosts.open || fail "a program that is not here: $(cat ../out)"
+
 # This machine as the node of a hostfile.
 echo "$(hostname) slots=2" >../hosts
 run 0 -c cputime --np 2 --hostfile ../hosts -o nodes.tib ../mapp ok 0.1

@@ -107,7 +107,7 @@ static void try_hostfile(const char *path, int lines, size_t bytes)
 {
     struct ti_sites *s = NULL;
     struct ti_err err = {"", ""};
-    ti_status st = ti_sites_read_hostfile(path, &s, &err);
+    ti_status st = ti_sites_read_hostfile(path, &s, NULL, &err);
 
     must((st == TI_OK) == (s != NULL), "success without hosts, or failure with them");
     if (st == TI_OK)

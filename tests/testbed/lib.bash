@@ -4,7 +4,7 @@ set -u
 o=$(realpath "${TI_BUILD:-build}")
 top=$PWD
 unset LD_PRELOAD "${!TIARA_@}" SSH_AUTH_SOCK
-for v in "${!OMPI_MCA_@}"; do unset "$v"; done
+for v in "${!OMPI_MCA_@}" "${!PRTE_MCA_@}" "${!PMIX_MCA_@}"; do unset "$v"; done
 export TI_BUILD=$o
 
 skip() { echo "$*"; exit 77; }

@@ -1,4 +1,5 @@
 /* Sites files and hostfiles: what is read, and what is said of what is wrong where. */
+#include <pwd.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -407,6 +408,16 @@ static void what_is_no_text_is_refused(void **state)
         fail_msg("%s", err.text);
 }
 
+/* Copy `from`, with the name of who runs this test for each USER. */
+static void with_user(const char *from, char *to, size_t bytes)
+{
+    const char *name = getpwuid(geteuid())->pw_name, *at;
+
+    for (*to = '\0'; (at = strstr(from, "USER")) != NULL; from = at + 4)
+        snprintf(to + strlen(to), bytes - strlen(to), "%.*s%s", (int)(at - from), from, name);
+    snprintf(to + strlen(to), bytes - strlen(to), "%s", from);
+}
+
 static void hostfiles_are_read(void **state)
 {
     static const struct {
@@ -417,13 +428,31 @@ static void hostfiles_are_read(void **state)
         {"a slots=2\na slots=3\na\n", "a:6"},
         {"a max-slots=3", "a:0"},
         {"", ":1:1: there is no node"},
-        {"a slots=0", ":1:9: slots are"},
+        {"a slots=0\nb", "b:0"},
+        {"a slots=0 max_slots=0\na slots=2", "a:2"},
+        {"a slots=0\n", ":1:1: there is no node with slots"},
+        {"a slots=-1", ":1:9: slots are a whole number of 0 or more"},
+        {"a slots=1 slots=2", ":1:11: this line has"},
+        {"a:2\nb:1\na:3\nb slots=2", "a:5 b:3"}, /* Hydra's form */
+        {"a.b:16 # c", "a.b:16"},
+        {"a:0", ":1:3: slots are a whole number of 1 or more"},
+        {"a:", ":1:3: slots are"},
+        {"a:x", ":1:3: slots are"},
+        {"a:2 slots=2", ":1:5: this line has"},
+        {":2", ":1:1: this cannot"},
+        {"::1 slots=2", ":1:1: mpirun takes no IPv6 address"},
+        {"fe80::1:2", ":1:1: mpirun takes no IPv6 address"},
+        {"a slots=2 username=USER", "a:2"},
+        {"USER@a slots=2\nUSER@b:3 user=USER", "a:2 b:3"},
+        {"a username=nobody-else", ":1:12: another user"},
+        {"a username", ":1:3: a '='"},
+        {"USER@", ": a name is missing"},
         {"a slots=", ":1:9: slots are"},
         {"a slots", ":1:3: a '='"},
         {"a\nb slot=2", ":2:3: what may follow"},
         {"a b", ":1:3: what may follow"},
         {"a slots=4 max_slots=2", ":1:1: more slots"},
-        {"me@a", ":1:1: a user"},
+        {"nobody-else@a", ":1:1: another user"},
         {"a[1-2]", ":1:2: this cannot"},
         {"-a", ":1:1: this cannot"},
         {"+n0", ":1:1: relative"},
@@ -434,9 +463,13 @@ static void hostfiles_are_read(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct ti_sites *s = NULL;
         struct ti_err err = {"", ""};
-        char path[64], all[256] = "";
-        int fd = file_of(cases[i].text, strlen(cases[i].text), path);
-        ti_status st = ti_sites_read_hostfile(path, &s, &err);
+        char path[64], all[256] = "", text[512];
+        int fd;
+        ti_status st;
+
+        with_user(cases[i].text, text, sizeof text);
+        fd = file_of(text, strlen(text), path);
+        st = ti_sites_read_hostfile(path, &s, NULL, &err);
 
         close(fd);
         for (int64_t k = 0; s && k < s->nnodes; k++)
@@ -447,6 +480,36 @@ static void hostfiles_are_read(void **state)
             fail_msg("'%s': '%s', '%s'", cases[i].text, all, err.text);
         if (s)
             assert_true(s->origin == TI_SITES_HOSTFILE && s->nclusters == 1 && s->nsites == 1);
+        ti_sites_free(s);
+    }
+}
+
+/* Open MPI refuses slots= of a node on two lines; not so lines without it, nor Hydra. */
+static void nodes_listed_twice_are_told(void **state)
+{
+    static const struct {
+        const char *text, *expect;
+    } cases[] = {
+        {"a slots=2\nb\na slots=3\na slots=1\n",
+         ":3: warning: 'a' is listed again: slots are added"},
+        {"a\na\nb:2\nb:2\nc slots=2\nc\n", NULL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ti_sites *s = NULL;
+        struct ti_err err = {"", ""};
+        char path[64], *more = NULL;
+        int fd = file_of(cases[i].text, strlen(cases[i].text), path);
+
+        assert_int_equal(ti_sites_read_hostfile(path, &s, &more, &err), TI_OK);
+        close(fd);
+        assert_int_equal(more != NULL, cases[i].expect != NULL);
+        if (more) {
+            assert_non_null(strstr(more, cases[i].expect));
+            assert_ptr_equal(strchr(more, '\n'), more + strlen(more) - 1);
+        }
+        free(more);
         ti_sites_free(s);
     }
 }
@@ -476,6 +539,7 @@ int main(void)
         cmocka_unit_test(lines_may_be_long),
         cmocka_unit_test(what_is_no_text_is_refused),
         cmocka_unit_test(hostfiles_are_read),
+        cmocka_unit_test(nodes_listed_twice_are_told),
         cmocka_unit_test(nodes_can_be_left_out),
     };
 
