@@ -151,6 +151,26 @@ void ti_rsh_on_node_lost(struct ti_rsh *r, int64_t node)
 
 /* --- from callers --------------------------------------------------------- */
 
+/* Whether `given` is `name` with '-' in place of each '.' (acquire/plan/rank_map.h). */
+static bool is_undotted(const char *given, const char *name)
+{
+    for (; *given && *name; given++, name++)
+        if (*given != (*name == '.' ? '-' : *name))
+            return false;
+    return *given == *name;
+}
+
+/* The node that mpirun means: by its name, or by the one that it has for PRRTE. */
+static int64_t find_node(const struct ti_fleet *f, const char *host)
+{
+    int64_t node = ti_fleet_find(f, host);
+
+    for (int64_t i = 0; node < 0 && i < f->n; i++)
+        if (is_undotted(host, f->sites->node[i].name))
+            node = i;
+    return node;
+}
+
 /* False, here and in the functions below: the caller was removed. */
 static bool begin(struct caller *c, const json_t *hello)
 {
@@ -161,7 +181,7 @@ static bool begin(struct caller *c, const json_t *hello)
     char text[512];
 
     r->asked++;
-    c->node = host && command ? ti_fleet_find(r->fleet, host) : -1;
+    c->node = host && command ? find_node(r->fleet, host) : -1;
     if (c->node < 0) {
         snprintf(text, sizeof text, "'%s' is no node of this run", host ? host : "?");
         refuse(c, text);

@@ -2,9 +2,12 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/cli.h"
+#include "common/hostlist.h"
+#include "common/names.h"
 #include "common/order.h"
 #include "common/ranges.h"
 
@@ -53,11 +56,102 @@ json_t *ti_rank_map_json(const struct ti_rank_map *m, int64_t node)
     return list;
 }
 
+/* --- names for PRRTE ------------------------------------------------------- */
+
+static void undot(char *name)
+{
+    for (; *name; name++)
+        if (*name == '.')
+            *name = '-';
+}
+
+/* The part of a name in front of the first dot; an address has none. */
+static void label_of(const char *name, char label[TI_HOST_NAME_MAX + 1])
+{
+    size_t n = name[strspn(name, "0123456789.")] ? strcspn(name, ".") : strlen(name);
+
+    snprintf(label, TI_HOST_NAME_MAX + 1, "%.*s", (int)n, name);
+}
+
+bool *ti_rank_map_undot(const struct ti_rank_map *m, const struct ti_sites *sites,
+                        const bool *local)
+{
+    struct ti_names labels = {0}, names = {0};
+    size_t n = (size_t)m->nnodes + 1;
+    int64_t *of = calloc(n, sizeof *of), *users = calloc(n, sizeof *users);
+    bool *undotted = calloc(n, sizeof *undotted), any = false;
+    char text[TI_HOST_NAME_MAX + 1];
+
+    for (int64_t i = 0; of && users && i < m->nnodes; i++) {
+        of[i] = -1;
+        if (!m->ranks[i])
+            continue;
+        ti_names_add(&names, sites->node[i].name);
+        label_of(sites->node[i].name, text);
+        of[i] = (int64_t)ti_names_add(&labels, text);
+        users[of[i]]++;
+    }
+    for (int64_t i = 0; of && users && undotted && i < m->nnodes; i++) {
+        size_t known = names.map.n;
+
+        if (of[i] < 0 || users[of[i]] < 2 || local[i] || !strchr(sites->node[i].name, '.'))
+            continue;
+        snprintf(text, sizeof text, "%s", sites->node[i].name);
+        undot(text);
+        undotted[i] = ti_names_add(&names, text) == known; /* no other node has this name */
+        any = any || undotted[i];
+    }
+    ti_names_free(&labels);
+    ti_names_free(&names);
+    free(of);
+    free(users);
+    if (any)
+        return undotted;
+    free(undotted);
+    return NULL;
+}
+
+/* --- hostfiles ------------------------------------------------------------- */
+
+/* The name of a node in a hostfile; `text` may hold it. */
+static const char *name_of(const struct ti_rank_map *m, const struct ti_sites *sites, int64_t node,
+                           char text[TI_HOST_NAME_MAX + 1])
+{
+    const char *name = sites->node[node].name;
+
+    if (!m->undotted || !m->undotted[node])
+        return name;
+    snprintf(text, TI_HOST_NAME_MAX + 1, "%s", name);
+    undot(text);
+    return text;
+}
+
 static void print_list(const struct ti_rank_map *m, const struct ti_sites *sites, int64_t first,
                        int64_t n, FILE *out)
 {
+    char text[TI_HOST_NAME_MAX + 1];
+
     for (int64_t rank = first; rank < first + n; rank++)
-        ti_print(out, "%s\n", sites->node[ti_rank_map_node_of(m, rank)].name);
+        ti_print(out, "%s\n", name_of(m, sites, ti_rank_map_node_of(m, rank), text));
+}
+
+static void print_slots(const struct ti_rank_map *m, const struct ti_sites *sites, FILE *out)
+{
+    char text[TI_HOST_NAME_MAX + 1];
+
+    for (int64_t i = 0; i < m->nnodes; i++)
+        if (m->ranks[i])
+            ti_print(out, "%s slots=%" PRId64 "\n", name_of(m, sites, i, text), m->ranks[i]);
+}
+
+/* The slot, a processor, counts only for ranks that are bound. */
+static void print_rankfile(const struct ti_rank_map *m, const struct ti_sites *sites, FILE *out)
+{
+    char text[TI_HOST_NAME_MAX + 1];
+
+    for (int64_t rank = 0; rank < m->np; rank++)
+        ti_print(out, "rank %" PRId64 "=%s slot=0\n", rank,
+                 name_of(m, sites, ti_rank_map_node_of(m, rank), text));
 }
 
 static void print_hostfile(const struct ti_rank_map *m, const struct ti_sites *sites, FILE *out)
@@ -66,9 +160,8 @@ static void print_hostfile(const struct ti_rank_map *m, const struct ti_sites *s
         fprintf(out, "# ranks in the order of --like: mpirun --map-by seq\n");
     if (m->node)
         print_list(m, sites, 0, m->np, out);
-    for (int64_t i = 0; !m->node && i < m->nnodes; i++)
-        if (m->ranks[i])
-            ti_print(out, "%s slots=%" PRId64 "\n", sites->node[i].name, m->ranks[i]);
+    else
+        print_slots(m, sites, out);
 }
 
 static void print_hydra(const struct ti_rank_map *m, const struct ti_sites *sites, FILE *out)
@@ -103,6 +196,18 @@ ti_status ti_rank_map_hostfile(const struct ti_rank_map *m, const struct ti_site
                                const char *path, struct ti_err *err)
 {
     return write_file(path, print_hostfile, m, sites, err);
+}
+
+ti_status ti_rank_map_slots(const struct ti_rank_map *m, const struct ti_sites *sites,
+                            const char *path, struct ti_err *err)
+{
+    return write_file(path, print_slots, m, sites, err);
+}
+
+ti_status ti_rank_map_rankfile(const struct ti_rank_map *m, const struct ti_sites *sites,
+                               const char *path, struct ti_err *err)
+{
+    return write_file(path, print_rankfile, m, sites, err);
 }
 
 ti_status ti_rank_map_hydra(const struct ti_rank_map *m, const struct ti_sites *sites,

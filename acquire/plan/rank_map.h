@@ -3,6 +3,7 @@
 #define TI_ACQUIRE_PLAN_RANK_MAP_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "acquire/plan/order.h"
@@ -17,6 +18,7 @@ struct ti_rank_map {
     const int64_t *first; /* per node: its first rank, if the ranks follow the order of nodes */
     const int64_t *ranks; /* per node: how many it has */
     const int32_t *node;  /* per rank: its node; NULL: the ranks follow the order of nodes */
+    const bool *undotted; /* per node: '-' stands for '.' of its name in hostfiles; NULL: no node */
 };
 
 /* `order` is NULL or empty if there is none. */
@@ -25,6 +27,15 @@ struct ti_rank_map ti_rank_map_of(const struct ti_rank_placement *place,
 
 /* The node of a rank; -1 if there is no such rank. */
 int64_t ti_rank_map_node_of(const struct ti_rank_map *m, int64_t rank);
+
+/*
+ * Which nodes need another name in a hostfile for PRRTE, which takes nodes for one if their names
+ * are equal up to the first dot, whatever prte_keep_fqdn_hostnames says (3.0.8, Open MPI 5.0.7).
+ * `local` says per node whether it is this machine, whose name mpirun must know.  Returns an array
+ * for m->undotted; free() it.  NULL: no node needs one, or memory is short.
+ */
+bool *ti_rank_map_undot(const struct ti_rank_map *m, const struct ti_sites *sites,
+                        const bool *local);
 
 /* The ranks of a node; release them with ti_ranges_free().  And the same as JSON, a new array. */
 struct ti_ranges ti_rank_map_ranges(const struct ti_rank_map *m, int64_t node);
@@ -36,6 +47,13 @@ json_t *ti_rank_map_json(const struct ti_rank_map *m, int64_t node);
  * each rank, for "mpirun --map-by seq", and a comment says so.  TI_ERR_IO.
  */
 ti_status ti_rank_map_hostfile(const struct ti_rank_map *m, const struct ti_sites *sites,
+                               const char *path, struct ti_err *err);
+
+/* Write an Open MPI hostfile with "NAME slots=N" for each node that has ranks, in any order of
+ * ranks.  And the rank file of PRRTE, the launcher of Open MPI 5 and newer, that says the order. */
+ti_status ti_rank_map_slots(const struct ti_rank_map *m, const struct ti_sites *sites,
+                            const char *path, struct ti_err *err);
+ti_status ti_rank_map_rankfile(const struct ti_rank_map *m, const struct ti_sites *sites,
                                const char *path, struct ti_err *err);
 
 /* Write a host file of Hydra, MPICH's launcher: "NAME:N" for N successive ranks on a node, in the

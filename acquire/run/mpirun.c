@@ -25,6 +25,11 @@ bool ti_mpirun_parse_version(const char *text, struct ti_mpirun *m)
     return n >= 2;
 }
 
+bool ti_mpirun_is_prrte(const struct ti_mpirun *m)
+{
+    return !m->hydra && m->major >= 5;
+}
+
 bool ti_mpirun_parse_hydra(const char *text, struct ti_mpirun *m)
 {
     m->patch = 0;
@@ -141,21 +146,22 @@ ti_status ti_mpirun_check_user(const struct ti_args *user, struct ti_err *err)
 /* Whether the user sets an MCA parameter. */
 static bool user_sets(const struct ti_args *user, const char *key)
 {
+    static const char *const options[] = {"mca", "gmca", "prtemca", "pmixmca", NULL};
+    static const char *const begins[] = {"OMPI_MCA_", "PRTE_MCA_", "PMIX_MCA_"};
     char name[128];
 
     for (int i = 0; i + 1 < user->n; i++) {
         const char *opt = option(user->v[i]);
 
-        if (opt &&
-            (strcmp(opt, "mca") == 0 || strcmp(opt, "gmca") == 0 || strcmp(opt, "prtemca") == 0) &&
-            strcmp(user->v[i + 1], key) == 0)
+        if (is_one_of(opt, options) && strcmp(user->v[i + 1], key) == 0)
             return true;
     }
-    snprintf(name, sizeof name, "OMPI_MCA_%s", key);
-    if (getenv(name))
-        return true;
-    snprintf(name, sizeof name, "PRTE_MCA_%s", key);
-    return getenv(name) != NULL;
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
+        snprintf(name, sizeof name, "%s%s", begins[i], key);
+        if (getenv(name))
+            return true;
+    }
+    return false;
 }
 
 static bool user_has(const struct ti_args *user, const char *const *options)
@@ -173,22 +179,36 @@ static void mca(const struct ti_mpirun_job *job, struct ti_args *out, const char
         ti_args_add(out, flag, key, value);
 }
 
-static bool user_maps(const struct ti_mpirun_job *job)
-{
-    static const char *const map[] = {"map-by", "oversubscribe", "nooversubscribe", NULL};
-
-    return user_has(job->user, map);
-}
+static const char *const map_options[] = {"map-by", "oversubscribe", "nooversubscribe", NULL};
 
 static void fold_here(const struct ti_mpirun *m, const struct ti_mpirun_job *job,
                       struct ti_args *out)
 {
-    if (user_maps(job))
+    if (user_has(job->user, map_options))
         return;
-    if (m->major >= 5)
+    if (ti_mpirun_is_prrte(m))
         ti_args_add(out, "--map-by", ":OVERSUBSCRIBE");
     else
         ti_args_add(out, "--oversubscribe");
+}
+
+/* Where the ranks go.  PRRTE's `seq` fails with several programs: it takes a file of ranks for
+ * them, and its slots continue from one program to the next. */
+static void map_spread(const struct ti_mpirun *m, const struct ti_mpirun_job *job,
+                       struct ti_args *out)
+{
+    const struct ti_mpirun_nodes *nodes = job->nodes;
+
+    /* PRRTE refuses the option if it comes twice */
+    if (ti_mpirun_is_prrte(m) && user_has(job->user, map_options))
+        return;
+    ti_args_add(out, "--map-by");
+    if (nodes->rankfile)
+        ti_args_addf(out, "rankfile:FILE=%s:OVERSUBSCRIBE", nodes->rankfile);
+    else if (!nodes->listed)
+        ti_args_add(out, "slot");
+    else /* a list counts the slots of its own program only, and mpirun those of all programs */
+        ti_args_add(out, job->nmore ? "seq:OVERSUBSCRIBE" : "seq");
 }
 
 /*
@@ -199,7 +219,7 @@ static void fold_here(const struct ti_mpirun *m, const struct ti_mpirun_job *job
 static void spread(const struct ti_mpirun *m, const struct ti_mpirun_job *job, struct ti_args *out)
 {
     const struct ti_mpirun_nodes *nodes = job->nodes;
-    bool prrte = m->major >= 5;
+    bool prrte = ti_mpirun_is_prrte(m);
     const char *flag = prrte ? "--prtemca" : "--mca";
     char agent[PATH_MAX + 16];
 
@@ -207,21 +227,54 @@ static void spread(const struct ti_mpirun *m, const struct ti_mpirun_job *job, s
      * nothing with it.  So `false` follows as an agent that exists everywhere. */
     snprintf(agent, sizeof agent, "%s : false", nodes->agent);
     ti_args_add(out, "--hostfile", nodes->hostfile);
-    /* a list counts the slots of its own program only, and mpirun those of all programs */
-    ti_args_add(out, "--map-by",
-                !nodes->listed ? "slot"
-                : job->nmore   ? "seq:OVERSUBSCRIBE"
-                               : "seq");
+    map_spread(m, job, out);
     mca(job, out, flag, "plm", prrte ? "ssh" : "rsh");
     mca(job, out, flag, "ras", "^slurm,tm,lsf,gridengine");
     mca(job, out, flag, prrte ? "plm_ssh_agent" : "plm_rsh_agent", agent);
     mca(job, out, flag, prrte ? "plm_ssh_no_tree_spawn" : "plm_rsh_no_tree_spawn", "1");
     mca(job, out, flag, prrte ? "prte_keep_fqdn_hostnames" : "orte_keep_fqdn_hostnames",
         nodes->fqdn ? "1" : "0");
-    if (!nodes->network)
-        return;
-    mca(job, out, flag, prrte ? "prte_if_include" : "oob_tcp_if_include", nodes->network);
-    mca(job, out, "--mca", "btl_tcp_if_include", nodes->network);
+    if (nodes->network)
+        mca(job, out, flag, prrte ? "prte_if_include" : "oob_tcp_if_include", nodes->network);
+}
+
+/* MCA parameters of the ranks: mpirun 4 takes them once, PRRTE for each program alone. */
+static void rank_settings(const struct ti_mpirun *m, const struct ti_plan *plan,
+                          const struct ti_mpirun_job *job, struct ti_args *out)
+{
+    bool prrte = ti_mpirun_is_prrte(m);
+
+    if (job->nodes && job->nodes->network)
+        mca(job, out, "--mca", "btl_tcp_if_include", job->nodes->network);
+    if (job->shm)
+        mca(job, out, "--mca", prrte ? "btl_sm_backing_directory" : "btl_vader_backing_directory",
+            job->shm);
+    if (plan->yield)
+        mca(job, out, "--mca", "mpi_yield_when_idle", "1");
+    if (plan->ob1)
+        mca(job, out, "--mca", "pml", "ob1");
+    if (plan->lazy_procs && !prrte) /* the default of Open MPI 5 and 6 */
+        mca(job, out, "--mca", "mpi_add_procs_cutoff", "0");
+}
+
+/* The user's MCA parameters of the ranks, for a further program under PRRTE. */
+static void repeat_user_settings(const struct ti_args *user, struct ti_args *out)
+{
+    static const char *const options[] = {"mca", "gmca", NULL};
+
+    for (int i = 0; i + 2 < user->n; i++)
+        if (is_one_of(option(user->v[i]), options))
+            ti_args_add(out, "--mca", user->v[i + 1], user->v[i + 2]);
+}
+
+/*
+ * Open MPI 5, with a PMIx of its release as Debian 13 and Ubuntu have it, crashes when it sets the
+ * variables OMPI_* for several programs (open-mpi/ompi issue 13303), so it does not set them.  It
+ * then hands on no OMPI_MCA_*, either.
+ */
+static bool sets_no_variables(const struct ti_mpirun *m, const struct ti_mpirun_job *job)
+{
+    return m->major == 5 && job->nmore && !user_sets(job->user, "pmdl");
 }
 
 static void add_program(const struct ti_mpirun_job *job, const struct ti_args *words,
@@ -232,21 +285,33 @@ static void add_program(const struct ti_mpirun_job *job, const struct ti_args *w
     out->failed = out->failed || words->failed;
 }
 
-/* mpirun takes variables, and the hostfile, for each program alone. */
-static void add_variables(const struct ti_mpirun_job *job, struct ti_args *out)
+/* mpirun takes variables for each program alone. */
+static void add_variables(const struct ti_mpirun *m, const struct ti_mpirun_job *job,
+                          struct ti_args *out)
 {
+    for (char **var = environ; sets_no_variables(m, job) && var && *var; var++)
+        if (strncmp(*var, "OMPI_MCA_", 9) == 0) {
+            ti_args_add(out, "-x");
+            ti_args_addf(out, "%.*s", (int)strcspn(*var, "="), *var);
+        }
     for (int i = 0; i < job->env->n; i++)
         ti_args_add(out, "-x", job->env->v[i]);
 }
 
-static void add_more(const struct ti_mpirun_job *job, const struct ti_mpirun_program *p,
+/* mpirun 4 takes the hostfile for each program alone; PRRTE reads two as one of a long name. */
+static void add_more(const struct ti_mpirun *m, const struct ti_plan *plan,
+                     const struct ti_mpirun_job *job, const struct ti_mpirun_program *p,
                      struct ti_args *out)
 {
     ti_args_add(out, ":", "-np");
     ti_args_addf(out, "%" PRId64, p->np);
-    if (job->nodes)
+    if (ti_mpirun_is_prrte(m)) {
+        rank_settings(m, plan, job, out);
+        repeat_user_settings(job->user, out);
+    } else if (job->nodes) {
         ti_args_add(out, "--hostfile", p->hostfile ? p->hostfile : job->nodes->hostfile);
-    add_variables(job, out);
+    }
+    add_variables(m, job, out);
     add_program(job, p->words, out);
 }
 
@@ -339,7 +404,7 @@ static void open_mpi_command(const struct ti_mpirun *m, const struct ti_plan *pl
 {
     static const char *const bind[] = {"bind-to", "bind-to-core", "bind-to-socket", "bind-to-none",
                                        NULL};
-    bool prrte = m->major >= 5; /* Open MPI 5 has another launcher, with other names */
+    bool prrte = ti_mpirun_is_prrte(m);
 
     ti_args_add(out, "mpirun");
     if (geteuid() == 0)
@@ -355,20 +420,14 @@ static void open_mpi_command(const struct ti_mpirun *m, const struct ti_plan *pl
     if (job->tmp)
         mca(job, out, prrte ? "--prtemca" : "--mca",
             prrte ? "prte_tmpdir_base" : "orte_tmpdir_base", job->tmp);
-    if (job->shm)
-        mca(job, out, "--mca", prrte ? "btl_sm_backing_directory" : "btl_vader_backing_directory",
-            job->shm);
-    if (plan->yield)
-        mca(job, out, "--mca", "mpi_yield_when_idle", "1");
-    if (plan->ob1)
-        mca(job, out, "--mca", "pml", "ob1");
-    if (plan->lazy_procs)
-        mca(job, out, "--mca", "mpi_add_procs_cutoff", "0");
-    add_variables(job, out);
+    if (sets_no_variables(m, job))
+        ti_args_add(out, "--pmixmca", "pmdl", "^ompi");
+    rank_settings(m, plan, job, out);
+    add_variables(m, job, out);
     ti_args_add_all(out, job->user, 0);
     add_program(job, job->program, out);
     for (int i = 0; i < job->nmore; i++)
-        add_more(job, &job->more[i], out);
+        add_more(m, plan, job, &job->more[i], out);
 }
 
 ti_status ti_mpirun_command(const struct ti_mpirun *m, const struct ti_plan *plan,

@@ -25,21 +25,25 @@ struct ti_mpirun {
  * found, another one, or Open MPI's older than 4.1. */
 ti_status ti_mpirun_find(bool mpich, struct ti_mpirun *m, struct ti_err *err);
 
+/* Whether it is the mpirun of Open MPI 5 or newer, whose launcher is PRRTE. */
+bool ti_mpirun_is_prrte(const struct ti_mpirun *m);
+
 /* Settings for several nodes. */
 struct ti_mpirun_nodes {
     const char *hostfile; /* with slots; if `listed`: one line per rank; or of Hydra */
     bool listed;
-    bool fqdn;           /* keep domains: some names in the hostfile have one */
-    const char *agent;   /* path of ti-rsh */
-    const char *network; /* interfaces or CIDRs, separated by commas; NULL: any */
-    const char *address; /* for Hydra: of this machine, as nodes reach it; NULL: its host name */
+    const char *rankfile; /* PRRTE's, for several programs in another order; NULL */
+    bool fqdn;            /* keep domains: some names in the hostfile have one */
+    const char *agent;    /* path of ti-rsh */
+    const char *network;  /* interfaces or CIDRs, separated by commas; NULL: any */
+    const char *address;  /* for Hydra: of this machine, as nodes reach it; NULL: its host name */
 };
 
 /* A further program, whose ranks follow those of the programs before it. */
 struct ti_mpirun_program {
     int64_t np;
     const struct ti_args *words; /* program and arguments */
-    const char *hostfile;        /* NULL: nodes->hostfile, if there are nodes */
+    const char *hostfile;        /* NULL: nodes->hostfile, if there are nodes; not with PRRTE */
 };
 
 /* Settings in addition to the plan.  All pointers are borrowed. */

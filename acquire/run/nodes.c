@@ -245,8 +245,8 @@ static const char *session(int64_t node, void *arg)
 {
     struct ti_nodes_backend *b = arg;
     struct ti_used_node *u = ti__nodes_used(b, node);
-    const char *name =
-        b->a->mpirun.major >= 5 ? "PRTE_MCA_prte_tmpdir_base" : "OMPI_MCA_orte_tmpdir_base";
+    const char *name = ti_mpirun_is_prrte(&b->a->mpirun) ? "PRTE_MCA_prte_tmpdir_base"
+                                                         : "OMPI_MCA_orte_tmpdir_base";
 
     if (!u)
         return "";

@@ -48,7 +48,7 @@ static json_t *open_request(struct ti_fleet *f, int64_t node, void *arg)
     ti_environment_there(b->a, u->n, &env);
     for (int i = 0; i < cluster->nenv; i++)
         ti_args_add(&env, cluster->env[i]);
-    if (!b->a->mpirun.hydra && b->a->mpirun.major >= 5)
+    if (ti_mpirun_is_prrte(&b->a->mpirun))
         ti_args_addf(&env, "OMPI_MCA_btl_sm_backing_directory=%s", u->shm);
     else if (!b->a->mpirun.hydra)
         ti_args_addf(&env, "OMPI_MCA_btl_vader_backing_directory=%s", u->shm);
@@ -149,7 +149,8 @@ static void rank_command(const char *program, const struct ti_args *words, bool 
         ti_args_add_all(out, words, 1);
 }
 
-/* With several programs, mpirun reads a list of nodes for each; Hydra has one host file. */
+/* With several programs, mpirun 4 reads a list of nodes for each; PRRTE and Hydra have one host
+ * file. */
 struct more {
     struct ti_args words;
     char hosts[PATH_MAX + 32];
@@ -170,7 +171,7 @@ static ti_status more_programs(const struct ti_nodes_backend *b, bool dry_launch
         rank_command(program ? program : o->more[i].words.v[0], &o->more[i].words, dry_launch,
                      &part[i].words);
         job[i] = (struct ti_mpirun_program){o->more[i].np, &part[i].words, part[i].hosts};
-        if (!b->a->mpirun.hydra)
+        if (!b->a->mpirun.hydra && !ti_mpirun_is_prrte(&b->a->mpirun))
             st = ti_rank_map_list(&b->map, b->sites, first, o->more[i].np, part[i].hosts, err);
         first += o->more[i].np;
     }
@@ -196,12 +197,39 @@ static bool our_address(const struct ti_nodes_backend *b, const char *network,
     return false;
 }
 
-static ti_status write_hosts(const struct ti_nodes_backend *b, const char *path, struct ti_err *err)
+/* `ranks` becomes the rank file, if there is one. */
+static ti_status write_prrte_hosts(const struct ti_nodes_backend *b, const char *path,
+                                   const char *ranks, struct ti_err *err)
+{
+    struct ti_rank_map map = b->map;
+    bool *local = calloc((size_t)b->sites->nnodes + 1, sizeof *local), *undotted;
+    ti_status st;
+
+    if (!local)
+        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
+    for (int64_t i = 0; i < b->nused; i++)
+        local[b->used[i].node] = b->fleet->member[b->used[i].node].is_local;
+    map.undotted = undotted = ti_rank_map_undot(&map, b->sites, local);
+    free(local);
+    if (!b->a->o->nmore)
+        st = ti_rank_map_hostfile(&map, b->sites, path, err);
+    else
+        st = ti_rank_map_slots(&map, b->sites, path, err);
+    if (st == TI_OK && b->a->o->nmore && map.node)
+        st = ti_rank_map_rankfile(&map, b->sites, ranks, err);
+    free(undotted);
+    return st;
+}
+
+static ti_status write_hosts(const struct ti_nodes_backend *b, const char *path, const char *ranks,
+                             struct ti_err *err)
 {
     const struct ti_options *o = b->a->o;
 
     if (b->a->mpirun.hydra)
         return ti_rank_map_hydra(&b->map, b->sites, path, err);
+    if (ti_mpirun_is_prrte(&b->a->mpirun))
+        return write_prrte_hosts(b, path, ranks, err);
     if (o->nmore)
         return ti_rank_map_list(&b->map, b->sites, 0, ti_options_first_np(o), path, err);
     return ti_rank_map_hostfile(&b->map, b->sites, path, err);
@@ -211,12 +239,16 @@ ti_status ti__nodes_command(struct ti_nodes_backend *b, bool dry_launch, struct 
                             struct ti_err *err)
 {
     struct ti_args none = {.n = 0}, program = {.n = 0};
-    char hosts[PATH_MAX + 16], address[INET_ADDRSTRLEN], *network = networks(b);
+    char hosts[PATH_MAX + 16], ranks[PATH_MAX + 16], address[INET_ADDRSTRLEN];
+    char *network = networks(b);
     const struct ti_options *o = b->a->o;
+    bool prrte = ti_mpirun_is_prrte(&b->a->mpirun);
     struct more *part = calloc((size_t)o->nmore + 1, sizeof *part);
     struct ti_mpirun_program *more = calloc((size_t)o->nmore + 1, sizeof *more);
     struct ti_mpirun_nodes nodes = {.hostfile = hosts,
-                                    .listed = b->map.node || o->nmore,
+                                    .listed =
+                                        prrte ? b->map.node && !o->nmore : b->map.node || o->nmore,
+                                    .rankfile = prrte && b->map.node && o->nmore ? ranks : NULL,
                                     .fqdn = has_domains(b),
                                     .agent = b->a->paths.rsh,
                                     .network = network,
@@ -232,11 +264,12 @@ ti_status ti__nodes_command(struct ti_nodes_backend *b, bool dry_launch, struct 
     ti_status st;
 
     snprintf(hosts, sizeof hosts, "%s/hosts", b->a->dir.tmp);
+    snprintf(ranks, sizeof ranks, "%s/ranks", b->a->dir.tmp);
     rank_command(b->ask.program, &o->program, dry_launch, &program);
     if (!part || !more)
         st = ti_err_errno(err, TI_ERR_IO, "cannot put mpirun's command together");
     else
-        st = write_hosts(b, hosts, err);
+        st = write_hosts(b, hosts, ranks, err);
     if (st == TI_OK)
         st = more_programs(b, dry_launch, part, more, err);
     if (st == TI_OK)

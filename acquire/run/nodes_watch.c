@@ -9,6 +9,7 @@
 #define POLL_MS      250
 #define STATUS_MS    1000
 #define LAST_MS      50 /* between status messages after the end of mpirun */
+#define DAEMONS_S    2.0
 #define LAST_S       2.0
 #define MANY_NODES   64   /* from here on nodes report less often */
 #define QUIET_S      15.0 /* silence of a node after which a warning is given */
@@ -252,19 +253,26 @@ ti_status ti__nodes_watch(struct ti_nodes_backend *b, struct ti_err *err)
     return ti__nodes_trouble(b, err);
 }
 
-/* A short program may end before its nodes have reported its start: ask for the last status. */
-static void collect_last_status(struct ti_nodes_backend *b)
+static bool has_processes(const struct ti_used_node *u)
+{
+    return number(u->status, "alive") > 0;
+}
+
+/* Ask the nodes for statuses until each has told one, or one without processes, for at most
+ * `seconds`. */
+static void collect_last_status(struct ti_nodes_backend *b, double seconds, bool without)
 {
     double now = ti_now(), until;
     bool all_told = false;
 
     ti_fleet_ask_all(b->fleet, last_request, b, END_LIMIT_S, "looking");
-    until = ti_conns_clock(b->fleet->conns) + LAST_S;
+    until = ti_conns_clock(b->fleet->conns) + seconds;
     while (!all_told && ti_conns_clock(b->fleet->conns) < until && !b->fleet->sig) {
         ti_fleet_poll(b->fleet, LAST_MS);
         all_told = true;
         for (int64_t i = 0; i < b->nused; i++)
-            all_told = all_told && b->used[i].status && b->used[i].status_at > now;
+            all_told = all_told && b->used[i].status && b->used[i].status_at > now &&
+                       !(without && has_processes(&b->used[i]));
     }
 }
 
@@ -273,8 +281,12 @@ void ti__nodes_sweep(struct ti_acquisition *a)
     struct ti_nodes_backend *b = a->state;
     int found;
 
+    /* a short program may end before its nodes have reported its start */
     if (a->outcome.started <= 0 && !a->lost_nodes)
-        collect_last_status(b);
+        collect_last_status(b, LAST_S, false);
+    /* PRRTE's mpirun ends before its daemons, which are no processes that outlive it */
+    if (ti_mpirun_is_prrte(&a->mpirun) && !a->lost_nodes)
+        collect_last_status(b, DAEMONS_S, true);
     a->outcome.swept = (int)end_on_nodes(b);
     a->outcome.left += ti_launch_sweep(a->proc, 0.2, &found);
 }

@@ -368,6 +368,11 @@ static void test_commands(void **state)
         "mpirun -np 4 --map-by :OVERSUBSCRIBE --bind-to none --prtemca prte_tmpdir_base /t "
         "--mca btl_sm_backing_directory /s --mca mpi_yield_when_idle 1 --mca pml ob1 -x "
         "'A=b c' nice ./lu A");
+    check_command(
+        6, 128, none,
+        "mpirun -np 128 --map-by :OVERSUBSCRIBE --bind-to none --prtemca prte_tmpdir_base /t "
+        "--mca btl_sm_backing_directory /s --mca mpi_yield_when_idle 1 --mca pml ob1 -x "
+        "'A=b c' nice ./lu A");
     /* the user's settings win, whether given or in the environment */
     setenv("OMPI_MCA_mpi_yield_when_idle", "0", 1);
     check_command(4, 4, own,
@@ -414,6 +419,59 @@ static void test_several_programs(void **state)
     ti_args_free(&wrapper);
     ti_args_free(&a);
     ti_args_free(&b);
+}
+
+/* PRRTE's: one hostfile, MCA parameters for each program, also the user's. */
+static void test_several_programs_by_prrte(void **state)
+{
+    struct ti_args none = {.n = 0}, user = {.n = 0}, a = {.n = 0}, out = {.n = 0};
+    struct ti_plan plan = plan_of(6, 2, 0, 0);
+    struct ti_mpirun m = {.major = 5};
+    struct ti_mpirun_nodes nodes = {.hostfile = "/h", .agent = "/r", .network = "10.0.0.0/8"};
+    struct ti_mpirun_program more[] = {{4, &a, "/unused"}};
+    struct ti_mpirun_job job = {.np = 2,
+                                .env = &none,
+                                .user = &user,
+                                .wrapper = &none,
+                                .program = &a,
+                                .more = more,
+                                .nmore = 1,
+                                .nodes = &nodes};
+    static const char *const wanted[] = {
+        " -np 2 --hostfile /h --map-by slot --prtemca plm ssh --prtemca ras "
+        "^slurm,tm,lsf,gridengine --prtemca plm_ssh_agent '/r : false' --prtemca "
+        "plm_ssh_no_tree_spawn 1 --prtemca prte_keep_fqdn_hostnames 0 --prtemca prte_if_include "
+        "10.0.0.0/8 --bind-to none --pmixmca pmdl ^ompi --mca btl_tcp_if_include 10.0.0.0/8 --mca "
+        "mpi_yield_when_idle 1 -x OMPI_MCA_mine --mca pml ob1 --prtemca verbose 1 ./a : -np 4 "
+        "--mca btl_tcp_if_include 10.0.0.0/8 --mca mpi_yield_when_idle 1 --mca pml ob1 -x "
+        "OMPI_MCA_mine ./a",
+        " -np 2 --hostfile /h --map-by rankfile:FILE=/f:OVERSUBSCRIBE --prtemca plm ssh ",
+        " -np 2 --hostfile /h --prtemca plm ssh ",
+        " --bind-to none --mca btl_tcp_if_include 10.0.0.0/8 ",
+    };
+    char *text;
+
+    (void)state;
+    clearenv();
+    setenv("OMPI_MCA_mine", "x", 1);
+    plan.yield = true;
+    ti_args_add(&a, "./a");
+    ti_args_add(&user, "--mca", "pml", "ob1", "--prtemca", "verbose", "1");
+    for (int i = 0; i < 4; i++) {
+        nodes.rankfile = i == 1 ? "/f" : NULL;
+        m.major = i == 3 ? 6 : 5; /* which does not crash */
+        if (i == 2)
+            ti_args_add(&user, "--map-by", "node");
+        assert_int_equal(ti_mpirun_command(&m, &plan, &job, &out, NULL), TI_OK);
+        text = ti_args_shell(&out);
+        if (!strstr(text, wanted[i]))
+            fail_msg("%d: '%s', not '%s'", i, text, wanted[i]);
+        free(text);
+        ti_args_free(&out);
+    }
+    unsetenv("OMPI_MCA_mine");
+    ti_args_free(&user);
+    ti_args_free(&a);
 }
 
 /* MPICH's launcher on nodes: one host file, and of the environment only what is MPICH's. */
@@ -584,6 +642,7 @@ int main(void)
         cmocka_unit_test(test_versions),
         cmocka_unit_test(test_commands),
         cmocka_unit_test(test_several_programs),
+        cmocka_unit_test(test_several_programs_by_prrte),
         cmocka_unit_test(test_hydra_on_nodes),
         cmocka_unit_test(test_what_cannot_be_passed_on),
         cmocka_unit_test(test_quoting),
