@@ -48,6 +48,22 @@ said 'the 2 nodes hold at most [0-9]+' "too many ranks"
 in_slurm srun -N2 "${acquire[@]}" ./lu S 3 && fail "within srun -n2"
 said 'srun started 2 of ti-acquire' srun
 
+# srun starts the ranks itself, by PMIx: preloaded, the library traces them.
+if "$slurm" run srun --mpi=list 2>&1 | grep -qw pmix; then
+    home=$(getent passwd 0 | cut -d: -f6)
+    "$bed" node n1.site1 mkdir "$home/srun.run"
+    in_slurm srun -N2 -n4 --mem=256M --overcommit --mpi=pmix -D "$home" \
+        env LD_PRELOAD="$o/libminitrace.so" TIARA_TRACE_DIR="$home/srun.run" TIARA_COUNTER=blocks \
+        TIARA_RUN_ID=00112233445566778899aabbccddeeff "$scratch/lu" S 3 || { fail "srun --mpi=pmix: status $?"; cat out; }
+    said '4 ranks: .*: verified' 'srun --mpi=pmix'
+    "$bed" node n1.site1 tar -C "$home" -c srun.run | tar -x
+    "$o/ti-info" --verify srun.run >out 2>&1 || { fail "srun --mpi=pmix: ti-info --verify"; cat out; }
+    said '4 ranks' 'srun --mpi=pmix: ti-info'
+    left 'srun --mpi=pmix'
+else
+    echo "without srun --mpi=pmix"
+fi
+
 # sbatch: from the first node of the job, with nothing of our environment.
 cat >job <<END
 #!/bin/sh
