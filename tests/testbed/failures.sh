@@ -7,6 +7,7 @@
 # tests/run: waits
 . tests/testbed/lib.bash
 need_acquire
+daemon=$(command -v orted || command -v prted) # mpirun's: of Open MPI 4, or of PRRTE
 
 # A case is a function.  It makes a bed, hurts it, and says what has to come of it.
 cases=(
@@ -250,7 +251,7 @@ another_program_on_a_node() {
 }
 open_mpi_missing() {
     two_sites
-    "$bed" hide n1.site1 /usr/bin/orted
+    "$bed" hide n1.site1 "$daemon"
     acquire 3 --np 8 "$program" ok
     names n1.site1 'Open MPI' ""
     ends_with n1.site1
@@ -323,10 +324,10 @@ firewall_before_the_front() { # SSH is let through, what mpirun's daemons say is
     front ip rule add pref 10 to 10.2.0.0/16 ipproto tcp dport 22 lookup main
     front ip rule add pref 11 to 10.2.0.0/16 ipproto tcp blackhole
     # The connections of this daemon are seen later than those of the other daemon.
-    cp /usr/bin/orted "$programs/orted"
+    cp "$daemon" "$programs/orted"
     printf '#!/bin/sh\nsleep 6\nexec %s "$@"\n' "$programs/orted" >late
     chmod +x late
-    "$bed" replace n2.site2 /usr/bin/orted late
+    "$bed" replace n2.site2 "$daemon" late
     acquire 5 --np 8 "$program" ok
     says "mpirun's daemon on 'n1.site2', 'n2.site2' gets no answer, for instance from 10.0.0.2:" oob_tcp_if_include hint:
     ends_with n1.site2
@@ -337,7 +338,7 @@ daemon_ends_at_once() { # as one that went into the background, and then failed
     two_sites
     printf '#!/bin/sh\nexit 0\n' >orted
     chmod +x orted
-    "$bed" replace n2.site1 /usr/bin/orted orted
+    "$bed" replace n2.site1 "$daemon" orted
     acquire 5 --np 8 "$program" ok
     says "mpirun's daemon on 'n2.site1' ended without a word" hint:
     rm orted

@@ -203,11 +203,11 @@ class RankKilled(Fault):
 
 
 class DaemonKilled(Fault):
-    """mpirun's, orted."""
+    """mpirun's, orted or prted."""
     moments = ("launch", "running")
 
     def strike(self, bed):
-        if not bed.kill_on(self.target, r"^\S*orted "):
+        if not bed.kill_on(self.target, r"^\S*(orted|prted) "):
             self.struck = None
 
 
