@@ -34,11 +34,20 @@ in_root() {
     # shellcheck disable=SC2016  # for the inner shell
     unshare --mount --pid --ipc --fork --kill-child "${options[@]}" bash -c '
         set -e
-        mount -t proc proc "$0/proc"
-        mount --rbind /sys "$0/sys"
-        mount --rbind /dev "$0/dev"
-        for d in dev/shm tmp run; do mount -t tmpfs tmpfs "$0/$d"; done
+        mount --bind "$0" "$0"
+        cd "$0"
+        mount -t proc proc proc
+        mount --rbind /sys sys
+        mount --rbind /dev dev
+        for d in dev/shm tmp run; do mount -t tmpfs tmpfs $d; done
         case $2 in *--net*) ip link set lo up ;; esac
-        exec chroot "$0" env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
+        # Not chroot: that permits no mount namespaces, which beds are made of, and nsenter into one
+        # would lead out of the root.
+        mkdir run/old
+        pivot_root . run/old
+        cd /
+        # a bare root may lack it
+        if command -v umount >/dev/null; then umount -l run/old; rmdir run/old; fi
+        exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
             LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive bash -c "$1"' "$1" "$2" "${options[*]}"
 }
