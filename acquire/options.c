@@ -128,7 +128,8 @@ static const struct ti_opt opts[] = {
     TI_OPT_HEADING("Where"),
     {0, "sites", "FILE", "use the nodes of a sites file, see tiara-sites(5)",
      TI_OPT_TEXT(sites_path)},
-    {0, "hostfile", "FILE", "use the nodes of a hostfile of Open MPI or Hydra", TI_OPT_TEXT(hostfile)},
+    {0, "hostfile", "FILE", "use the nodes of a hostfile of Open MPI or Hydra",
+     TI_OPT_TEXT(hostfile)},
     {0, "local", NULL,
      "use this machine only [default without these three\n"
      "options: the nodes of the Slurm or OAR job, or this\n"
