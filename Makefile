@@ -18,7 +18,9 @@ bashcompdir ?= $(datadir)/bash-completion/completions
 zshcompdir  ?= $(datadir)/zsh/site-functions
 fishcompdir ?= $(datadir)/fish/vendor_completions.d
 MPICC      ?= mpicc
-MPIFC      ?= mpifort
+MPIFC      ?= $(mpi_bin)mpifort
+# The prefix of a SimGrid that is not on PATH.
+SIMGRID    ?=
 CFLAGS     ?= -O2 -g
 FFLAGS     ?= -O2 -g
 # Builds of different kinds never share objects.  (No comment behind a value: it adds spaces.)
@@ -28,9 +30,21 @@ O          := build$(if $(SAN),-$(subst $(comma),-,$(SAN)))
 VERSION    := 0.1.0
 -include config.mk
 
+# What make runs finds the commands of that MPI library and of that SimGrid first.
+mpi_bin     = $(if $(findstring /,$(firstword $(MPICC))),$(dir $(firstword $(MPICC))))
+ifneq ($(mpi_bin)$(SIMGRID),)
+export PATH := $(mpi_bin:%/=%:)$(SIMGRID:%=%/bin:)$(PATH)
+endif
 # Builds in different folders are equal: debugging information names sources from the top of the tree.
 maps       := -ffile-prefix-map=$(CURDIR)=. -ffile-prefix-map=$(CURDIR)/=
 pkgs       := libarchive jansson nettle
+# Where pkg-config knows libraries to be, if that is a folder of their own: programs look there, too.
+in_folders  = $(sort $(shell for p in $(pkgs) zlib libssh2 papi libdw otf2 cmocka; do \
+                  pkg-config $(1) $$p 2>/dev/null; done))
+lib_folders := $(call in_folders,--libs-only-L)
+include_folders := $(call in_folders,--cflags-only-I)
+override CPPFLAGS += $(include_folders)
+override LDFLAGS  += $(lib_folders) $(lib_folders:-L%=-Wl,-rpath,%)
 san_flags  := $(SAN:%=-fsanitize=%) $(if $(SAN),-fno-omit-frame-pointer -fno-sanitize-recover=all)
 warnings   := -Wall -Wextra -Wshadow -Wvla -Wstrict-prototypes -Wmissing-prototypes \
               $(if $(filter 1,$(WERROR)),-Werror)
@@ -138,6 +152,7 @@ install: all install-python
 	install -m 644 $(report_parts) $(DESTDIR)$(datadir)/tiara/report
 	install -d $(DESTDIR)$(libexecdir)/tiara
 	install $(node_progs) $(helpers:%=$(O)/%) $(smpi_parts) $(mpi_helpers) $(DESTDIR)$(libexecdir)/tiara
+	$(if $(SIMGRID),ln -sf $(SIMGRID)/bin/smpirun $(DESTDIR)$(libexecdir)/tiara/smpirun)
 	install -m 644 $(built_libminitrace) $(DESTDIR)$(preloaddir)
 	install -d $(DESTDIR)$(includedir) $(DESTDIR)$(libdir)/pkgconfig
 	install -m 644 lib/api/tiara.h $(DESTDIR)$(includedir)
@@ -268,6 +283,7 @@ help:
 	@echo 'V=1               show the commands'
 	@echo 'WERROR=1          warnings are errors'
 	@echo 'SAN=address,undefined   build and check with sanitizers, in a folder of its own'
+	@echo 'SIMGRID=PREFIX    of a SimGrid that is not on PATH; MPICC=PREFIX/bin/mpicc likewise (docs/install.md)'
 	@echo 'CC, MPICC, MPIFC, CFLAGS, FFLAGS, LDFLAGS, prefix, libdir, ...  as usual; also from config.mk'
 
 .PHONY: all demo check check-sanitized unit-tests dist distcheck check-reproducible check-packages check-releases check-build install-python bench bench-modes bench-gather rehearsal install uninstall clean help

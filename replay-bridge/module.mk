@@ -38,23 +38,30 @@ replayer_files := $(addprefix replay-bridge/replayer/,main.c replay.c p2p.c requ
                   profile/waiting.c)
 live_files := $(replayer_files) $(addprefix replay-bridge/replayer/,engine_live.c places.c)
 replayer_tools := $(lower_src) replay-bridge/simulation/state.c lib/timeline/intervals.c $(lib_src)
-SMPICC  ?= smpicc
-SMPIRUN ?= smpirun
+SMPICC  ?= $(SIMGRID:%=%/bin/)smpicc
 has_smpi := $(shell command -v $(SMPICC) 2>/dev/null)
 pic_obj = $(patsubst %.c,$(O)/pic/%.o,$(1))
 
-# Never sanitized: smpirun's own program, which loads it, is not.
+# Never sanitized: smpirun's own program, which loads it, is not.  (-isystem: no warnings of headers.)
 smpi_flags = $(filter-out $(san_flags),$(tool_flags))
 $(O)/pic/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(flags) $(smpi_flags) $(pkg_cflags) $(CPPFLAGS) $(CFLAGS) -fPIC -c -o $@ $<
 $(O)/smpi/%.o: %.c
 	@mkdir -p $(@D)
-	$(call say,SMPICC)$(SMPICC) $(flags) $(smpi_flags) $(pkg_cflags) $(CPPFLAGS) $(CFLAGS) -fPIC \
+	$(call say,SMPICC)$(SMPICC) $(flags) $(SIMGRID:%=-isystem %/include) $(smpi_flags) $(pkg_cflags) $(CPPFLAGS) $(CFLAGS) -fPIC \
 	    -DTI_SIMULATED -DSMPI_NO_OVERRIDE_MALLOC -c -o $@ $<
 replayers := $(if $(has_smpi),$(O)/ti-smpi-replay) $(O)/ti-live-replay
 smpi_parts := $(if $(has_smpi),$(addprefix $(O)/,libti-smpi-preload.so ti-smpi-routes))
 all: $(replayers) $(smpi_parts)
+# The replayer and smpirun must be of one SimGrid: of the prefix SIMGRID, if that is given.
+ifneq ($(SIMGRID),)
+simgrid_lib := $(patsubst %/,%,$(dir $(firstword $(wildcard $(SIMGRID)/lib*/libsimgrid.so $(SIMGRID)/lib/*/libsimgrid.so))))
+smpi_rpath  := $(simgrid_lib:%=-Wl,-rpath,%)
+all: $(O)/smpirun
+$(O)/smpirun: $(SIMGRID)/bin/smpirun always
+	$(call say,LN)ln -sf $< $@
+endif
 # The library that ti-replay preloads into smpirun also holds jemalloc, if it is installed: SimGrid
 # allocates dozens of small objects for each event.  jemalloc is linked in, because a preloaded library
 # that is missing is reported by each program, and dlopen() cannot load jemalloc (its TLS is static).
@@ -77,10 +84,10 @@ alone = $(O)/pic/replay-bridge/replayer/alone.o
 smpi_entry = -Wl,-e,ti_alone_start
 $(O)/ti-smpi-replay: $(patsubst %.c,$(O)/smpi/%.o,$(replayer_files) $(call rb,replayer,engine_smpi.c energy.c)) \
         $(call pic_obj,$(replayer_tools)) $(built) $(alone)
-	$(call say,LINK)$(SMPICC) $(CFLAGS) $(LDFLAGS) $(smpi_entry) -o $@ $^ $(pkg_libs) $(LDLIBS)
+	$(call say,LINK)$(SMPICC) $(CFLAGS) $(LDFLAGS) $(smpi_entry) $(smpi_rpath) -o $@ $^ $(pkg_libs) $(LDLIBS)
 
 $(O)/ti-smpi-routes: $(O)/smpi/replay-bridge/replayer/routes.o $(call pic_obj,$(common_src)) $(built) $(alone)
-	$(call say,LINK)$(SMPICC) $(CFLAGS) $(LDFLAGS) $(smpi_entry) -o $@ $^ $(pkg_libs) $(LDLIBS)
+	$(call say,LINK)$(SMPICC) $(CFLAGS) $(LDFLAGS) $(smpi_entry) $(smpi_rpath) -o $@ $^ $(pkg_libs) $(LDLIBS)
 
 # (MPI_UNWEIGHTED is the address of a variable or a small number, which gcc takes for an array.)
 live_flags := -Wno-stringop-overflow -Wno-stringop-overread -Wno-unknown-warning-option

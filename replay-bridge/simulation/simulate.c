@@ -26,11 +26,18 @@
  */
 #define MANY_STACKS 30000
 
+/* The smpirun that was named when Tiara was built or is installed beside it, which is of the SimGrid
+ * that our replayer is linked with; else that of PATH. */
+static bool find_smpirun(char file[PATH_MAX])
+{
+    return ti_beside_helper("smpirun", file) || ti_find_on_path("smpirun", file);
+}
+
 ti_status ti_sim_available(struct ti_err *err)
 {
     char file[PATH_MAX];
 
-    if (ti_find_on_path("smpirun", file))
+    if (find_smpirun(file))
         return TI_OK;
     ti_err_set(err, TI_ERR_IO, "smpirun is not in PATH");
     ti_err_hint(err, "it comes with SimGrid 3.32 or later (Debian: apt install libsimgrid-dev)");
@@ -75,8 +82,9 @@ static const char *const tracing[] = {":yes",
 static struct ti_args command(const struct ti_sim *sim)
 {
     struct ti_args a = {0};
+    char file[PATH_MAX];
 
-    ti_args_add(&a, "smpirun", "-np");
+    ti_args_add(&a, find_smpirun(file) ? file : "smpirun", "-np");
     ti_args_addf(&a, "%lld", (long long)sim->np);
     ti_args_add(&a, "-platform", sim->platform);
     ti_args_add(&a, "-hostfile", TI_SIM_HOSTS);

@@ -24,6 +24,7 @@ fi
 # Programs of the standard ABI, run with the library of that MPI which has it (abi.sh).
 [ -z "${STANDARD_ABI:-}" ] || built=$TI_BUILD/tests/abi examples=$TI_BUILD/tests/abi
 command -v $mpirun >/dev/null || skip "there is no $mpirun"
+[ "$MPI" = mpich ] || [ -e "$TI_BUILD/libminitrace-openmpi.so" ] || skip 'this build is without Open MPI'
 
 # Whether programs can be run under the exact counter here.
 exact_counter() {

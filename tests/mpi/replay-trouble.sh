@@ -3,6 +3,7 @@
 # shellcheck source=tests/mpi/lib.sh
 . tests/mpi/lib.sh
 command -v smpirun >/dev/null || skip 'there is no smpirun'
+[ ! -e "$TI_BUILD/smpirun" ] || skip 'this build takes the smpirun of its SIMGRID, so that none on PATH can stand in'
 tmp=$scratch o=$TI_BUILD
 [ -x "$o/ti-smpi-replay" ] || skip 'ti-smpi-replay was not built'
 export TMPDIR=$tmp/tmp

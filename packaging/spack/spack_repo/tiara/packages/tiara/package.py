@@ -41,7 +41,11 @@ class Tiara(MakefilePackage):
     depends_on("elfutils", when="+source_lines")
 
     def folders(self):
-        return ["prefix=" + self.prefix, "MPICC=" + self.spec["mpi"].mpicc]
+        return [
+            "prefix=" + self.prefix,
+            "MPICC=" + self.spec["mpi"].mpicc,
+            "SIMGRID=" + self.spec["simgrid"].prefix,
+        ]
 
     def build(self, spec, prefix):
         make("all", *self.folders())
