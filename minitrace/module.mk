@@ -23,7 +23,7 @@ check-symbols: $(libminitrace)
 include minitrace/valgrind/module.mk
 
 counter_src := $(addprefix minitrace/counters/counter,.c _table.c _papi.c _papi_load.c _papi_sets.c \
-                   _papi_explain.c _cputime.c _valgrind.c _blocks.c)
+                   _papi_explain.c _papi_kinds.c _cputime.c _valgrind.c _blocks.c)
 minitrace_src := $(addprefix minitrace/,mpi_backend.c mpi_backend_shims.S shim_by_hand.c begin.c \
                    metadata.c agree.c nodes.c) \
                  $(addprefix minitrace/core/,enter.c frame.c threads.c emit.c calibrate.c span.c end.c \

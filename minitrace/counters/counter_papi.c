@@ -105,13 +105,52 @@ static ti_status probe_names(struct ti_err *err)
     return TI_OK;
 }
 
+/* Whether the kernel itself makes the event, by software, on processors of every kind. */
+static bool is_of_kernel(const char *event)
+{
+    static const char *const words[] = {"CLOCK", "FAULTS", "SWITCHES", "MIGRATIONS", "COUNT_SW"};
+
+    for (size_t i = 0; strncmp(event, "perf::", 6) == 0 && i < sizeof words / sizeof *words; i++)
+        if (strstr(event, words[i]))
+            return true;
+    return false;
+}
+
+/* Whether the processors that this process may run on count the events alike.  An event of a
+ * processor belongs to one kind of processors.  On the others it stands still, without an error. */
+static ti_status probe_kinds(struct ti_err *err)
+{
+    char kinds[256];
+
+    for (int e = 0; e < ti__papi_plan.nevents; e++) {
+        const char *name = ti__papi_plan.event[e].name;
+        const PAPI_component_info_t *info =
+            ti__papi.PAPI_get_component_info(ti__papi_plan.component[ti__papi_plan.event[e].set]);
+
+        if (strcmp(info->name, "perf_event") != 0 || is_of_kernel(name) ||
+            ti__papi_kinds(TI__PAPI_DEVICES, kinds, sizeof kinds) < 2)
+            continue;
+        ti_err_set(err, TI_ERR_INPUT,
+                   "PAPI event '%s' counts on one kind of processors, and this process may run on "
+                   "several: %s",
+                   name, kinds);
+        ti_err_hint(err, "keep the program on one kind (taskset -c LIST); or count %s",
+                    ti__papi_others());
+        return TI_ERR_INPUT;
+    }
+    return TI_OK;
+}
+
 static ti_status probe(struct ti_err *err)
 {
     struct ti__papi_failure f = {NULL, -1};
     char why[128];
-    int rc = ti__papi_start(&f);
-    ti_status st = TI_OK;
+    ti_status st = probe_kinds(err);
+    int rc;
 
+    if (st != TI_OK)
+        return st;
+    rc = ti__papi_start(&f);
     if (rc != PAPI_OK && ti__papi_plan.inherited) {
         snprintf(why, sizeof why, "%s: %s", f.call, ti__papi.PAPI_strerror(rc));
         ti__papi_plan.inherited = false; /* does it fail without inheritance too? */

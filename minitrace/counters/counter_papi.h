@@ -1,7 +1,8 @@
 /*
  * Declarations that the files of the counter papi share: counter_papi_load.c loads PAPI,
  * counter_papi_sets.c counts with it in each thread, counter_papi_explain.c says why it does
- * not count, and counter_papi.c decides what to count and whether it counts.
+ * not count, counter_papi_kinds.c where it counts, and counter_papi.c decides what to count and
+ * whether it counts.
  *
  * Functions that return int return PAPI_OK, or PAPI's error and what failed in *f.
  */
@@ -122,6 +123,13 @@ void ti__papi_set_beside(const struct ti_counter *volume);
 uint64_t ti__papi_read_beside(uint64_t *also);
 const char *ti__papi_trouble(void);
 void ti__papi_clear_trouble(void);
+
+/* How many kinds of processors the calling process may run on, of those that count by themselves:
+ * 2 of an Alder Lake, 1 of it if the process is kept on one kind, 0 where all are alike.  `devices`
+ * is the kernel's list.  `text` gets their names and numbers: "cpu_atom (16-23), cpu_core (0-15)".
+ */
+#define TI__PAPI_DEVICES "/sys/bus/event_source/devices"
+int ti__papi_kinds(const char *devices, char *text, size_t bytes);
 
 /* Set err: an event does not count, because of `f` and PAPI's error rc; or not for all threads.
  * ti__papi_explain() adds a hint on why the machine does not count it. */

@@ -67,10 +67,13 @@ static void explain_denied(struct ti_err *err)
 
     if (paranoid > 2)
         ti_err_hint(err,
-                    "kernel.perf_event_paranoid is %d, which lets only root count; counting one's "
+                    "kernel.perf_event_paranoid is %d, %s; counting one's "
                     "own instructions needs 2 or less: sysctl kernel.perf_event_paranoid=2, as "
                     "root" OR_ELSE,
-                    paranoid, ti__papi_others());
+                    paranoid,
+                    geteuid() == 0 ? "where PAPI does not count, not even for root"
+                                   : "which lets only root count",
+                    ti__papi_others());
     else if (file_has("/proc/self/status", "Seccomp:\t2"))
         ti_err_hint(err,
                     "a seccomp filter, as containers have, forbids perf_event_open: start the "
@@ -84,8 +87,9 @@ static void explain_denied(struct ti_err *err)
                     paranoid, ti__papi_others());
 }
 
-/* A hint: why the kernel cannot count instructions.  Found out by asking it. */
-static void explain_kernel(struct ti_err *err)
+/* A hint: why the kernel cannot count instructions.  Found out by asking it.  The kernel counts
+ * events `perf::` without the processor's counters. */
+static void explain_kernel(struct ti_err *err, const char *event)
 {
     struct perf_event_attr attr = {
         .type = PERF_TYPE_HARDWARE,
@@ -97,14 +101,14 @@ static void explain_kernel(struct ti_err *err)
     };
     int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, (unsigned long)0);
     int cause = errno;
-    const char *disabled;
+    const char *disabled = why_disabled("perf_event");
 
-    if (fd >= 0) {
+    if (fd >= 0)
         close(fd);
-        disabled = why_disabled("perf_event");
-        if (disabled && strstr(disabled, "paranoid"))
-            explain_denied(err); /* PAPI does not try, though root may count */
-        else if (disabled)
+    if (disabled && strstr(disabled, "paranoid") && (fd >= 0 || strncmp(event, "perf::", 6) == 0)) {
+        explain_denied(err); /* PAPI does not try, though root may count */
+    } else if (fd >= 0) {
+        if (disabled)
             ti_err_hint(err,
                         "the kernel can count instructions here, PAPI cannot (%s); "
                         "a newer PAPI may know this processor",
@@ -129,7 +133,7 @@ void ti__papi_explain(struct ti_err *err, const char *event)
         ti_err_hint(err, "a library of the application must have made it before MPI_Init, with "
                          "libsde; papi_native_avail --sde FILE lists what FILE makes");
     else
-        explain_kernel(err);
+        explain_kernel(err, event);
 }
 
 /* List the events of the set that fit into it together, tried in turn: "A, B". */

@@ -17,20 +17,19 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "minitrace/counters/counter.h"
-
-#if __has_include(<papi.h>)
-#include <papi.h>
-#endif
+#include "minitrace/counters/counter_papi.h"
 
 #ifdef PAPI_VER_CURRENT
 
@@ -556,6 +555,65 @@ static void explains_a_container(void **state)
     assert_true(strstr(text, "--cap-add PERFMON") || strstr(text, "kernel.perf_event_paranoid is"));
 }
 
+/* ------------------------------------------------ processors of several kinds -- */
+
+static void has_processors(const char *dir, const char *device, const char *list)
+{
+    char path[128];
+    FILE *f;
+
+    snprintf(path, sizeof path, "%s/%s", dir, device);
+    assert_int_equal(mkdir(path, 0700), 0);
+    strcat(path, list ? "/cpus" : "/cpumask");
+    f = fopen(path, "w");
+    fprintf(f, "%s\n", list ? list : "0");
+    fclose(f);
+}
+
+static void keep_on(int first, int last)
+{
+    cpu_set_t set;
+
+    CPU_ZERO(&set);
+    for (int i = first; i <= last; i++)
+        CPU_SET(i, &set);
+    if (sched_setaffinity(0, sizeof set, &set) != 0)
+        skip();
+}
+
+static void kinds_of_processors(void **state)
+{
+    char dir[] = "/tmp/t-papi-XXXXXX", text[128], remove[64];
+    cpu_set_t all;
+
+    (void)state;
+    assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+    if (!CPU_ISSET(0, &all) || !CPU_ISSET(1, &all))
+        skip();
+    assert_non_null(mkdtemp(dir));
+    assert_int_equal(ti__papi_kinds("/nowhere", text, sizeof text), 0);
+    has_processors(dir, "cpu", NULL); /* all alike, on x86 */
+    has_processors(dir, "uncore_imc", NULL);
+    assert_int_equal(ti__papi_kinds(dir, text, sizeof text), 0);
+    has_processors(dir, "cpu_core", "0,4-5,7-8");
+    has_processors(dir, "cpu_lowpower", ""); /* all off-line */
+    assert_int_equal(ti__papi_kinds(dir, text, sizeof text), 1);
+    has_processors(dir, "cpu_atom", "1-3,6");
+    assert_int_equal(ti__papi_kinds(dir, text, sizeof text), 2);
+    assert_string_equal(text, "cpu_atom (1-3,6), cpu_core (0,4-5,7-8)");
+    assert_int_equal(ti__papi_kinds(dir, text, 20), 2);
+    assert_string_equal(text, "cpu_atom (1-3,6), c");
+    keep_on(1, 1);
+    assert_int_equal(ti__papi_kinds(dir, text, sizeof text), 1);
+    assert_string_equal(text, "cpu_atom (1-3,6)");
+    keep_on(0, 0);
+    assert_int_equal(ti__papi_kinds(dir, text, sizeof text), 1);
+    assert_string_equal(text, "cpu_core (0,4-5,7-8)");
+    sched_setaffinity(0, sizeof all, &all);
+    snprintf(remove, sizeof remove, "rm -r %s", dir);
+    assert_int_equal(system(remove), 0);
+}
+
 /* --------------------------------------------- an application that has PAPI -- */
 
 static struct {
@@ -685,6 +743,7 @@ int main(void)
         cmocka_unit_test(wishes_that_are_none),
         cmocka_unit_test(as_many_as_may_be),
         cmocka_unit_test(threads),
+        cmocka_unit_test(kinds_of_processors),
         cmocka_unit_test(refuses_what_does_not_grow),
         cmocka_unit_test(notices_what_stops),
         cmocka_unit_test(notices_what_goes_back),
