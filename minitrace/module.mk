@@ -84,7 +84,7 @@ so_flags  := -shared -Wl,-S -Wl,-z,now -Wl,-z,noexecstack -Wl,--sort-section=nam
 
 # attempt BACK-END,COMMAND: make $@ with COMMAND, or leave it out.
 attempt = $(if $(V),$(info $(2)))@if { $(2); } 2>$@.log; then cat $@.log >&2; rm -f $@.log; \
-    else rm -f $@; $(if $(filter $(1),$(NEED)),cat $@.log >&2; exit 1); fi
+    else rm -f $@$(if $(filter $(1),$(NEED)),; cat $@.log >&2; exit 1); fi
 
 define mpi_backend_objects
 # A macro TI_HAS_MPI_X for each function of its mpi.h.
