@@ -276,7 +276,7 @@ help:
 	@echo 'make check-packages   build the Debian packages in a new root of RELEASE=bookworm (trixie, forky),'
 	@echo '                  run the README and the tutorial in another (root, network; 20 minutes)'
 	@echo 'make check-releases  make demo and make check in roots of Debian RELEASES="trixie forky", which'
-	@echo '                  are kept in RELEASES_DIR=build-releases (root, network); T=PATTERN as above'
+	@echo '                  are kept in RELEASES_DIR=build-releases (root, network); T=PATTERN as above, or none'
 	@echo 'make fuzz         fuzz the readers with clang, FUZZ_SECONDS=60 each'
 	@echo 'make clean'
 	@echo

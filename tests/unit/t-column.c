@@ -123,7 +123,7 @@ static void must_hold(const struct ti_column *c, const struct values *l)
 {
     struct ti_buffer b = blob_of(c);
     struct ti_cursor cursor;
-    uint64_t v;
+    uint64_t v = 0;
 
     assert_true(ti_column_first(c) == (l->n ? l->v[0] : 0));
     ti_cursor_start(&cursor, ti_column_first(c), b.data, b.n);
@@ -142,7 +142,7 @@ static void must_skip(const struct ti_column *c, const struct values *l)
 
     for (int round = 0; round < 20; round++) {
         struct ti_cursor cursor;
-        uint64_t value;
+        uint64_t value = 0;
         size_t at = 0;
 
         ti_cursor_start(&cursor, ti_column_first(c), b.data, b.n);
