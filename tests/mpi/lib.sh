@@ -22,6 +22,7 @@ if [ "$MPI" = mpich ]; then
     built=$TI_BUILD/tests/mpich examples=$built mpirun=mpirun.mpich
 fi
 # Programs of the standard ABI, run with the library of that MPI which has it (abi.sh).
+# shellcheck disable=SC2034
 [ -z "${STANDARD_ABI:-}" ] || built=$TI_BUILD/tests/abi examples=$TI_BUILD/tests/abi
 command -v $mpirun >/dev/null || skip "there is no $mpirun"
 [ "$MPI" = mpich ] || [ -e "$TI_BUILD/libminitrace-openmpi.so" ] || skip 'this build is without Open MPI'
