@@ -513,8 +513,7 @@ static void decide(bool called)
         f = load(found.backend[kind]);
     } else if (called) {
         say("nothing is recorded: the program's MPI library is neither Open MPI nor MPICH, and "
-            "does "
-            "not have the standard ABI");
+            "does not have the standard ABI");
     } else {
         mode = UNDECIDED;
         return;
