@@ -32,7 +32,8 @@ serve() { # NAME PORT [LINE]...
     shift 2
     printf '%s\n' "Port $port" 'ListenAddress 127.0.0.1' "HostKey $d/host" 'StrictModes no' \
         "AuthorizedKeysFile $d/authorized" 'PidFile none' 'PermitRootLogin yes' 'UsePAM no' \
-        'PasswordAuthentication no' 'KexAlgorithms curve25519-sha256' 'LogLevel VERBOSE' "$@" >"$d/$name.conf"
+        'PasswordAuthentication no' 'KexAlgorithms curve25519-sha256' 'LogLevel VERBOSE' \
+        "SetEnv HOME=$d" "$@" >"$d/$name.conf" # not the user's ~/.bashrc, which can take a second
     "$sshd" -D -f "$d/$name.conf" -E "$d/$name.log" &
     pids+=($!)
     for _ in $(seq 300); do
