@@ -11,21 +11,24 @@ info=$TI_BUILD/ti-info
 MPIRUN="--oversubscribe $(pass TIARA_QUIET)"
 [ "$MPI" = mpich ] && MPIRUN=
 
-# report COMMAND...: what it prints about a trace, without what differs between its forms
-report() {
-    "$info" "$@" 2>&1 | sed -E "s|${*: -1}|TRACE|g"'; /^(stored|file|bytes) /d
+# plain TRACE: of what is printed about a trace, what does not differ between its forms
+plain() {
+    sed -E "s|$1|TRACE|g"'; /^(stored|file|bytes) /d
         s/^(TRACE: )(bundle|run directory|merged trace) of/\1trace of/'
 }
 
 # facts TRACE: all that a trace says
 facts() {
-    report --dump --call-sites "$1"
-    report --verify "$1" | grep -v '^loops checked once: '
-    report --verify --json "$1" | sed '/"left_out": {/,/}/d'
-    report --traffic "$1"
-    report --histogram "$1"
-    for ((r = 0; r < np; r++)); do report --rank "$r" "$1"; done
+    {
+        "$info" --dump --call-sites "$1"
+        "$info" --verify "$1" 2>&1 | grep -v '^loops checked once: '
+        "$info" --verify --json "$1" 2>&1 | sed '/"left_out": {/,/}/d'
+        "$info" --traffic "$1"
+        "$info" --histogram "$1"
+        for ((r = 0; r < np; r++)); do "$info" --rank "$r" "$1"; done
+    } 2>&1 | plain "$1"
 }
+summary() { "$info" "$1" 2>&1 | plain "$1"; }
 
 # equal RUN: all forms of a run say the same, also in a summary.
 equal() {
@@ -43,11 +46,11 @@ equal() {
     cp form/merged.ti form/run/ranks.ti
     [ ! -e "$1/RUN.json" ] || cp "$1/RUN.json" form/run
     facts "$1" >facts
-    report "$1" >summary
+    summary "$1" >summary
     for form in bundle.tib merged.ti merged.tib directory.tib split run; do
         facts form/$form >found
         same facts found "$1: $form"
-        report form/$form >found
+        summary form/$form >found
         same summary found "$1: summary of $form"
     done
     "$info" -q --compare "$1" form/merged.ti 2>log || fail "$1: --compare"

@@ -214,7 +214,7 @@ END
 #   errors, completions errors   calls that fail leave no event, so messages lack their partner
 #   jump nested, ...             recording stops: the trace is not complete
 #   killed, regular abort, ...   ranks do not come to their end
-#   mpi4                         Open MPI 4 has nothing of it
+#   mpi4, mpi41                  Open MPI 4 has nothing of them
 #   outside, residuals, misses   not without valgrind, an MPI library of their own, other arguments
 #   papi                         the same calls as others, and PAPI need not be there
 #   pcontrol, random SEED 5000   what MPI_Pcontrol(0) hides is missing to the rest: messages
@@ -223,7 +223,7 @@ END
 #   stranger                     recording stops
 #   untraced                     untraced calls
 # Programs in Fortran leave the events of those in C (bindings.sh and others).
-none='anybody cancelled errors killed mpi4 outside residuals misses papi pcontrol stranger untraced'
+none='anybody cancelled errors killed mpi4 mpi41 outside residuals misses papi pcontrol stranger untraced'
 for program in tests/mpi/*.c; do
     name=$(basename "$program" .c)
     [ "$MPI" = mpich ] || grep -q "^[0-9]* $name\>" "$tmp/list" || grep -q "\<$name\>" <<<"$none" ||
