@@ -15,7 +15,7 @@ for file in Makefile README.md man/ti-acquire.1 generated/minitrace/shim_c.c gen
     [ -s $file ] || fail "the release has no $file"
 done
 [ "$(git -C "$top" ls-files | wc -l)" -le "$(find . -type f -o -type l | wc -l)" ] || fail 'files are missing'
-env -u MAKEFLAGS -u MAKELEVEL make -s -j2 PYTHON=false O="$scratch/built" "$scratch/built/libminitrace.so" \
+env -u MAKEFLAGS -u MAKELEVEL make -s -j2 CFLAGS=-O0 PYTHON=false O="$scratch/built" "$scratch/built/libminitrace.so" \
     "$scratch/built/libminitrace-openmpi.so" "$scratch/built/ti-info" >"$scratch/log" 2>&1 ||
     { tail -n 5 "$scratch/log"; fail 'the release is not built without Python'; }
 "$scratch/built/ti-info" --version >"$scratch/log" || fail 'ti-info of the release'
