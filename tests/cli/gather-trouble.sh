@@ -263,7 +263,14 @@ says err "nothing in 'k.run' can be gathered"
 mktrace --np 16777216 --ranks 0-0 --plain huge.run
 run 1 ti-gather huge.run
 says err "16777215 ranks are missing: 1-16777215"
-if [ "$(basename "$o")" = build ]; then # sanitizers take their share
+# Sanitizers take their share; and there are virtual machines whose kernel gives a page of its own to
+# each one that is only read.
+if [ "$(basename "$o")" != build ] || ! python3 -IBS -c 'import mmap, resource, sys
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+sum(mmap.mmap(-1, 64 << 20)[::4096])
+sys.exit(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before > 32 << 10)'; then
+    echo 'not tried: how much memory it takes, which cannot be told here'
+else
     for tool in "ti-gather --force huge.run" "ti-gather --plan --json huge.run" "ti-info huge.tib" \
         "ti-info --json --verify huge.tib" "ti-info --verify huge.run" "ti-replay --lint huge.tib"; do
         mib=$(python3 -IBS -c 'import resource, subprocess, sys
