@@ -288,7 +288,7 @@ static ti_status try_limit(struct ti_encoder *e, uint32_t limit, uint64_t events
                            struct candidate *best, struct ti_err *err)
 {
     struct candidate c = {.cost = SIZE_MAX};
-    struct ti_fold *f = ti_fold_new(WINDOW, e->nvolumes);
+    struct ti_fold *f = ti_fold_new(events < WINDOW ? (uint32_t)events : WINDOW, e->nvolumes);
     const struct ti_fold_node *shape;
     bool nothing = false;
     uint64_t nodes;
