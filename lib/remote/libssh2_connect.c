@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <malloc.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -17,7 +18,43 @@
 #include "remote/known.h"
 #include "remote/sshargs.h"
 
-#define AGENT_MS 10000 /* for an answer of the ssh agent, which may ask the user */
+#define AGENT_MS 10000       /* for an answer of the ssh agent, which may ask the user */
+#define MEMORY   (64u << 20) /* of a session: its windows are 2 MiB */
+
+/* --- memory of libssh2 ------------------------------------------------------- */
+
+/*
+ * A packet that was changed on the way makes libssh2 1.11.1 read the same bytes again and again,
+ * each time with new memory.  So a session has no more than MEMORY, and then fails.
+ */
+
+static LIBSSH2_ALLOC_FUNC(take)
+{
+    struct ti__libssh2 *o = *abstract;
+    void *piece = o->memory < MEMORY ? malloc(count) : NULL;
+
+    o->memory += malloc_usable_size(piece);
+    return piece;
+}
+
+static LIBSSH2_FREE_FUNC(give)
+{
+    struct ti__libssh2 *o = *abstract;
+
+    o->memory -= malloc_usable_size(ptr);
+    free(ptr);
+}
+
+static LIBSSH2_REALLOC_FUNC(resize)
+{
+    struct ti__libssh2 *o = *abstract;
+    size_t before = malloc_usable_size(ptr);
+    void *piece = o->memory < MEMORY ? realloc(ptr, count) : NULL;
+
+    if (piece)
+        o->memory += malloc_usable_size(piece) - before;
+    return piece;
+}
 
 /* --- what libssh2 sends and receives ----------------------------------------- */
 
@@ -192,7 +229,7 @@ static bool fail_method(struct ti__libssh2 *o, const char *why)
 /* The byte stream is open: begins the SSH session. */
 static void connected(struct ti__libssh2 *o)
 {
-    o->ssh = libssh2_session_init_ex(NULL, NULL, NULL, o);
+    o->ssh = libssh2_session_init_ex(take, give, resize, o);
     if (!o->ssh) {
         ti__libssh2_fail(o, TI_CHANNEL_LOCAL, "out of memory");
         return;

@@ -54,6 +54,7 @@ struct ti__libssh2 {
     struct ti__timer alive, again;
 
     LIBSSH2_SESSION *ssh;
+    size_t memory; /* of the session */
     LIBSSH2_CHANNEL *channel;
     LIBSSH2_AGENT *agent;
     struct libssh2_agent_publickey *key; /* the current key of `agent`, which owns it */
