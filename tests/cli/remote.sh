@@ -75,7 +75,7 @@ rm -f "$d/hashed.old"
 for h in unknown changed revoked hashed n1.wild n9.wild plain; do
     printf 'Host %s\n HostKeyAlias %s\n' "$h" "$h"
 done >"$d/config"
-printf 'Host proxied envy certified variable people gcm blacklist flipped\n HostKeyAlias plain\n' >>"$d/config"
+printf 'Host proxied envy certified variable people umac blacklist flipped\n HostKeyAlias plain\n' >>"$d/config"
 printf '%s\n' "@revoked [127.0.0.1]:$node $(key host)" "127.0.0.1 $(key host)" >"$d/known2"
 cat >>"$d/config" <<EOF
 Host proxied
@@ -126,8 +126,9 @@ Host people
  RemoteCommand echo remote command
  SessionType none
  StdinNull yes
-Host gcm
- Ciphers aes128-gcm@openssh.com
+Host umac
+ Ciphers aes128-ctr
+ MACs umac-64@openssh.com
 Host blacklist
  ProxyCommand false
  RevokedHostKeys $d/host.pub
@@ -283,7 +284,8 @@ for transport in libssh2 openssh; do
     run -r 1 -g closed plain true; ended GATEWAY 'gateway down' "through 'closed'.*refused"
     run -g unknown plain true; ended GATEWAY 'unknown gateway' 'host key'
     run -g noname plain true; ended GATEWAY 'gateway without a name'
-    run -g gate plain "kill -9 \$(ps -o pid= --ppid ${pids[1]}); sleep 9"
+    # (of newer OpenSSH, a connection is two processes)
+    run -g gate plain "for p in \$(ps -o pid= --ppid ${pids[1]}); do kill -9 \$(ps -o pid= --ppid \$p) \$p; done; sleep 9"
     ended LOST 'gateway drops' "through 'gate'"
 done
 
@@ -302,10 +304,13 @@ transport=auto name=libssh2
 run plain true; ended 'EXITED 0' 'auto'
 name=OpenSSH
 run proxied true; ended 'EXITED 0' 'ProxyCommand' 'why OpenSSH: ProxyCommand'
-run rsa true; ended 'EXITED 0' 'RSA key' 'why OpenSSH: keys that libssh2 cannot use'
+case $("$TI_BUILD/ti-gather" --version) in
+    *'libssh2 1.10.'*) run rsa true; ended 'EXITED 0' 'RSA key' 'why OpenSSH: keys that libssh2 cannot use' ;;
+    *) run rsa true; name=libssh2 ended 'EXITED 0' 'RSA key' ;; # with SHA-2, which servers ask for
+esac
 run certified true; ended 'EXITED 0' 'a certificate beside the key' 'why OpenSSH: keys that libssh2 cannot use'
 TI_TEST_FOLDER=$d run variable true; ended 'EXITED 0' 'a variable in IdentityFile' 'why OpenSSH: tokens in IdentityFile'
-run -g gate gcm true; ended 'EXITED 0' 'no cipher in common, behind a gateway' 'why OpenSSH: no method'
+run -g gate umac true; ended 'EXITED 0' 'no MAC in common, behind a gateway' 'why OpenSSH: no method'
 run -g gate blacklist true
 ended HOST_KEY_CHANGED 'RevokedHostKeys beside ProxyCommand, behind a gateway' 'why OpenSSH: RevokedHostKeys'
 transport=libssh2 name=OpenSSH

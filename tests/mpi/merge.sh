@@ -84,7 +84,7 @@ run comms 4 "$built/comms"
 run creations 4 "$built/creations"
 run inter 5 "$built/intercoll"
 mkdir written
-OMPI_MCA_osc=^rdma run windows 4 "$built/rma" all written
+OMPI_MCA_osc=${OMPI_MCA_osc:-^rdma} run windows 4 "$built/rma" all written
 run files 4 "$built/io" all written
 run persistent 4 "$built/persistent"
 run collectives 4 "$built/collectives"
