@@ -66,6 +66,8 @@ static void parse_line(const char *line, struct ti_verdict *v, struct findings *
                                          " has no algorithm ",
                                          " is invalid! Valid models",
                                          "Please use a valid factory",
+                                         ". Valid values are: ",
+                                         " (parse error at '",
                                          NULL};
     /* SimGrid's failures for a speed or bandwidth of 0 or less. */
     static const char *const nothing[] = {"The Impossible Did Happen",
@@ -92,10 +94,12 @@ static void parse_line(const char *line, struct ti_verdict *v, struct findings *
         return;
     }
     f->deadlock = f->deadlock || strstr(line, "Deadlock") || strstr(line, "deadlock");
-    f->platform = f->platform || has(line, platform);
     f->route = f->route || strstr(line, "no connecting path") || strstr(line, "No route ");
     f->ours = f->ours || !strncmp(line, "ti-smpi-replay: ", strlen("ti-smpi-replay: "));
-    f->option = f->option || has(line, option);
+    if (has(line, option))
+        f->option = true;
+    else if (has(line, platform))
+        f->platform = true;
     f->nothing = f->nothing || has(line, nothing);
     f->stack = f->stack || strstr(line, "Failed to allocate stack");
     f->memory = f->memory || f->stack || has(line, memory);
