@@ -51,7 +51,7 @@ static void asked(void)
 static bool is_node(int type, MPI_Info info)
 {
 #ifdef TI_HAS_MPI_Get_hw_resource_info
-    char resource[sizeof "mpi_shared_memory" + 1]; /* a longer value is no equal one */
+    char resource[sizeof "mpi_shared_memory" + 1]; /* so that a longer value is seen */
     int flag = 0;
 
     if ((type == MPI_COMM_TYPE_HW_GUIDED || type == MPI_COMM_TYPE_RESOURCE_GUIDED) &&

@@ -288,7 +288,8 @@ static ti_status try_limit(struct ti_encoder *e, uint32_t limit, uint64_t events
                            struct candidate *best, struct ti_err *err)
 {
     struct candidate c = {.cost = SIZE_MAX};
-    struct ti_fold *f = ti_fold_new(events < WINDOW ? (uint32_t)events : WINDOW, e->nvolumes);
+    uint32_t window = events < WINDOW ? (uint32_t)events : WINDOW; /* no more than can be in it */
+    struct ti_fold *f = ti_fold_new(window, e->nvolumes);
     const struct ti_fold_node *shape;
     bool nothing = false;
     uint64_t nodes;

@@ -67,7 +67,8 @@ static void parse_line(const char *line, struct ti_verdict *v, struct findings *
                                          " is invalid! Valid models",
                                          "Please use a valid factory",
                                          ". Valid values are: ",
-                                         " (parse error at '",
+                                         "std::invalid_argument: smpi/",
+                                         "std::invalid_argument: network/",
                                          NULL};
     /* SimGrid's failures for a speed or bandwidth of 0 or less. */
     static const char *const nothing[] = {"The Impossible Did Happen",

@@ -77,6 +77,8 @@ static void test_failures(void **state)
                      TI_ERR_USAGE);
     assert_int_equal(judge(134, "std::invalid_argument: smpi/os: all (parse error at 'all')\n"),
                      TI_ERR_USAGE);
+    assert_int_equal(judge(134, "std::invalid_argument: cores: abc (parse error at 'abc')\n"),
+                     TI_ERR_INPUT);
     assert_int_equal(judge(134, "[root/CRITICAL] The Impossible Did Happen (yet again)\n"),
                      TI_ERR_INPUT);
     assert_non_null(strstr(err.hint, "more than 0"));
